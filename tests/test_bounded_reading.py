@@ -286,6 +286,7 @@ ELSEWHERE = {
     "repeatability/_oracle.py": "its own source",
     "reports/_html.py": "the style sheet and the script that ship",
     "scratch.py": "folders of our own",
+    "runner/_folders.py": "claims, under a lock, and the system's own files",
     "sandbox": "the box and the system's own files",
     "surfaces/cli/serve.py": "opens the board in a browser",
     "tables": "columns of run records in Parquet, of which Polars holds some at a time",

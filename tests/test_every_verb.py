@@ -35,8 +35,8 @@ def _verbs() -> dict[str, type[Any]]:
 
 
 VERBS = _verbs()
-OVER_RUNS = [name for name in VERBS if name not in ("repeat", "speedup")]
-WITH_TABLES = [name for name in VERBS if name != "explain"]
+OVER_RUNS = [name for name in VERBS if name not in ("repeat", "speedup", "run")]
+WITH_TABLES = [name for name in VERBS if name not in ("explain", "run")]
 SURFACE = {"json", "csv", "out", "figure", "skip_bad", "quiet"}
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
@@ -44,6 +44,7 @@ COMMAND_ONLY = {
     "gate": {"summary"},
     "repeat": {"samples"},
     "speedup": {"benchmarks"},
+    "run": {"list"},
 }
 """What else only a command takes: how much it shows and where; `to_dicts` takes `benchmarks` in Python."""
 APP = build_app()
@@ -70,7 +71,7 @@ def on_command_line(app: App, verb: str) -> dict[str, object]:
         if (
             name != "*"
             and argument.parameter.parse is not False
-            and name not in SURFACE | COMMAND_ONLY.get(verb, set())
+            and name not in (SURFACE - declared(VERBS[verb]).keys()) | COMMAND_ONLY.get(verb, set())
         ):
             missing = argument.field_info.default is argument.field_info.empty
             found[name] = dataclasses.MISSING if missing else argument.field_info.default
@@ -83,7 +84,7 @@ def breaches(verb: str, options: type[Any], app: App = APP) -> Iterator[str]:
     if in_python(verb) != fields:
         yield f"the Python function takes {in_python(verb)}"
     typed = on_command_line(app, verb)
-    inputs = [name for name in typed if name in ("files", "paths", "file", "inputs")]
+    inputs = [name for name in typed if name in ("files", "paths", "file", "inputs", "plan")]
     typed = {name: default for name, default in typed.items() if name not in inputs}
     if len(inputs) != 1:
         yield f"the command takes its input as {inputs}"

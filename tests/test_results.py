@@ -29,6 +29,7 @@ from steelyard.workflow import list_runs
 from steelyard.workflow.doctor import examine
 from steelyard.workflow.explain import explain
 from steelyard.workflow.read import RunReading
+from steelyard.workflow.run import plan_cells
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -70,6 +71,17 @@ def canons(_folder: Path) -> Result:
     return Canons((canon,))
 
 
+def written_plan(folder: Path) -> Path:
+    path = folder / "plan.toml"
+    path.write_text('[plan]\nname = "p"\n[[tasks]]\nid = "t"\nprompt = "Do it."\n[[agents]]\nuse = "nop"\n')
+    return path
+
+
+def run_cells(folder: Path) -> Result:
+    sy.run(written_plan(folder), out=folder / "runs")
+    return plan_cells(folder / "runs")
+
+
 def groups(metric: str) -> Callable[[Path], Result]:
     return lambda folder: explain(written_runs(folder), metric, by=["tier"])
 
@@ -102,6 +114,9 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "UsageSummary": lambda _: sy.usage(sy.demo_runs(), tz="UTC"),
     "UsageSummary of sessions": lambda _: sy.usage(SAMPLES / "formats", by=["session"], tz="UTC", budget=1),
     "CoverageSummary": lambda _: sy.coverage(SAMPLES / "formats", by=["agent"]),
+    "PlanRun": lambda folder: sy.run(written_plan(folder), out=folder / "runs"),
+    "PlanOutlook": lambda folder: sy.run(written_plan(folder), out=folder / "runs", dry_run=True),
+    "PlanCells": run_cells,
     "Canons": canons,
     "Canons without any": lambda _: Canons(()),
     **ARENA_RESULTS,

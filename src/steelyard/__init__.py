@@ -88,6 +88,10 @@ if TYPE_CHECKING:
     from steelyard.workflow.report import (
         report as report,
     )
+    from steelyard.workflow.run import (
+        RunOptions as RunOptions,
+        run as run,
+    )
     from steelyard.workflow.show import (
         ShowOptions as ShowOptions,
         show as show,

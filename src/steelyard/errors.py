@@ -7,6 +7,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   ├── TaskExists             a task whose id another definition has
 │   ├── BadProfile             a profile file that cannot be used
 │   ├── BadMapping             a mapping that cannot be used
+│   ├── BadPlan                a plan that cannot be run, with every mistake in it
 │   ├── BadPriceBook           a price book that cannot be used
 │   └── BadStore               a store address or a store that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
@@ -31,7 +32,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 MOST_SAID = 200
@@ -54,6 +55,8 @@ class SteelyardError(Exception):
     kind = "error"
     exit_code = 1
     http_status = 400
+    parts: tuple[SteelyardError, ...] = ()
+    """The errors that it sums up, each with its own place and advice."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -64,11 +67,17 @@ class SteelyardError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         advice = f" ({self.hint})" if self.hint else ""
-        return f"{place}{self.message}{advice}"
+        return "\n".join([f"{place}{self.message}{advice}", *map(str, self.parts)])
 
-    def as_dict(self) -> dict[str, str | None]:
+    def as_dict(self) -> dict[str, object]:
         """The shape that `--json` prints under "error"."""
-        return {"kind": self.kind, "message": self.message, "where": self.where, "hint": self.hint}
+        shape: dict[str, object] = {
+            "kind": self.kind,
+            "message": self.message,
+            "where": self.where,
+            "hint": self.hint,
+        }
+        return {**shape, "parts": [part.as_dict() for part in self.parts]} if self.parts else shape
 
 
 class UsageError(SteelyardError):
@@ -119,6 +128,17 @@ class BadMapping(UsageError):
     """A mapping that cannot be used."""
 
     kind = "bad_mapping"
+
+
+class BadPlan(UsageError):
+    """A plan that cannot be run; every mistake in it is told at once."""
+
+    kind = "bad_plan"
+
+    def __init__(self, path: str, mistakes: Sequence[SteelyardError]) -> None:
+        count = f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}"
+        super().__init__(f"the plan has {count}; nothing was started", where=path)
+        self.parts = tuple(mistakes)
 
 
 class BadStore(UsageError):

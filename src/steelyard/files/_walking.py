@@ -39,6 +39,8 @@ def file_repeated(shown: str) -> Finding:
     return Finding(code="file_repeated", severity="info", message=message, where=shown)
 
 
+PLAN_CELLS, PLAN_LIST, PLAN_RUNS = "cells", "cells.jsonl", "runs.jsonl"
+"""What the folder of a plan holds. Its runs tell everything; the logs of its cells, read too, would tell it twice."""
 SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
 
 
@@ -165,6 +167,8 @@ def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
             yield Rejected(path=Path(here).as_posix(), reason=reason, code="unreadable_file")
             continue
         folders: list[str] = []
+        if {PLAN_CELLS, PLAN_LIST} <= {entry.name for entry in inside}:
+            inside = [entry for entry in inside if entry.name == PLAN_RUNS]
         for entry in inside:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in SKIPPED_FOLDERS:

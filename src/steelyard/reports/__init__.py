@@ -101,6 +101,9 @@ if TYPE_CHECKING:
         json_bytes as json_bytes,
         json_text as json_text,
     )
+    from steelyard.reports._plan_runs import (
+        plan_parts as plan_parts,
+    )
     from steelyard.reports._reading import (
         reading_sentence as reading_sentence,
         reading_tables as reading_tables,

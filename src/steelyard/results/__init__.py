@@ -153,6 +153,14 @@ if TYPE_CHECKING:
         list_metrics as list_metrics,
         metric_dict as metric_dict,
     )
+    from steelyard.results._plan_runs import (
+        PlanCell as PlanCell,
+        PlanCells as PlanCells,
+        PlanForecast as PlanForecast,
+        PlanGroup as PlanGroup,
+        PlanOutlook as PlanOutlook,
+        PlanRun as PlanRun,
+    )
     from steelyard.results._ranking import (
         Order as Order,
         Ranking as Ranking,

@@ -14,6 +14,25 @@ if TYPE_CHECKING:
         TryOutcome as TryOutcome,
         TryResult as TryResult,
     )
+    from steelyard.runner._folders import (
+        PlanFolder as PlanFolder,
+    )
+    from steelyard.runner._forecasting import (
+        cost_of_tries as cost_of_tries,
+        forecasts as forecasts,
+    )
+    from steelyard.runner._gathering import (
+        CellState as CellState,
+        cell_states as cell_states,
+    )
+    from steelyard.runner._lock import (
+        known_lock as known_lock,
+    )
+    from steelyard.runner._plan import (
+        PlanRead as PlanRead,
+        load_plan as load_plan,
+        plan_schema as plan_schema,
+    )
     from steelyard.runner._plan_records import (
         AgentUse as AgentUse,
         Budget as Budget,
@@ -24,6 +43,17 @@ if TYPE_CHECKING:
         PlanTask as PlanTask,
         Tier as Tier,
         Verify as Verify,
+    )
+    from steelyard.runner._running import (
+        OpenedPlan as OpenedPlan,
+        RunSettings as RunSettings,
+        list_cells as list_cells,
+        open_plan as open_plan,
+        run_cell as run_cell,
+        run_plan as run_plan,
+    )
+    from steelyard.runner._scheduling import (
+        PlanProgress as PlanProgress,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

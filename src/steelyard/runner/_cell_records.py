@@ -36,6 +36,8 @@ class Cell(Record, frozen=True, kw_only=True):
     """How long a try may take."""
     judged: tuple[str, ...] = ()
     """The cells that a judge looks at, in the order in which it sees them."""
+    is_calibration: bool = False
+    """Whether it runs for the judges' sake alone, as `nop` and `oracle` that they must tell apart."""
 
     @property
     def sentence(self) -> str:
@@ -60,6 +62,11 @@ class Ending(Record, frozen=True, kw_only=True):
     """Whether no other cell of the agent would fare better: 401, 403, or a quota that is used up."""
     detail: str | None = None
     """What was seen, for people."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the cell is done with it; otherwise the same plan, run again, tries it again."""
+        return not (self.is_retried or self.stops_agent or self.cause == "cancelled")
 
 
 class TryResult(Record, frozen=True, kw_only=True):

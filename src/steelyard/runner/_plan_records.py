@@ -101,7 +101,7 @@ class Budget(Record, frozen=True, kw_only=True):
     tokens: FromOne | None = None
     """Tokens of the whole plan, all kinds added."""
     hours: Positive | None = None
-    """Hours from the first start; no cell is started afterwards."""
+    """Hours of running, all tries of all cells added up."""
     cell_usd: Positive | None = None
     """Dollars of a cell; its calls are refused beyond."""
     cell_tokens: FromOne | None = None
@@ -277,6 +277,8 @@ class PlanSettings(Record, frozen=True, kw_only=True):
     """How long a try may take."""
     retries: Count = 2
     """More tries after infrastructure failures."""
+    retry_wait: str = "5s"
+    """How long the second try waits; twice as long each time."""
     seed: int = 0
     """What shuffling starts from."""
     budget: Budget | None = None

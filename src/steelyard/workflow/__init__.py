@@ -13,6 +13,9 @@ if TYPE_CHECKING:
         demo_files as demo_files,
         demo_runs as demo_runs,
     )
+    from steelyard.runner import (
+        plan_schema as plan_schema,
+    )
     from steelyard.speedups import (
         TaskFiles as TaskFiles,
     )

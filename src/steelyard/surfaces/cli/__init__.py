@@ -32,27 +32,33 @@ _SENTENCE = r'^(?:def {name}\((?:.|\n)*?"""|{name} = App\((?:.|\n)*?help=")([^"\
 
 def build_app(*, only: str | None = None) -> App:
     """The app with every command of this folder, or with `only` the one of that name, so that no other is imported."""
-    names = command_names()
-    app = _app(completes=only not in names)
-    for name in [name for name in names if name == only] or names:
-        app.command(getattr(importlib.import_module(f"{__name__}.{name}"), name), name=name)
+    modules = _modules()
+    app = _app(completes=only not in modules)
+    for name in [only] if only in modules else modules:
+        app.command(getattr(importlib.import_module(modules[name]), name), name=name)
     return app
 
 
 def outline() -> App:
     """The app with the names of all commands and their sentences: what help without a command shows."""
     app = _app(completes=True)
-    for name in command_names():
-        spec = importlib.util.find_spec(f"{__name__}.{name}")
+    for name, module in _modules().items():
+        spec = importlib.util.find_spec(module)
         loader: Any = spec and spec.loader  # Any: whatever imports Python source can show it
-        sentence = re.search(_SENTENCE.format(name=name), loader.get_source(f"{__name__}.{name}"), re.MULTILINE)
+        sentence = re.search(_SENTENCE.format(name=name), loader.get_source(module), re.MULTILINE)
         app.command(App(name=name, help=sentence[1] if sentence else ""))
     return app
 
 
 def command_names() -> list[str]:
     """The commands: what stands in this folder."""
-    return [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+    return list(_modules())
+
+
+def _modules() -> dict[str, str]:
+    """The module of each command. It has an underscore behind it where a function here has the command's name."""
+    names = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+    return {name.rstrip("_"): f"{__name__}.{name}" for name in names}
 
 
 def _app(*, completes: bool) -> App:

@@ -109,11 +109,12 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
     """The error: as JSON on stdout for scripts, as a sentence on stderr for people."""
     if as_json:
         print_json({"error": error.as_dict()})
-    place = f"{error.where}: " if error.where else ""
     terminal = console(stderr=True)
-    terminal.print(clean(f"steelyard: {place}{error.message}"), style="red", indent="  ")
-    if error.hint:
-        terminal.print(clean(f"  try: {error.hint}"), indent="  ")
+    for told, before in [(error, "steelyard: "), *((part, "  ") for part in error.parts)]:
+        place = f"{told.where}: " if told.where else ""
+        terminal.print(clean(f"{before}{place}{told.message}"), style="red", indent="  ")
+        if told.hint:
+            terminal.print(clean(f"  try: {told.hint}"), indent="  ")
 
 
 def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = False) -> None:

@@ -9,11 +9,11 @@ from steelyard.records import RECORDS, json_schema
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json
 
-MAPPING = "mapping"
+MAPPING, PLAN = "mapping", "plan"
 
 
 def schema(
-    record: Annotated[str, Parameter(help="The record: run, task, submission or mapping.")] = "run",
+    record: Annotated[str, Parameter(help="The record: run, task, submission, mapping or plan.")] = "run",
     /,
     *,
     json: Json = False,  # noqa: ARG001 # a schema is JSON already, and scripts ask for JSON everywhere
@@ -27,7 +27,12 @@ def schema(
 
         print_json(mapping_schema())
         return 0
+    if record == PLAN:
+        from steelyard.workflow import plan_schema  # only whoever runs plans needs them
+
+        print_json(plan_schema())
+        return 0
     if record not in RECORDS:
-        raise UnknownName("record", record, [*RECORDS, MAPPING])
+        raise UnknownName("record", record, [*RECORDS, MAPPING, PLAN])
     print_json(json_schema(RECORDS[record]))
     return 0

@@ -1,0 +1,80 @@
+"""What became of a plan, what it would do, and its cells, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports._plain_text import DASH, number_text
+from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
+from steelyard.results import PlanCells, PlanOutlook, PlanRun
+
+_STATES: dict[str, Style] = {"done": "green", "unfinished": "red"}
+_COUNTS = ("cells", "passed", "failed", "no_verdict", "unfinished", "open", "tries", "tried_again")
+SHOWN = 200
+"""Cells that a table lists."""
+
+
+def plan_parts(result: PlanRun | PlanOutlook | PlanCells) -> Iterator[str | TextTable]:
+    """The sentence, and the table below it."""
+    yield result.sentence
+    if isinstance(result, PlanRun):
+        yield _groups(result)
+        if result.done:
+            yield f"Next: steelyard measure {result.folder} --by agent,model"
+    elif isinstance(result, PlanOutlook):
+        yield _forecasts(result)
+    else:
+        yield _cells(result)
+        if len(result.listed) > SHOWN:
+            yield f"... and {len(result.listed) - SHOWN:,} more cells; --json lists them"
+
+
+def _groups(result: PlanRun) -> TextTable:
+    table = plain_table()
+    for heading in ("agent", "model", "tier", "setting"):
+        table.add_column(heading)
+    for heading in _COUNTS:
+        table.add_column(heading.replace("_", " "), justify="right", spare=1 if heading == "tries" else 0)
+    for heading in ("cost", "tokens"):
+        table.add_column(heading, justify="right")
+    for group in result.groups:
+        least = "at least " if group.is_lower_bound else ""
+        cost, tokens = number_text(group.cost_usd, "USD"), number_text(group.tokens, "tokens")
+        add_row(
+            table,
+            *(getattr(group, name) or DASH for name in ("agent", "model", "tier", "setting")),
+            *(f"{count:,}" if (count := getattr(group, name)) else DASH for name in _COUNTS),
+            *(text if text == DASH else f"{least}{text}" for text in (cost, tokens)),
+        )
+    return table
+
+
+def _forecasts(result: PlanOutlook) -> TextTable:
+    table = plain_table()
+    for heading in ("agent", "model"):
+        table.add_column(heading)
+    for heading in ("cells", "done", "at least", "at most"):
+        table.add_column(heading, justify="right")
+    for heading in ("basis", "command"):
+        table.add_column(heading)
+    for each in result.forecasts:
+        low, high = number_text(each.low_usd, "USD"), number_text(each.high_usd, "USD")
+        counts = (f"{each.cells:,}", f"{each.done:,}")
+        add_row(table, each.agent, each.model or DASH, *counts, low, high, each.basis, each.command or DASH)
+    return table
+
+
+def _cells(result: PlanCells) -> TextTable:
+    table = plain_table()
+    for heading in ("id", "state", "ending", "task", "agent", "model", "tier", "setting"):
+        table.add_column(heading)
+    for heading in ("attempt", "tries", "cost"):
+        table.add_column(heading, justify="right")
+    table.add_column("detail")
+    for cell in result.listed[:SHOWN]:
+        style = _STATES.get(cell.state)
+        state = Painted(cell.state, style) if style else cell.state
+        names = (cell.ending, cell.task, cell.agent, cell.model, cell.tier, cell.setting)
+        numbers = (str(cell.attempt), str(cell.tries), number_text(cell.cost_usd, "USD"))
+        add_row(table, cell.id, state, *(name or DASH for name in names), *numbers, cell.detail or DASH)
+    return table

@@ -1,0 +1,248 @@
+"""What `run` gives: what became of a plan, what it would do, and its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from steelyard.records import Finding, finding_dict, sum_in_order
+from steelyard.results._amounts import amount
+from steelyard.results._manners import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanGroup:
+    """The cells of one agent, model, tier and setting."""
+
+    agent: str
+    model: str | None = None
+    tier: str | None = None
+    setting: str | None = None
+    cells: int
+    passed: int
+    failed: int
+    no_verdict: int
+    """Done without a verdict: the task has no verifier, or it broke."""
+    unfinished: int
+    """Tried without a result, by the fault of the infrastructure or of whoever stopped it."""
+    open: int
+    """Not tried yet."""
+    tries: int
+    tried_again: int
+    """Cells with more than one try. Trying again shifts the distribution of what is measured."""
+    cost_usd: float | None
+    """What all tries cost; None where a cost is not known."""
+    tokens: int | None
+    """Tokens of all tries; None where somebody did not count."""
+    is_lower_bound: bool
+    """Whether cost and tokens are known to be too low."""
+
+    @property
+    def done(self) -> int:
+        """Cells with a result."""
+        return self.passed + self.failed + self.no_verdict
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlanRun(Result):
+    """What became of a plan."""
+
+    name: str
+    folder: Path
+    groups: tuple[PlanGroup, ...]
+    endings: Mapping[str, int]
+    """Endings of the cells' last tries, by name."""
+    stopped: Mapping[str, str]
+    """Agents whose cells were started no more, with the reason."""
+    spent: str | None = None
+    """What was spent of the budget; None without one."""
+    is_over_budget: bool = False
+    """Whether cells were not started because the budget does not allow it."""
+    is_interrupted: bool = False
+    """Whether it was stopped by Ctrl-C."""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def cells(self) -> int:
+        """Cells of the plan."""
+        return sum(group.cells for group in self.groups)
+
+    @property
+    def done(self) -> int:
+        """Cells with a result."""
+        return sum(group.done for group in self.groups)
+
+    @property
+    def sentence(self) -> str:
+        """How much is done, and what is not and why."""
+        counts = {
+            "passed": sum(group.passed for group in self.groups),
+            "failed": sum(group.failed for group in self.groups),
+            "without a verdict": sum(group.no_verdict for group in self.groups),
+        }
+        told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        parts = [f"{self.name}: {self.done:,} of {self.cells:,} cells done" + (f" ({told})" if told else "")]
+        unfinished = sum(group.unfinished for group in self.groups)
+        if unfinished:
+            parts.append(f"{unfinished:,} tried without a result")
+        parts += [f"{agent} was stopped: {reason}" for agent, reason in self.stopped.items()]
+        if self.is_over_budget:
+            parts.append("the budget does not allow more")
+        if self.spent:
+            parts.append(f"spent {self.spent}")
+        if self.done < self.cells:
+            parts.append("the same command goes on")
+        return "; ".join(parts) + "."
+
+    def _about(self) -> str:
+        return self.sentence.removesuffix(".")
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a group."""
+        return [{**asdict(group), "done": group.done} for group in self.groups]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "plan": self.name,
+            "folder": str(self.folder),
+            "cells": self.cells,
+            "done": self.done,
+            "groups": self.to_dicts(),
+            "endings": dict(self.endings),
+            "stopped": dict(self.stopped),
+            "spent": self.spent,
+            "is_over_budget": self.is_over_budget,
+            "is_interrupted": self.is_interrupted,
+            "summary": self.sentence,
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanForecast:
+    """What the cells of one agent and model would cost."""
+
+    agent: str
+    model: str | None
+    cells: int
+    done: int
+    low_usd: float | None
+    """The least that is expected; None where nothing is known."""
+    high_usd: float | None
+    """The most that is expected; None where nothing bounds it."""
+    basis: str
+    """What the range rests on."""
+    command: str
+    """The command of its first cell, keys masked."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlanOutlook(Result):
+    """What running a plan would do."""
+
+    name: str
+    folder: Path
+    forecasts: tuple[PlanForecast, ...]
+    budget: str | None = None
+    """What was spent of what may be; None without a budget."""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def cells(self) -> int:
+        """Cells of the plan."""
+        return sum(forecast.cells for forecast in self.forecasts)
+
+    @property
+    def done(self) -> int:
+        """Cells with a result."""
+        return sum(forecast.done for forecast in self.forecasts)
+
+    @property
+    def sentence(self) -> str:
+        """What would run, and what it would cost."""
+        open_ = [forecast for forecast in self.forecasts if forecast.done < forecast.cells]
+        unknown = [forecast.agent for forecast in open_ if forecast.high_usd is None]
+        low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
+        high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
+        known = f"{amount(low, 'USD')} to {amount(high, 'USD')}"
+        price = (
+            "nothing to run"
+            if not open_
+            else f"expected cost {known}"
+            if not unknown
+            else f"expected cost not known for {', '.join(dict.fromkeys(unknown))}"
+            + (f", {known} for the others" if len(unknown) < len(open_) else "")
+        )
+        budget = f"; budget: {self.budget}" if self.budget else ""
+        counts = f"{self.cells:,} cells, {self.done:,} done, {self.cells - self.done:,} to run"
+        return f"{self.name}: {counts}; {price}{budget}."
+
+    def _about(self) -> str:
+        return self.sentence.removesuffix(".")
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row an agent and model."""
+        return [asdict(forecast) for forecast in self.forecasts]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "plan": self.name,
+            "folder": str(self.folder),
+            "cells": self.cells,
+            "done": self.done,
+            "forecasts": self.to_dicts(),
+            "budget": self.budget,
+            "summary": self.sentence,
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCell:
+    """A cell of a plan."""
+
+    id: str
+    kind: Literal["run", "judge"]
+    task: str
+    agent: str
+    model: str | None
+    tier: str | None
+    setting: str | None
+    attempt: int
+    state: Literal["done", "unfinished", "open"]
+    ending: str | None
+    """How its last try ended; None where none was made."""
+    detail: str | None
+    """What was seen at its end."""
+    tries: int
+    cost_usd: float | None
+    """What all its tries cost; None where it is not known."""
+    folder: str
+    """Its folder."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlanCells(Result):
+    """Cells of a plan, with what became of each."""
+
+    name: str
+    folder: Path
+    listed: tuple[PlanCell, ...]
+
+    @property
+    def sentence(self) -> str:
+        """How many there are, and how many are done."""
+        done = sum(cell.state == "done" for cell in self.listed)
+        return f"{self.name}: {len(self.listed):,} cells, {done:,} done."
+
+    def _about(self) -> str:
+        return self.sentence.removesuffix(".")
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a cell."""
+        return [asdict(cell) for cell in self.listed]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"plan": self.name, "folder": str(self.folder), "cells": self.to_dicts()}

@@ -1,0 +1,92 @@
+"""A plan expands to cells. A cell is what it is made of, whatever it is called and wherever it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steelyard.errors import BadPlan, UsageError
+from steelyard.records import DEFAULT_SCHEME, tier_problem
+from steelyard.runner._cell_records import Cell
+from steelyard.runner._digests import digest_of, tree_digest
+from steelyard.runner._plan import PlanRead
+from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, PlanTask, Tier
+
+ID_DIGITS = 16
+ORACLE = "oracle"
+"""The agent whose work is the task's known solution."""
+
+
+def cells_of(read: PlanRead) -> list[Cell]:
+    """Every cell, first attempts first, so that early results tell of all agents and tasks alike."""
+    tasks = [(task, _task_digest(read, task), _solution_digest(read, task)) for task in read.plan.tasks]
+    variants = [
+        (use, model, tier, setting, _variant_digest(read, use, tiers[tier]))
+        for use in read.plan.agents
+        for tiers in [_tiers(use)]
+        for model in use.models or (None,)
+        for tier in tiers
+        for setting in use.settings
+    ]
+    cells: list[Cell] = []
+    for attempt in range(1, read.plan.plan.attempts + 1):
+        for task, task_digest, solution in tasks:
+            for use, model, tier, setting, variant in variants:
+                limit = read.time_limit_seconds(task, use)
+                own = solution if use.use == ORACLE else None
+                identity = digest_of(FORMAT_VERSION, task_digest, variant, own, model, setting, attempt, limit)
+                cells.append(
+                    Cell(
+                        id=identity[:ID_DIGITS],
+                        task=task.id,
+                        agent=use.label,
+                        model=model,
+                        tier=tier,
+                        setting=setting,
+                        attempt=attempt,
+                        time_limit_seconds=limit,
+                    )
+                )
+    _refuse_equal(read, cells)
+    return cells
+
+
+def _tiers(use: AgentUse) -> Mapping[str | None, Tier]:
+    return dict(use.tiers.items()) or {None: Tier()}
+
+
+def tier_scheme_of(read: PlanRead) -> str:
+    """The scheme that the plan's tiers belong to: the default one where it knows them all, else the plan's own."""
+    names = {name for use in read.plan.agents for name in use.tiers}
+    return DEFAULT_SCHEME if not any(tier_problem(name, DEFAULT_SCHEME) for name in names) else read.plan.name
+
+
+def _refuse_equal(read: PlanRead, cells: list[Cell]) -> None:
+    by_id: dict[str, Cell] = {}
+    mistakes = []
+    for cell in cells:
+        first = by_id.setdefault(cell.id, cell)
+        if first is not cell and cell.attempt == 1:
+            hint = "leave one out; for more runs of the same raise attempts"
+            message = f"it is the same as {first.sentence}: names alone do not make two cells different"
+            mistakes.append(UsageError(message, where=cell.sentence, hint=hint))
+    if mistakes:
+        raise BadPlan(str(read.path), mistakes)
+
+
+def _task_digest(read: PlanRead, task: PlanTask) -> str:
+    """What the agent is given and how its work is checked. The solution is not part of it: the agent never sees it."""
+    verify = task.verify
+    checked = None
+    if verify is not None:
+        hidden = tree_digest(read.path_of(verify.hidden)) if verify.hidden else None
+        checked = (verify.command, verify.report, verify.format, verify.time_limit, verify.limits, hidden)
+    return digest_of(read.prompt_of(task), tree_digest(read.path_of(task.work)) if task.work else None, checked)
+
+
+def _solution_digest(read: PlanRead, task: PlanTask) -> str | None:
+    return tree_digest(read.path_of(task.oracle)) if task.oracle else None
+
+
+def _variant_digest(read: PlanRead, use: AgentUse, tier: Tier) -> str:
+    overlay = tree_digest(read.path_of(tier.overlay)) if tier.overlay else None
+    return digest_of(read.adapters[use.use].digest, use.command, use.options, overlay, tier.env)

@@ -1,0 +1,294 @@
+"""A plan's folder: a folder for each cell, claimed by whoever runs it and finished by one rename.
+
+runs/NAME/ plan.toml lock.json cells.jsonl runs.jsonl
+  cells/ID/ claim result.json           # written last: its presence means that the cell is done
+    try-1/ started.json work/ home/ stdout stderr meter.jsonl ending.json verify/
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.files import whole_file
+from steelyard.records import Record, as_utc, iso, now_microseconds
+from steelyard.runner._cell_records import Cell, CellResult, TryOutcome
+
+TOUCHED_SECONDS = 10.0
+"""How often a claim is renewed."""
+STALE_SECONDS = 60.0
+"""From when on a claim that nobody renews is void."""
+_TRY = re.compile(r"try-([0-9]{1,6})")
+_PLACE = re.compile(r"[0-9a-f]{16}")
+Written = TypeVar("Written", bound=Record)
+
+
+class Claim(Record, frozen=True, kw_only=True):
+    """Who runs a cell."""
+
+    host: str
+    """The machine."""
+    boot: str
+    """The machine's boot: processes of an earlier one are gone."""
+    pid: int
+    """The process."""
+    started: str
+    """When the process started, in the kernel's clock: a number is given to another process later."""
+    token: str
+    """What tells this claim from another of the same process."""
+
+
+class PlanFolder:
+    """Where a plan's cells, tries and results are kept."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._tokens: dict[str, str] = {}
+
+    def make(self) -> None:
+        """Create the folder; one that is there must be a plan's, or empty."""
+        if self.root.exists() and not self.is_plan and any(self.root.iterdir()):
+            hint = "name another folder with --out"
+            raise UsageError("the folder holds other files, not those of a plan", where=str(self.root), hint=hint)
+        (self.root / "cells").mkdir(parents=True, exist_ok=True)
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is the folder of a plan."""
+        return (self.root / "cells").is_dir() and (self.root / "cells.jsonl").is_file()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file of the plan in place, whole or not at all."""
+        _replace(self.root / name, content)
+
+    def write_cells(self, cells: Iterable[Cell]) -> None:
+        """Keep the list of cells; its order is the order of array jobs."""
+        self.write("cells.jsonl", b"".join(msgspec.json.encode(cell) + b"\n" for cell in cells))
+
+    def cells(self) -> list[Cell]:
+        """The cells of the plan, in their order."""
+        if not self.is_plan:
+            hint = "name the folder of a plan, such as runs/NAME"
+            raise UsageError("there is no plan in this folder", where=str(self.root), hint=hint)
+        lines = whole_file(self.root / "cells.jsonl").splitlines()
+        return [msgspec.json.decode(line, type=Cell) for line in lines if line]
+
+    def cell_named(self, name: str) -> Cell:
+        """The cell of that id, or of the only id that begins so."""
+        cells = {cell.id: cell for cell in self.cells()}
+        like = [cell for cell in cells.values() if cell.id.startswith(name)]
+        if name in cells or len(like) == 1:
+            return cells.get(name) or like[0]
+        if like and name:
+            raise UsageError(f"{len(like)} cells begin with {name!r}", hint=f"{like[0].id} is one of them")
+        raise UnknownName("cell", name, cells)
+
+    def cell(self, cell_id: str) -> Path:
+        """The folder of a cell."""
+        return self.root / "cells" / cell_id
+
+    def is_done(self, cell_id: str) -> bool:
+        """Whether the cell has a result."""
+        return (self.cell(cell_id) / "result.json").is_file()
+
+    def result(self, cell_id: str) -> CellResult | None:
+        """What became of the cell; None where it is not done, or its result cannot be read."""
+        return read_record(self.cell(cell_id) / "result.json", CellResult)
+
+    def done_ids(self) -> set[str]:
+        """The ids of all cells that have a result, whether the plan still has them or not."""
+        with suppress(FileNotFoundError), os.scandir(self.root / "cells") as entries:
+            return {entry.name for entry in entries if _PLACE.fullmatch(entry.name) and self.is_done(entry.name)}
+        return set()
+
+    def tries(self, cell_id: str) -> list[Path]:
+        """The folders of its tries, first to last."""
+        folder = self.cell(cell_id)
+        with suppress(FileNotFoundError):
+            numbered = {int(match[1]): name for name in os.listdir(folder) if (match := _TRY.fullmatch(name))}
+            return [folder / numbered[number] for number in sorted(numbered)]
+        return []
+
+    def outcome(self, try_folder: Path) -> TryOutcome | None:
+        """What became of a try; None where whoever ran it was stopped before it ended."""
+        return read_record(try_folder / "ending.json", TryOutcome)
+
+    def claim(self, cell_id: str) -> bool:
+        """Whether the cell is now ours to run: nobody else runs it, and it is not done."""
+        folder = self.cell(cell_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        ours = _own_claim()
+        content = msgspec.json.encode(ours)
+        if not _create(folder / "claim", content) and not _take_over(folder / "claim", content):
+            return False
+        self._tokens[cell_id] = ours.token
+        if self.is_done(cell_id):  # by somebody who ended between our look and our claim
+            self.release(cell_id)
+            return False
+        return True
+
+    def holds(self, cell_id: str) -> bool:
+        """Whether the claim is still ours; another runner takes it over when it was not renewed for too long."""
+        claim = read_record(self.cell(cell_id) / "claim", Claim)
+        return claim is not None and claim.token == self._tokens.get(cell_id)
+
+    def release(self, cell_id: str) -> None:
+        """Give the cell up for others."""
+        if self.holds(cell_id):
+            (self.cell(cell_id) / "claim").unlink(missing_ok=True)
+        self._tokens.pop(cell_id, None)
+
+    def touch_claims(self) -> None:
+        """Renew what we hold."""
+        for cell_id in list(self._tokens):
+            with suppress(FileNotFoundError):
+                os.utime(self.cell(cell_id) / "claim")
+
+    def new_try(self, cell_id: str) -> Path:
+        """An empty folder for the next try; what an earlier one left is never used again."""
+        earlier = self.tries(cell_id)
+        number = int(earlier[-1].name.removeprefix("try-")) + 1 if earlier else 1
+        folder = self.cell(cell_id) / f"try-{number}"
+        folder.mkdir()
+        _replace(folder / "started.json", msgspec.json.encode({"at": iso(now_microseconds())}))
+        return folder
+
+    def started_at(self, try_folder: Path) -> datetime:
+        """When a try began."""
+        told = read_record(try_folder / "started.json", _Started)
+        return told.at if told else as_utc(datetime.fromtimestamp(try_folder.stat().st_mtime).astimezone())
+
+    def end_try(self, try_folder: Path, outcome: TryOutcome) -> None:
+        """Keep what became of a try."""
+        _replace(try_folder / "ending.json", msgspec.json.encode(outcome))
+
+    def finish(self, result: CellResult) -> bool:
+        """Keep what became of the cell and give it up; False where somebody else has taken it over meanwhile."""
+        if not self.holds(result.id):
+            self._tokens.pop(result.id, None)
+            return False
+        _replace(self.cell(result.id) / "result.json", msgspec.json.encode(result), keep=True)
+        self.release(result.id)
+        return True
+
+    def results(self) -> Iterator[CellResult]:
+        """Every result, in the order of ids."""
+        for cell_id in sorted(self.done_ids()):
+            if (result := self.result(cell_id)) is not None:
+                yield result
+
+
+class _Started(Record, frozen=True, kw_only=True):
+    at: datetime
+
+
+def read_record(path: Path, record: type[Written]) -> Written | None:
+    """The record in a file of ours; None where there is none, or only a part of one."""
+    try:
+        return msgspec.json.decode(whole_file(path), type=record)
+    except (UnreadableFile, msgspec.MsgspecError):
+        return None
+
+
+def _replace(path: Path, content: bytes, *, keep: bool = False) -> None:
+    """Write the file under another name and rename it; with `keep`, it is on the disk before it has its name."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with partial.open("wb") as file:
+        file.write(content)
+        if keep:
+            file.flush()
+            os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def _create(path: Path, content: bytes) -> bool:
+    """Whether the file is now there with this content, where none was; it is never seen without its content."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    partial.write_bytes(content)
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        return False
+    finally:
+        partial.unlink()
+    return True
+
+
+@cache
+def _boot_id() -> str:
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return "unknown"
+
+
+def _process_start(pid: int) -> str | None:
+    """When a process of this machine started; None where it has ended."""
+    try:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return rest[18] if state not in "ZX" else None
+
+
+def _own_claim() -> Claim:
+    pid = os.getpid()
+    return Claim(
+        host=socket.gethostname(),
+        boot=_boot_id(),
+        pid=pid,
+        started=_process_start(pid) or "unknown",
+        token=secrets.token_hex(8),
+    )
+
+
+def _is_stale(claim: Claim | None, status: os.stat_result, now: float) -> bool:
+    """Whether who made the claim has ended: known at once on this machine, by silence on another."""
+    if claim is not None and claim.host == socket.gethostname() and _boot_id() != "unknown":
+        return claim.boot != _boot_id() or _process_start(claim.pid) != claim.started
+    return now - status.st_mtime > STALE_SECONDS
+
+
+def _take_over(path: Path, content: bytes) -> bool:
+    """Put our claim in the place of a stale one; of several who try, one does."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False  # somebody is taking it over now
+        status = os.fstat(file.fileno())
+        if path.stat().st_ino != status.st_ino:
+            return False  # somebody has taken it over
+        try:
+            claim = msgspec.json.decode(file.read(), type=Claim)
+        except msgspec.MsgspecError:
+            claim = None  # not ours: silence alone decides
+        if not _is_stale(claim, status, _clock(path.parent)):
+            return False
+        _replace(path, content)
+        return True
+    return False
+
+
+def _clock(folder: Path) -> float:
+    """The time of the clock that dates files here: a shared folder's is its server's, not ours."""
+    probe = folder / f".clock.{secrets.token_hex(4)}"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    except OSError:
+        return time.time()
+    finally:
+        probe.unlink(missing_ok=True)

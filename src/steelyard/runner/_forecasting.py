@@ -1,0 +1,63 @@
+"""What the cells that are still to run would cost, and what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from steelyard.records import sum_in_order
+from steelyard.runner._gathering import CellState
+from steelyard.runner._plan import PlanRead
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The cells of one agent and model, and what those to run would cost."""
+
+    agent: str
+    model: str | None
+    cells: int
+    done: int
+    low_usd: float | None
+    high_usd: float | None
+    basis: str
+    first: CellState
+    """The first of its cells."""
+
+
+def forecasts(read: PlanRead, states: Iterable[CellState]) -> list[Forecast]:
+    """For each agent and model the range of what its open cells would cost.
+
+    From what finished cells of the same agent and model cost; without any, from the budget of a cell.
+    """
+    groups: dict[tuple[str, str | None], list[CellState]] = {}
+    for state in states:
+        groups.setdefault((state.cell.agent, state.cell.model), []).append(state)
+    return [_forecast(read, agent, model, group) for (agent, model), group in groups.items()]
+
+
+def _forecast(read: PlanRead, agent: str, model: str | None, states: list[CellState]) -> Forecast:
+    done = [state for state in states if state.state == "done"]
+    to_run = len(states) - len(done)
+    costs = [cost for state in done if (cost := cost_of_tries(state)) is not None]
+    budget = read.plan.plan.budget
+    cap = budget.cell_usd if budget is not None else None
+    low: float | None = None
+    high: float | None = None
+    use = read.workers.get(agent)
+    if use is None or read.endpoint_of(use) is None:
+        low, high, basis = 0.0, 0.0, "no model is called"
+    elif costs:
+        low, high = to_run * min(costs), to_run * max(costs)
+        basis = f"lowest and highest cost of {len(costs)} finished cells"
+    elif cap is not None:
+        low, high, basis = 0.0, to_run * cap, "the budget of a cell"
+    else:
+        basis = "no finished cell and no cell_usd to go by"
+    return Forecast(agent, model, len(states), len(done), low, high, basis, states[0])
+
+
+def cost_of_tries(state: CellState) -> float | None:
+    """What all tries of a cell cost; None where one of them has no known cost."""
+    costs = [result.cost_usd for result in state.tries]
+    return sum_in_order(cost for cost in costs if cost is not None) if costs and None not in costs else None

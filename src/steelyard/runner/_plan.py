@@ -1,0 +1,258 @@
+"""Reading a plan: every mistake in it is found before anything starts, each with where it is and what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
+from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.records import Record, json_schema, unknown_field
+from steelyard.runner._built_in import adapters
+from steelyard.runner._plan_records import (
+    ENVIRONMENT,
+    FORMAT_VERSION,
+    AgentUse,
+    Endpoint,
+    JudgeUse,
+    Plan,
+    PlanSettings,
+    PlanTask,
+    seconds_of,
+)
+from steelyard.settings import TEXT_BYTES
+
+Part = TypeVar("Part", bound=Record)
+_UNREAD = Endpoint(kind="chat", url="unread")
+"""Stands for an endpoint that cannot be read, while other mistakes are looked for."""
+SCHEMA_HINT = "steelyard schema plan shows what may stand there"
+
+
+class PlanRead:
+    """A plan with the file it came from, against which its paths are taken."""
+
+    def __init__(self, plan: Plan, path: Path, text: bytes) -> None:
+        self.plan, self.path, self.text = plan, path, text
+        self.adapters = adapters(path.parent)
+        self.folder = path.parent
+        self.digest = hashlib.sha256(text).hexdigest()
+
+    def path_of(self, text: str) -> Path:
+        """The path that the plan names, relative to its folder."""
+        return self.folder / text
+
+    def prompt_of(self, task: PlanTask) -> str:
+        """What the agent is asked."""
+        return task.prompt if task.prompt is not None else read_text(self.path_of(task.prompt_file or ""))
+
+    @cached_property
+    def _tasks(self) -> dict[str, PlanTask]:
+        return {task.id: task for task in self.plan.tasks}
+
+    @cached_property
+    def _uses(self) -> dict[str, AgentUse]:
+        return {use.label: use for use in self.plan.agents}
+
+    def task_of(self, name: str) -> PlanTask:
+        """The task of that id."""
+        return self._tasks[name]
+
+    def use_of(self, label: str) -> AgentUse:
+        """The agent of that label."""
+        return self._uses[label]
+
+    @cached_property
+    def workers(self) -> dict[str, AgentUse | JudgeUse]:
+        """Agents and judges by label."""
+        uses: list[AgentUse | JudgeUse] = [*self.plan.judges, *self.plan.agents]
+        return {use.label: use for use in uses}
+
+    def endpoint_of(self, use: AgentUse | JudgeUse) -> str | None:
+        """The endpoint that an agent or judge uses: the one it names, else the only one; None where it calls none."""
+        if self.adapters[use.use].speaks is None:
+            return None
+        only = next(iter(self.plan.endpoints)) if len(self.plan.endpoints) == 1 else None
+        return use.endpoint or only
+
+    def time_limit_seconds(self, task: PlanTask, use: AgentUse) -> float:
+        """How long a try may take: what the task says, else the agent, else the plan."""
+        return seconds_of(task.time_limit or use.time_limit or self.plan.plan.time_limit)
+
+
+def load_plan(path: Path) -> PlanRead:
+    """The plan in a TOML file; `BadPlan` with every mistake in what the file itself says."""
+    with refused_as(UsageError):
+        text = read_text(path, limit=TEXT_BYTES)
+        values = parse_toml(text, path)
+    mistakes: list[SteelyardError] = []
+    read = PlanRead(_plan_of(values, mistakes), path, text.encode())
+    mistakes += _mistakes_in(read)
+    if mistakes:
+        raise BadPlan(str(path), mistakes)
+    return read
+
+
+def plan_schema() -> dict[str, Any]:  # Any: a JSON Schema
+    """The JSON Schema of a plan."""
+    return {**json_schema(Plan), "title": f"Steelyard plan, version {FORMAT_VERSION}"}
+
+
+def _plan_of(values: dict[str, Any], mistakes: list[SteelyardError]) -> Plan:  # Any: TOML values
+    """The plan of those parts that can be read. Parts are read one by one, so that all mistakes are told."""
+    known = Plan.__struct_fields__
+    mistakes += [UnknownName("table", name, known) for name in sorted(set(values) - set(known))]
+    settings = None
+    if "plan" in values:
+        settings = _part(values["plan"], PlanSettings, "[plan]", mistakes)
+    else:
+        mistakes.append(UsageError("there is no table [plan]", hint='[plan] with name = "..." is needed'))
+    named = _table(values.get("endpoints"), "[endpoints]", mistakes)
+    endpoints = {name: _part(value, Endpoint, f"[endpoints.{name}]", mistakes) for name, value in named.items()}
+    plan = Plan(
+        plan=settings or PlanSettings(name="unknown"),
+        endpoints={name: endpoint or _UNREAD for name, endpoint in endpoints.items()},
+        tasks=_listed(values, "tasks", PlanTask, mistakes),
+        agents=_listed(values, "agents", AgentUse, mistakes),
+        judges=_listed(values, "judges", JudgeUse, mistakes),
+    )
+    if not values.get("agents"):
+        mistakes.append(UsageError("the plan names no agent", hint='add [[agents]] with use = "nop"'))
+    if not values.get("tasks") and plan.plan.tasks_from is None:
+        hint = 'add [[tasks]] with an id and a prompt, or tasks_from = "arena"'
+        mistakes.append(UsageError("the plan has no tasks", hint=hint))
+    return plan
+
+
+def _listed(
+    values: dict[str, Any], table: str, record: type[Part], mistakes: list[SteelyardError]
+) -> tuple[Part, ...]:  # Any: TOML values
+    listed = values.get(table, [])
+    if not isinstance(listed, list):
+        mistakes.append(UsageError(f"{table} is not a list", hint=f"write [[{table}]] before each"))
+        return ()
+    parts = [_part(value, record, f"[[{table}]] number {place}", mistakes) for place, value in enumerate(listed, 1)]
+    return tuple(part for part in parts if part is not None)
+
+
+def _table(value: Any, where: str, mistakes: list[SteelyardError]) -> dict[str, Any]:  # Any: TOML values
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        mistakes.append(UsageError("it is not a table", where=where, hint="write [endpoints.NAME]"))
+    return {}
+
+
+def _part(value: Any, record: type[Part], where: str, mistakes: list[SteelyardError]) -> Part | None:  # Any: TOML
+    try:
+        return msgspec.convert(value, record)
+    except msgspec.ValidationError as error:
+        unknown = unknown_field(error, record)
+        message, hint = unknown or (str(error).replace("`", "'"), SCHEMA_HINT)
+        mistakes.append(UsageError(message, where=where, hint=hint))
+        return None
+
+
+def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
+    """What contradicts itself or points at nothing."""
+    plan = read.plan
+    yield from _repeated("task", [task.id for task in plan.tasks], "give each task an id of its own")
+    yield from _repeated("agent", [use.label for use in plan.agents], 'tell them apart: name = "..."')
+    yield from _repeated("judge", [judge.label for judge in plan.judges], 'tell them apart: name = "..."')
+    for where, text in _durations(plan):
+        yield from _refused(where, seconds_of, text)
+    for where, text, is_folder in _paths(plan):
+        yield from _path_mistakes(where, read.path_of(text), text, is_folder=is_folder)
+    for use in plan.agents:
+        yield from _use_mistakes(read, use)
+    for judge in plan.judges:
+        yield from _endpoint_mistakes(read, judge, f"judge {judge.label!r}")
+
+
+def _repeated(what: str, names: list[str], hint: str) -> Iterator[SteelyardError]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield UsageError(f"{count} {what}s are named {name!r}", hint=hint)
+
+
+def _refused(where: str, check: Callable[[str], object], text: str) -> Iterator[SteelyardError]:
+    try:
+        check(text)
+    except ValueError as error:
+        yield UsageError(str(error), where=where)
+
+
+def _durations(plan: Plan) -> Iterator[tuple[str, str]]:
+    settings = plan.plan
+    told: list[tuple[str, str | None]] = [("[plan] time_limit", settings.time_limit)]
+    told.append(("[plan] retry_wait", settings.retry_wait))
+    told.append(("[plan] measure", settings.measure.time_limit if settings.measure else None))
+    told += [(f"agent {use.label!r}", use.time_limit) for use in plan.agents]
+    for task in plan.tasks:
+        told += [(f"task {task.id!r}", task.time_limit)]
+        told += [(f"task {task.id!r}, verify", task.verify.time_limit if task.verify else None)]
+    yield from ((where, text) for where, text in told if text is not None)
+
+
+def _paths(plan: Plan) -> Iterator[tuple[str, str, bool | None]]:
+    """What the plan points at: where it does, the path, and whether it is a folder (None: either)."""
+    told: list[tuple[str, str | None, bool | None]] = []
+    for task in plan.tasks:
+        where = f"task {task.id!r}"
+        told += [(f"{where}, prompt_file", task.prompt_file, False), (f"{where}, work", task.work, True)]
+        told += [(f"{where}, oracle", task.oracle, None), (f"{where}, contract", task.contract, False)]
+        told += [(f"{where}, verify.hidden", task.verify.hidden if task.verify else None, True)]
+    for use in plan.agents:
+        told += [(f"agent {use.label!r}, tier {name!r}", tier.overlay, True) for name, tier in use.tiers.items()]
+    told += [(f"judge {judge.label!r}, rubric", judge.rubric, False) for judge in plan.judges]
+    yield from ((where, text, is_folder) for where, text, is_folder in told if text is not None)
+
+
+def _path_mistakes(where: str, path: Path, text: str, *, is_folder: bool | None) -> Iterator[SteelyardError]:
+    if not path.exists():
+        what = "file or folder" if is_folder is None else "folder" if is_folder else "file"
+        yield UsageError(f"there is no {what} {text!r}", where=where, hint="paths are taken from the plan's folder")
+    elif is_folder is not None and path.is_dir() != is_folder:
+        yield UsageError(f"{text!r} is {'a file' if is_folder else 'a folder'}", where=where)
+
+
+def _use_mistakes(read: PlanRead, use: AgentUse) -> Iterator[SteelyardError]:
+    where = f"agent {use.label!r}"
+    yield from _endpoint_mistakes(read, use, where)
+    if not use.settings:
+        yield UsageError("settings is an empty list", where=where, hint="leave it out, or name one: [{}]")
+    if use.use == "oracle":
+        for task in read.plan.tasks:
+            if task.oracle is None:
+                hint = 'name its solution: oracle = "solution.patch"'
+                yield UsageError(f"the task {task.id!r} has no oracle", where=where, hint=hint)
+
+
+def _endpoint_mistakes(read: PlanRead, use: AgentUse | JudgeUse, where: str) -> Iterator[SteelyardError]:
+    adapter = read.adapters.get(use.use)
+    if adapter is None:
+        yield UnknownName("agent", use.use, read.adapters, where=where)
+    elif use.endpoint is not None and use.endpoint not in read.plan.endpoints:
+        yield UnknownName("endpoint", use.endpoint, read.plan.endpoints, where=where)
+    elif adapter.speaks is not None and read.endpoint_of(use) is None:
+        named = ", ".join(read.plan.endpoints) or "none yet"
+        hint = f'endpoint = "..."; the plan has {named}'
+        yield UsageError("it calls a model, and no endpoint is named", where=where, hint=hint)
+
+
+def key_mistakes(read: PlanRead, names: set[str]) -> Iterator[SteelyardError]:
+    """Variables of the environment that these endpoints need and that are not set."""
+    for name in sorted(names):
+        endpoint = read.plan.endpoints[name]
+        for what, text in (("url", endpoint.url), ("key", endpoint.key)):
+            variable = (text or "").removeprefix(ENVIRONMENT) if (text or "").startswith(ENVIRONMENT) else None
+            if variable is not None and not os.environ.get(variable):
+                hint = f"export {variable}=..."
+                message = f"the variable {variable} is not set, which holds the {what}"
+                yield UsageError(message, where=f"[endpoints.{name}]", hint=hint)

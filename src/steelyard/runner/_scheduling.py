@@ -1,0 +1,266 @@
+"""Which cell runs next: so many at a time, tried again after infrastructure failures, within the budget."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from steelyard.runner._budgets import Amounts, Spending
+from steelyard.runner._cell_records import Cell, CellResult, Ending, TryOutcome, TryResult
+from steelyard.runner._folders import TOUCHED_SECONDS, PlanFolder
+
+SAME_FAILURES = 5
+"""After the same infrastructure failure so many times in a row, an agent's cells are started no more."""
+LONGEST_WAIT_SECONDS = 300.0
+_TICK_SECONDS = 0.1
+
+
+class Executor(Protocol):
+    """What runs a try."""
+
+    def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+        """Run the cell in an empty folder, within what it may spend; `stop` ends it early."""
+
+    def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
+        """What became of a try whose runner was stopped before it could say."""
+
+
+@dataclass(frozen=True)
+class PlanProgress:
+    """How far a plan is."""
+
+    total: int
+    """Cells of the plan."""
+    done: int
+    """Cells with a result."""
+    running: int
+    """Cells that run now."""
+    endings: Mapping[str, int]
+    """Endings of the tries of this invocation, by name."""
+    spent: str | None
+    """What was spent of the budget; None without one."""
+    stopped: Mapping[str, str]
+    """Agents whose cells are started no more, with the reason."""
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a line."""
+        endings = ", ".join(f"{count:,} {name}" for name, count in sorted(self.endings.items()))
+        stopped = ", ".join(f"{agent} stopped ({reason})" for agent, reason in self.stopped.items())
+        parts = [f"{self.done:,} of {self.total:,} cells, {self.running:,} running", endings, self.spent, stopped]
+        return "; ".join(part for part in parts if part)
+
+
+@dataclass
+class _Waiting:
+    """A cell that is to run."""
+
+    cell: Cell
+    ready_at: float = 0.0
+    failures: int = 0
+    """Infrastructure failures so far."""
+    tries: list[TryResult] = field(default_factory=list)
+    is_claimed: bool = False
+
+
+class Scheduler:
+    """Runs cells in threads, one a running cell."""
+
+    def __init__(
+        self,
+        folder: PlanFolder,
+        cells: Sequence[Cell],
+        executor: Executor,
+        *,
+        spending: Spending,
+        parallel: int,
+        retries: int,
+        retry_wait_seconds: float,
+        done: set[str],
+        tell: Callable[[PlanProgress], None] | None = None,
+    ) -> None:
+        self._folder, self._executor, self._spending = folder, executor, spending
+        self._parallel, self._retries, self._retry_wait = parallel, retries, retry_wait_seconds
+        self._tell = tell
+        self._total = len(cells)
+        self._done = set(done)
+        self._waiting = [_Waiting(cell) for cell in cells if cell.id not in done]
+        self._running: dict[str, Cell] = {}
+        self._endings: Counter[str] = Counter()
+        self._streaks: dict[str, tuple[str, int]] = {}
+        self._changed = threading.Condition()
+        self._failure: BaseException | None = None
+        self.stop = threading.Event()
+        self.stopped: dict[str, str] = {}
+        """Agents whose cells are started no more, with the reason."""
+        self.is_interrupted = False
+
+    def run(self) -> None:
+        """Run what is to be run; Ctrl-C ends what runs and keeps what is done."""
+        threads = [threading.Thread(target=self._work) for _ in range(min(self._parallel, len(self._waiting)))]
+        for thread in threads:
+            thread.start()
+        touched = time.monotonic()
+        while any(thread.is_alive() for thread in threads):
+            try:
+                for thread in threads:
+                    thread.join(_TICK_SECONDS)
+                    if thread.is_alive():
+                        break
+                if time.monotonic() - touched >= TOUCHED_SECONDS:
+                    self._folder.touch_claims()
+                    touched = time.monotonic()
+            except KeyboardInterrupt:
+                self.is_interrupted = True
+                self._end_early()
+        for entry in self._waiting:
+            if entry.is_claimed:
+                self._folder.release(entry.cell.id)
+        if self._failure is not None:
+            raise self._failure
+
+    def _end_early(self) -> None:
+        self.stop.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        try:
+            while (chosen := self._next()) is not None:
+                self._run(*chosen)
+        except BaseException as error:  # noqa: BLE001 # it is raised again where the caller sees it
+            self._failure = self._failure or error
+            self._end_early()
+
+    def _next(self) -> tuple[_Waiting, Amounts] | None:
+        """The next cell and what it may spend, waited for; None when there is nothing more to start."""
+        with self._changed:
+            while not self.stop.is_set():
+                self._drop_stopped()
+                for place, entry in enumerate(self._waiting):
+                    if not self._is_ready(entry):
+                        continue
+                    allowed = self._spending.reserve(entry.cell)
+                    if allowed is not None:
+                        del self._waiting[place]
+                        self._running[entry.cell.id] = entry.cell
+                        return entry, allowed
+                now = time.monotonic()
+                waits = [entry.ready_at - now for entry in self._waiting if entry.ready_at > now]
+                if not self._running and not waits:
+                    return None
+                self._changed.wait(min(waits, default=None))
+        return None
+
+    def _is_ready(self, entry: _Waiting) -> bool:
+        return entry.ready_at <= time.monotonic() and all(judged in self._done for judged in entry.cell.judged)
+
+    def _drop_stopped(self) -> None:
+        """Cells of agents that are stopped wait no longer; they have no result and the next run takes them up."""
+        if not self.stopped:
+            return
+        for entry in self._waiting:
+            if entry.is_claimed and entry.cell.agent in self.stopped:
+                self._folder.release(entry.cell.id)
+        self._waiting = [entry for entry in self._waiting if entry.cell.agent not in self.stopped]
+
+    def _run(self, entry: _Waiting, allowed: Amounts) -> None:
+        cell = entry.cell
+        outcome: TryOutcome | None = None
+        try:
+            if entry.is_claimed or self._claim(entry):
+                folder = self._folder.new_try(cell.id)
+                self._tell_progress()
+                outcome = self._executor.attempt(cell, folder, allowed, self.stop)
+                self._folder.end_try(folder, outcome)
+                entry.tries.append(outcome.result)
+        finally:
+            with self._changed:
+                del self._running[cell.id]
+                self._spending.release(cell)
+                if outcome is not None:
+                    self._after(entry, outcome)
+                elif self._folder.is_done(cell.id):
+                    self._done.add(cell.id)
+                self._changed.notify_all()
+        self._tell_progress()
+
+    def _claim(self, entry: _Waiting) -> bool:
+        """Whether the cell is ours now; then what earlier tries came to is counted, interrupted ones too."""
+        cell = entry.cell
+        if not self._folder.claim(cell.id):
+            return False
+        entry.is_claimed = True
+        for folder in self._folder.tries(cell.id):
+            outcome = self._folder.outcome(folder)
+            if outcome is None:
+                outcome = self._executor.interrupted(cell, folder)
+                self._folder.end_try(folder, outcome)
+                with self._changed:
+                    self._spending.add(cell, outcome.result)
+            entry.tries.append(outcome.result)
+        return True
+
+    def _after(self, entry: _Waiting, outcome: TryOutcome) -> None:
+        """Finish the cell, try it again, or leave it for another day."""
+        cell, ending = entry.cell, outcome.result.ending
+        self._spending.add(cell, outcome.result)
+        self._endings[ending.name] += 1
+        self._watch_streak(cell.agent, ending)
+        if ending.is_final:
+            result = CellResult(
+                id=cell.id,
+                ending=ending,
+                tries=tuple(entry.tries),
+                run=outcome.run,
+                judgment=outcome.judgment,
+                findings=outcome.findings,
+            )
+            if self._folder.finish(result):
+                self._done.add(cell.id)
+            return
+        entry.failures += 1
+        if ending.is_retried and ending.cause == "infrastructure" and entry.failures <= self._retries:
+            wait = min(self._retry_wait * 2 ** (entry.failures - 1), LONGEST_WAIT_SECONDS)
+            entry.ready_at = time.monotonic() + wait
+            self._waiting.insert(0, entry)
+        else:
+            self._folder.release(cell.id)
+
+    def _watch_streak(self, agent: str, ending: Ending) -> None:
+        """Stop an agent that cannot work: its key is refused, or the same failure comes again and again."""
+        if ending.cause != "infrastructure" or ending.is_final:
+            self._streaks.pop(agent, None)
+            return
+        detail = f"{ending.name}: {ending.detail}" if ending.detail else ending.name
+        before, count = self._streaks.get(agent, (detail, 0))
+        count = count + 1 if before == detail else 1
+        self._streaks[agent] = (detail, count)
+        if ending.stops_agent:
+            self.stopped[agent] = detail
+        elif count >= SAME_FAILURES:
+            self.stopped[agent] = f"{detail}, {count} times in a row"
+
+    def _tell_progress(self) -> None:
+        if self._tell is None:
+            return
+        with self._changed:
+            progress = PlanProgress(
+                total=self._total,
+                done=len(self._done),
+                running=len(self._running),
+                endings=dict(self._endings),
+                spent=self._spending.sentence(),
+                stopped=dict(self.stopped),
+            )
+        self._tell(progress)
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether cells that could run were not started because the budget does not allow it."""
+        return not self.stop.is_set() and any(self._is_ready(entry) for entry in self._waiting)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from steelyard.results import PlanCells, PlanOutlook, PlanRun
+from steelyard.surfaces.cli._options import Csv, Json, OnePath, Quiet
+from steelyard.surfaces.cli._output import check_printed
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar, show_results
+from steelyard.surfaces.cli._typed import Typed, typed
+from steelyard.workflow.run import RunOptions, open_cells, plan_cells, run as run_plan, run_cell
+
+if TYPE_CHECKING:
+    from steelyard.results import Result
+    from steelyard.workflow import Progress
+
+run = App(name="run", help="Run a plan of tasks and agents; the same command again goes on.", help_format="plaintext")
+
+DEFAULTS = typed(RunOptions)()
+LINE_SECONDS = 30.0
+"""How often progress is told where nobody watches a terminal."""
+STOPPED = 130
+"""The exit status after Ctrl-C."""
+Folder = Annotated[OnePath, Parameter(help="The folder of a plan, such as runs/NAME.")]
+CellId = Annotated[str, Parameter(help="The cell's id, or its beginning.")]
+
+
+@run.default
+def run_command(
+    plan: Annotated[OnePath, Parameter(help="The plan, a TOML file.")],
+    /,
+    *,
+    options: Typed[RunOptions] = DEFAULTS,
+    list: Annotated[  # noqa: A002 # the user's word for it
+        bool, Parameter(help="Start nothing: print the ids of the cells to run, one a line.", negative="")
+    ] = False,
+    json: Json = False,
+    csv: Csv = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run what a plan asks for: agents on tasks, each in a sandbox, each a Run that every other command reads.
+
+    Example: steelyard run plan.toml
+    Example: steelyard run plan.toml --dry-run
+    """
+    check_printed(json=json, csv=csv)
+    if list:
+        ids = open_cells(plan, out=options.out)
+        print_json({"cells": ids}) if json else print_lines(ids)
+        return 0
+    with _progress(shown=not quiet) as progress:
+        result = run_plan(plan, options=options, progress=progress)
+    _give(result, json=json, csv=csv)
+    if not quiet:
+        print_findings(result.findings)
+    if isinstance(result, PlanOutlook):
+        return 0
+    return STOPPED if result.is_interrupted else 0 if result.done == result.cells else 1
+
+
+@run.command(name="list")
+def list_(folder: Folder, /, *, json: Json = False, csv: Csv = False) -> int:
+    """List the cells of a plan's folder, with what became of each.
+
+    Example: steelyard run list runs/NAME
+    """
+    check_printed(json=json, csv=csv)
+    _give(plan_cells(folder), json=json, csv=csv)
+    return 0
+
+
+@run.command
+def show(folder: Folder, cell: CellId, /, *, json: Json = False) -> int:
+    """Show one cell: what it is, its tries, how it ended, and where its files are.
+
+    Example: steelyard run show runs/NAME 0f3a
+    """
+    _give(plan_cells(folder, cell=cell), json=json, csv=False)
+    return 0
+
+
+@run.command
+def cell(
+    folder: Folder,
+    cell: CellId,
+    /,
+    *,
+    unsafe: Annotated[bool, Parameter(help="Run with limits only where nothing can isolate.", negative="")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run one cell of a plan's folder, for engines that start commands: GNU parallel, Slurm, Kubernetes.
+
+    Example: steelyard run cell runs/NAME 0f3a9c1d2e4b5a67
+    """
+    with _progress(shown=not quiet) as progress:
+        result = run_cell(folder, cell, unsafe=unsafe, progress=progress)
+    _give(result, json=json, csv=False)
+    return 0 if all(each.state == "done" for each in result.listed) else 1
+
+
+def _give(result: Result, *, json: bool, csv: bool) -> None:
+    if json:
+        print_json(result.to_dict())
+    elif csv:
+        from steelyard.reports import csv_text
+
+        print(csv_text(result.to_dicts()), end="")
+    else:
+        from steelyard.reports import plan_parts
+
+        assert isinstance(result, PlanRun | PlanOutlook | PlanCells)
+        show_results(plan_parts(result))
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator[Progress | None]:
+    """A bar on a terminal; elsewhere a line from time to time."""
+    if shown and not sys.stderr.isatty():
+        yield _lines()
+        return
+    with progress_bar(shown=shown, doing="running", noun="done") as progress:
+        yield progress
+
+
+def _lines() -> Progress:
+    told = time.monotonic()
+
+    def tell(sentence: str, count: int) -> None:  # noqa: ARG001 # the sentence says it
+        nonlocal told
+        if time.monotonic() - told >= LINE_SECONDS:
+            told = time.monotonic()
+            console(stderr=True).print(sentence, flush=True)
+
+    return tell

@@ -1,0 +1,225 @@
+"""Run: a plan of tasks and agents to runs, resumed where it stopped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from steelyard.errors import UsageError
+from steelyard.records import sum_in_order
+from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun
+from steelyard.runner import (
+    Cell,
+    CellState,
+    OpenedPlan,
+    PlanFolder,
+    PlanProgress,
+    RunSettings,
+    cell_states,
+    cost_of_tries,
+    forecasts,
+    known_lock,
+    list_cells,
+    open_plan,
+    run_cell as run_in_folder,
+    run_plan,
+)
+from steelyard.settings import named_path
+from steelyard.workflow._opening_runs import Progress
+from steelyard.workflow._options import Names, Options
+from steelyard.workflow._verb import verb
+
+PlanInput: TypeAlias = str | Path
+RUNS = Path("runs")
+"""Where plans run unless another folder is named."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RunOptions(Options):
+    """How `run` runs a plan."""
+
+    out: Path | None = None
+    """The folder of the plan's cells and runs; runs/NAME by default."""
+    dry_run: bool = False
+    """Start nothing: tell what would run, with which commands, and what it would cost."""
+    only: Names = ()
+    """Run only these tasks, agents or cells, separated by commas."""
+    parallel: int | None = None
+    """Cells that run at the same time; the plan's number by default."""
+    accept_drift: bool = False
+    """Go on although an agent or steelyard has another version than when the plan was begun."""
+    unsafe: bool = False
+    """Run agents with limits only where nothing on this machine can isolate them."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that was named."""
+        return None if self.out is None else named_path(self.out)
+
+
+@verb(RunOptions)
+def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> PlanRun | PlanOutlook:
+    r"""Run what a plan asks for and is not done yet; the same call again goes on where the last one stopped.
+
+    >>> import steelyard as sy
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     text = '[plan]\nname = "p"\n[[tasks]]\nid = "t"\nprompt = "Do it."\n[[agents]]\nuse = "nop"\n'
+    ...     _ = Path(folder, "plan.toml").write_text(text)
+    ...     result = sy.run(f"{folder}/plan.toml", out=f"{folder}/runs")
+    >>> result.done, result.cells
+    (1, 1)
+    """
+    opened = open_plan(named_path(plan))
+    folder = _folder(opened, options)
+    if options.dry_run:
+        return _outlook(opened, folder)
+    end = run_plan(
+        opened,
+        folder,
+        RunSettings(
+            unsafe=options.unsafe,
+            accept_drift=options.accept_drift,
+            parallel=options.parallel,
+            only=tuple(options.only),
+            tell=_teller(progress),
+        ),
+    )
+    return PlanRun(
+        name=opened.read.plan.name,
+        folder=folder.root,
+        groups=tuple(_groups(end.states)),
+        endings=Counter(state.ending.name for state in end.states if state.ending is not None),
+        stopped=end.stopped,
+        spent=end.spent,
+        is_over_budget=end.is_over_budget,
+        is_interrupted=end.is_interrupted,
+        findings=tuple(end.findings),
+    )
+
+
+def open_cells(plan: PlanInput, *, out: Path | None = None) -> list[str]:
+    """The ids of the plan's cells without a result, first to last; its folder is made ready for `run_cell`."""
+    opened = open_plan(named_path(plan))
+    return [cell.id for cell in list_cells(opened, _folder(opened, RunOptions(out=out)))]
+
+
+def run_cell(folder: Path, cell: str, *, unsafe: bool = False, progress: Progress | None = None) -> PlanCells:
+    """Run one cell of a plan's folder; one that is done stays as it is."""
+    place = PlanFolder(named_path(folder))
+    state = run_in_folder(place, cell, RunSettings(unsafe=unsafe, tell=_teller(progress)))
+    return _listed(place, [state])
+
+
+def plan_cells(folder: Path, *, cell: str | None = None) -> PlanCells:
+    """The cells of a plan's folder, or one of them, with what became of each."""
+    place = PlanFolder(named_path(folder))
+    cells: Sequence[Cell] = place.cells() if cell is None else [place.cell_named(cell)]
+    return _listed(place, cell_states(place, cells))
+
+
+def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
+    root = options.folder or RUNS / opened.read.plan.name
+    if root.is_file():
+        raise UsageError("it is a file", where=str(root), hint="name a folder with --out")
+    return PlanFolder(root)
+
+
+def _teller(progress: Progress | None) -> Callable[[PlanProgress], None] | None:
+    if progress is None:
+        return None
+    done = 0
+
+    def tell(told: PlanProgress) -> None:
+        nonlocal done
+        progress(told.sentence, told.done - done)
+        done = told.done
+
+    return tell
+
+
+def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
+    states = list(cell_states(folder, opened.cells))
+    return PlanOutlook(
+        name=opened.read.plan.name,
+        folder=folder.root,
+        forecasts=tuple(
+            PlanForecast(
+                agent=each.agent,
+                model=each.model,
+                cells=each.cells,
+                done=each.done,
+                low_usd=each.low_usd,
+                high_usd=each.high_usd,
+                basis=each.basis,
+                command="",
+            )
+            for each in forecasts(opened.read, states)
+        ),
+    )
+
+
+def _setting_text(cell: Cell) -> str | None:
+    return ",".join(f"{name}={value}" for name, value in sorted(cell.setting.items())) or None
+
+
+def _groups(states: Iterable[CellState]) -> list[PlanGroup]:
+    grouped: dict[tuple[str, str | None, str | None, str | None], list[CellState]] = {}
+    for state in states:
+        if not state.cell.is_calibration:
+            key = (state.cell.agent, state.cell.model, state.cell.tier, _setting_text(state.cell))
+            grouped.setdefault(key, []).append(state)
+    return [_group(*key, group) for key, group in grouped.items()]
+
+
+def _group(
+    agent: str, model: str | None, tier: str | None, setting: str | None, states: Sequence[CellState]
+) -> PlanGroup:
+    verdicts = Counter(state.run.verdict if state.run else None for state in states if state.state == "done")
+    tries = [result for state in states for result in state.tries]
+    costs = [cost_of_tries(state) for state in states if state.tries]
+    tokens = [result.usage.total if result.usage is not None else None for result in tries]
+    return PlanGroup(
+        agent=agent,
+        model=model,
+        tier=tier,
+        setting=setting,
+        cells=len(states),
+        passed=verdicts[True],
+        failed=verdicts[False],
+        no_verdict=verdicts[None],
+        unfinished=sum(state.state == "unfinished" for state in states),
+        open=sum(state.state == "open" for state in states),
+        tries=len(tries),
+        tried_again=sum(len(state.tries) > 1 for state in states),
+        cost_usd=sum_in_order(cost for cost in costs if cost is not None) if costs and None not in costs else None,
+        tokens=sum(count for count in tokens if count is not None) if tokens and None not in tokens else None,
+        is_lower_bound=any(result.is_lower_bound for result in tries),
+    )
+
+
+def _listed(folder: PlanFolder, states: Iterable[CellState]) -> PlanCells:
+    listed = tuple(
+        PlanCell(
+            id=state.cell.id,
+            kind=state.cell.kind,
+            task=state.cell.task,
+            agent=state.cell.agent,
+            model=state.cell.model,
+            tier=state.cell.tier,
+            setting=_setting_text(state.cell),
+            attempt=state.cell.attempt,
+            state=state.state,
+            ending=state.ending.name if state.ending else None,
+            detail=state.ending.detail if state.ending else None,
+            tries=len(state.tries),
+            cost_usd=cost_of_tries(state),
+            folder=str(folder.cell(state.cell.id)),
+        )
+        for state in states
+    )
+    return PlanCells(name=known_lock(folder).name, folder=folder.root, listed=listed)

@@ -1,0 +1,241 @@
+"""A plan is read with all its mistakes, expands to cells that are what they are made of, and is resumed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from steelyard.errors import BadPlan
+from steelyard.records import Run
+from steelyard.runner import Cell, open_plan
+from steelyard.surfaces.cli import run
+from steelyard.workflow.read import RunReading
+
+PLAN = """
+[plan]
+name = "small"
+attempts = 2
+parallel = 3
+[[tasks]]
+id = "write"
+prompt = "Write done.txt"
+work = "work"
+oracle = "solution"
+verify = { command = ["test", "-f", "done.txt"] }
+[[agents]]
+use = "nop"
+[[agents]]
+use = "oracle"
+[[agents]]
+use = "command"
+name = "shell"
+command = ["sh", "-c", "echo hi > done.txt"]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """A plan with its files."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "start.txt").write_text("begin\n")
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution" / "done.txt").write_text("done\n")
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def changed(plan: Path, old: str, new: str) -> Path:
+    text = plan.read_text()
+    assert old in text
+    plan.write_text(text.replace(old, new))
+    return plan
+
+
+def ids(plan: Path) -> list[str]:
+    return [cell.id for cell in open_plan(plan).cells]
+
+
+def records(folder: Path) -> list[Run]:
+    reading = RunReading([folder])
+    told = list(reading)
+    assert reading.summary.rejected_count == 0
+    return told
+
+
+def test_a_plan_yields_a_run_for_each_cell_and_is_not_run_twice(plan: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    result = sy.run(plan, out=out)
+    assert (result.done, result.cells) == (6, 6)  # 1 task x 3 agents x 2 attempts
+    groups = {group.agent: (group.passed, group.failed) for group in result.groups}
+    assert groups == {"nop": (0, 2), "oracle": (2, 0), "shell": (2, 0)}
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
+    assert sy.run(plan, out=out).to_dict()["groups"] == result.to_dict()["groups"]
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("result.json")} == before
+    assert len(list(out.glob("cells/*/try-*"))) == 6
+
+
+def test_every_verb_reads_the_folder_of_a_plan_once(plan: Path, tmp_path: Path) -> None:
+    sy.run(plan, out=tmp_path / "runs")
+    trace = '{"task": "another", "passed": true}\n'
+    for folder in tmp_path.glob("runs/cells/*/try-1/work"):
+        (folder / "runs.jsonl").write_text(trace)  # what an agent leaves in its work tree is no run of ours
+    assert [record.task for record in records(tmp_path / "runs")] == ["write"] * 6
+
+
+def test_more_attempts_amend_a_plan(plan: Path, tmp_path: Path) -> None:
+    first = ids(plan)
+    sy.run(plan, out=tmp_path / "runs")
+    assert ids(changed(plan, "attempts = 2", "attempts = 3"))[:6] == first
+    result = sy.run(plan, out=tmp_path / "runs")
+    assert (result.done, result.cells) == (9, 9)
+    assert len(list((tmp_path / "runs").glob("cells/*/try-*"))) == 9
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ('name = "small"', 'name = "other"', True),
+        ("parallel = 3", "parallel = 1\nretries = 5\nbudget = { tokens = 5 }", True),
+        ('id = "write"', 'id = "renamed"', True),
+        ('name = "shell"', 'name = "bash"', True),
+        ('prompt = "Write done.txt"', 'prompt = "Write it"', False),
+        ("parallel = 3", 'time_limit = "1m"', False),
+        ('["test", "-f", "done.txt"]', '["test", "-s", "done.txt"]', False),
+    ],
+)
+def test_a_cell_is_what_it_is_made_of_not_what_it_is_called(plan: Path, old: str, new: str, is_same: bool) -> None:
+    before = ids(plan)
+    assert (ids(changed(plan, old, new)) == before) is is_same
+
+
+def test_files_change_what_a_cell_is_but_their_place_and_times_do_not(plan: Path, tmp_path: Path) -> None:
+    before = ids(plan)
+    (tmp_path / "work").rename(tmp_path / "moved")
+    changed(plan, 'work = "work"', 'work = "moved"')
+    (tmp_path / "moved" / "start.txt").touch()
+    assert ids(plan) == before
+    (tmp_path / "moved" / "start.txt").chmod(0o755)
+    assert not set(ids(plan)) & set(before)
+
+
+def test_looking_at_a_repository_does_not_change_a_cell(plan: Path, tmp_path: Path) -> None:
+    git = tmp_path / "work" / ".git"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "refs" / "heads" / "main").write_text("a" * 40)
+    (git / "index").write_bytes(b"1")
+    before = ids(plan)
+    (git / "index").write_bytes(b"2")
+    assert ids(plan) == before
+    (git / "refs" / "heads" / "main").write_text("b" * 40)
+    assert ids(plan) != before
+
+
+def test_a_renamed_task_keeps_its_results_under_its_new_name(plan: Path, tmp_path: Path) -> None:
+    sy.run(plan, out=tmp_path / "runs")
+    result = sy.run(changed(plan, 'id = "write"', 'id = "renamed"'), out=tmp_path / "runs")
+    assert result.done == 6
+    lines = (tmp_path / "runs" / "runs.jsonl").read_text().splitlines()
+    assert {json.loads(line)["task"] for line in lines} == {"renamed"}
+
+
+def test_a_solution_that_fails_its_own_task_sets_the_task_aside(plan: Path, tmp_path: Path) -> None:
+    (tmp_path / "solution" / "done.txt").rename(tmp_path / "solution" / "wrong.txt")
+    result = sy.run(plan, out=tmp_path / "runs")
+    assert [finding.code for finding in result.findings] == ["oracle_fails"]
+    told = records(tmp_path / "runs")
+    assert {record.verdict for record in told} == {None}
+    assert [record.failure.cause for record in told if record.failure] == ["infrastructure"] * 6
+
+
+ENDPOINT = "[endpoints.e]\nkind = 'chat'\nurl = 'http://127.0.0.1:1'\n"
+MISTAKES = {
+    "unknown agent": ('use = "nop"', 'use = "nopp"', "did you mean 'nop'?"),
+    "missing file": ('work = "work"', 'work = "wrok"', "there is no folder 'wrok'"),
+    "missing solution": ('oracle = "solution"\n', "", "has no oracle"),
+    "unknown field": ("attempts = 2", "atempts = 2", "did you mean 'attempts'?"),
+    "unknown table": ('[[agents]]\nuse = "nop"', '[[agnets]]\nuse = "nop"', "did you mean 'agents'?"),
+    "unknown endpoint": ('use = "nop"', 'use = "nop"\nendpoint = "far"', "no endpoint named 'far'"),
+    "two of one name": ('name = "shell"', 'name = "nop"', "2 agents are named 'nop'"),
+    "two prompts": ('work = "work"', 'work = "work"\nprompt_file = "plan.toml"', "prompt or prompt_file"),
+    "no duration": ("parallel = 3", 'time_limit = "soon"', "not a duration"),
+    "two cells of one id": ('use = "nop"', 'use = "nop"\nsettings = [{}, {}]', "names alone do not make"),
+    "a key in the plan": (
+        "[[tasks]]",
+        '[endpoints.e]\nkind = "chat"\nurl = "http://localhost"\nkey = "sk-1"\n[[tasks]]',
+        "env:NAME",
+    ),
+    "no tasks": ("[[tasks]]", "[[judges]]", "the plan has no tasks"),
+    "no name": ('name = "small"', "", "missing required field 'name'"),
+    "not TOML": ("[plan]", "[plan", "not TOML"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "told"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_before_anything_starts(
+    plan: Path, old: str, new: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(plan, old, new)
+    assert run(["run", str(plan), "--out", str(tmp_path / "runs")]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_all_mistakes_are_told_at_once_each_with_its_place(plan: Path) -> None:
+    changed(plan, 'use = "nop"', 'use = "nopp"')
+    changed(plan, 'work = "work"', 'work = "wrok"')
+    changed(plan, "parallel = 3", 'time_limit = "soon"')
+    changed(plan, '[[agents]]\nuse = "oracle"', '[[tasks]]\nid = 7\n[[agents]]\nuse = "oracle"')
+    with pytest.raises(BadPlan) as told:
+        open_plan(plan)
+    places = [part.where for part in told.value.parts]
+    assert places == ["[[tasks]] number 2", "[plan] time_limit", "task 'write', work", "agent 'nopp'"]
+    assert "4 mistakes" in told.value.message
+    assert [part["where"] for part in told.value.as_dict()["parts"]] == places  # type: ignore[index, attr-defined]
+
+
+def test_a_cell_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "runs")
+    assert run(["run", str(plan), "--out", out, "--list"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert listed == ids(plan)
+    for cell in listed[:2]:
+        assert run(["run", "cell", out, cell]) == 0
+    assert run(["run", "cell", out, listed[0]]) == 0  # done already
+    assert run(["run", str(plan), "--out", out, "--list"]) == 0
+    assert listed[2:] == capsys.readouterr().out.split()[-4:]
+    assert sy.run(plan, out=tmp_path / "runs").done == 6
+    assert len(list((tmp_path / "runs").glob("cells/*/try-*"))) == 6
+
+
+def test_an_unknown_cell_is_answered_with_what_there_is(plan: Path, tmp_path: Path) -> None:
+    sy.run(plan, out=tmp_path / "runs")
+    assert run(["run", "show", str(tmp_path / "runs"), "zz"]) == 2
+    assert run(["run", "show", str(tmp_path / "runs"), ids(plan)[0][:6]]) == 0
+    assert run(["run", "list", str(tmp_path)]) == 2
+
+
+def test_first_attempts_come_first(plan: Path) -> None:
+    attempts = [cell.attempt for cell in open_plan(plan).cells]
+    assert attempts == sorted(attempts)
+
+
+def test_a_folder_of_other_files_is_left_alone(plan: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    assert run(["run", str(plan), "--out", str(tmp_path / "mine")]) == 2
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_only_some_of_the_cells(plan: Path, tmp_path: Path) -> None:
+    result = sy.run(plan, out=tmp_path / "runs", only=["nop"])
+    assert (result.done, result.cells) == (2, 6)
+    assert run(["run", str(plan), "--out", str(tmp_path / "runs"), "--only", "nob"]) == 2
+
+
+def test_a_cell_tells_what_it_is() -> None:
+    cell = Cell(id="0" * 16, task="t", agent="a", model="m", setting={"seed": 7}, time_limit_seconds=1.0)
+    assert cell.sentence == "t · a · m · seed=7 · attempt 1"
