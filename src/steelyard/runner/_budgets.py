@@ -35,16 +35,20 @@ def amounts_of(result: TryResult) -> Amounts:
 
 
 class Spending:
-    """Keeps the budget. Not thread-safe by itself: the scheduler asks under its lock."""
+    """Keeps the budget. Not thread-safe by itself: the scheduler asks under its lock.
 
-    def __init__(self, budget: Budget | None, metered: Iterable[str]) -> None:
+    What a cell may spend is set apart for it before it starts, so that cells which run at the same time never spend
+    more than there is, however much each of them takes.
+    """
+
+    def __init__(self, budget: Budget | None, metered: Iterable[str], *, parallel: int = 1) -> None:
         self._budget = budget or Budget()
         self._metered = frozenset(metered)
         """Labels of the agents that call models; the others spend time alone."""
+        self._parallel = parallel
         self._spent = dict.fromkeys(UNITS, 0.0)
         self._reserved: dict[str, Amounts] = {}
         self._most: dict[Kind, dict[str, float]] = {}
-        self._probing: dict[Kind, str] = {}
         self.unknown: str | None = None
         """The try whose cost is not known although there is a budget for it; nothing is started any more."""
 
@@ -73,37 +77,39 @@ class Spending:
     def release(self, cell: Cell) -> None:
         """The cell runs no longer."""
         self._reserved.pop(cell.id, None)
-        if self._probing.get((cell.agent, cell.model)) == cell.id:
-            del self._probing[cell.agent, cell.model]
 
     def reserve(self, cell: Cell) -> Amounts | None:
-        """What the cell may spend, now set apart for it; None where that does not fit now.
-
-        The first cell of an agent and model runs alone unless cells have a budget: nobody knows yet what one costs.
-        """
+        """What the cell may spend, now set apart for it; None where what it is expected to spend does not fit."""
         if self.unknown is not None:
             return None
-        kind = (cell.agent, cell.model)
-        expected, allowed = {}, {}
-        for unit in UNITS:
-            limit, cap = getattr(self.limits, unit), getattr(self._budget, f"cell_{unit}", None)
-            most = self._most.get(kind, {}).get(unit)
-            guess = most if most is not None else cap
-            left = None
-            if limit is not None and (unit == "hours" or cell.agent in self._metered):
-                left = (
-                    limit
-                    - self._spent[unit]
-                    - sum_in_order(getattr(each, unit) or 0.0 for each in self._reserved.values())
-                )
-                if left <= 0 or (guess or 0.0) > left or (guess is None and kind in self._probing):
-                    return None
-                if guess is None:
-                    self._probing[kind] = cell.id
-            expected[unit] = guess if limit is not None else None
-            allowed[unit] = min((bound for bound in (cap, left) if bound is not None), default=None)
-        self._reserved[cell.id] = Amounts(**expected)
-        return Amounts(**allowed)
+        allowed = {unit: self._share(cell, unit) for unit in UNITS}
+        if any(share is not None and share <= 0 for share in allowed.values()):
+            return None
+        self._reserved[cell.id] = Amounts(**allowed)
+        return self._reserved[cell.id]
+
+    def _share(self, cell: Cell, unit: str) -> float | None:
+        """What the cell gets of what is left: twice what its kind took at most, or an equal share; 0 if that is less.
+
+        None where nothing limits it.
+        """
+        hours = cell.time_limit_seconds / _SECONDS_AN_HOUR
+        cap: float | None = hours if unit == "hours" else getattr(self._budget, f"cell_{unit}")
+        limit: float | None = getattr(self.limits, unit)
+        if limit is None or (unit != "hours" and cell.agent not in self._metered):
+            return cap if unit != "hours" else None
+        reserved = sum_in_order(getattr(each, unit) or 0.0 for each in self._reserved.values())
+        left = limit - self._spent[unit] - reserved
+        expected = self._most.get((cell.agent, cell.model), {}).get(unit, hours if unit == "hours" else 0.0)
+        if expected > left:
+            return 0.0
+        equal = left / max(1, self._parallel - len(self._reserved))
+        return min(max(2 * expected, equal), left, cap if cap is not None else left)
+
+    def is_of_plan(self, allowed: Amounts) -> bool:
+        """Whether the plan's budget, not the cell's own, set what a cell may spend."""
+        pairs = ((allowed.usd, self._budget.cell_usd), (allowed.tokens, self._budget.cell_tokens))
+        return any(share is not None and share != cap for share, cap in pairs)
 
     def sentence(self) -> str | None:
         """What was spent of what may be, for people; None without a budget."""

@@ -101,17 +101,18 @@ class PlanFolder:
         return self.root / "cells" / cell_id
 
     def is_done(self, cell_id: str) -> bool:
-        """Whether the cell has a result."""
-        return (self.cell(cell_id) / "result.json").is_file()
+        """Whether the cell has a result that can be read."""
+        return self.result(cell_id) is not None
 
     def result(self, cell_id: str) -> CellResult | None:
         """What became of the cell; None where it is not done, or its result cannot be read."""
         return read_record(self.cell(cell_id) / "result.json", CellResult)
 
-    def done_ids(self) -> set[str]:
-        """The ids of all cells that have a result, whether the plan still has them or not."""
+    def finished(self) -> set[str]:
+        """The ids of all cells with a result file, whether the plan still has them or not."""
         with suppress(FileNotFoundError), os.scandir(self.root / "cells") as entries:
-            return {entry.name for entry in entries if _PLACE.fullmatch(entry.name) and self.is_done(entry.name)}
+            places = [entry.name for entry in entries if _PLACE.fullmatch(entry.name)]
+            return {name for name in places if (self.cell(name) / "result.json").is_file()}
         return set()
 
     def tries(self, cell_id: str) -> list[Path]:
@@ -186,7 +187,7 @@ class PlanFolder:
 
     def results(self) -> Iterator[CellResult]:
         """Every result, in the order of ids."""
-        for cell_id in sorted(self.done_ids()):
+        for cell_id in sorted(self.finished()):
             if (result := self.result(cell_id)) is not None:
                 yield result
 

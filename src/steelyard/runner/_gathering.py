@@ -34,9 +34,9 @@ class CellState:
 
 def cell_states(folder: PlanFolder, cells: Iterable[Cell]) -> Iterator[CellState]:
     """The state of each cell, in their order."""
-    done = folder.done_ids()
+    finished = folder.finished()
     for cell in cells:
-        result = folder.result(cell.id) if cell.id in done else None
+        result = folder.result(cell.id) if cell.id in finished else None
         if result is not None:
             yield CellState(cell, "done", result.ending, result.tries, result.run, result.findings, result.judgment)
         else:

@@ -78,12 +78,15 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     """Run what is not done yet, and gather everything."""
     read, plan = opened.read, opened.read.plan.plan
     cells = chosen_cells(opened, settings.only)
-    done = folder.done_ids()
+    states = list(cell_states(folder, opened.cells))
+    done = {state.cell.id for state in states if state.state == "done"}
     to_run = [cell for cell in cells if cell.id not in done]
     _refuse(read, key_mistakes(read, _endpoints(read, to_run)))
     findings = _set_up(opened, folder, to_run, accept_drift=settings.accept_drift)
-    spending = Spending(plan.budget, metered=[label for label, use in read.workers.items() if read.endpoint_of(use)])
-    for state in cell_states(folder, opened.cells):
+    parallel = settings.parallel or plan.parallel
+    metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
+    spending = Spending(plan.budget, metered, parallel=parallel)
+    for state in states:
         for result in state.tries:
             spending.add(state.cell, result)
     scheduler = Scheduler(
@@ -91,7 +94,7 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
         cells,
         PlanExecutor(read, unsafe=settings.unsafe),
         spending=spending,
-        parallel=settings.parallel or plan.parallel,
+        parallel=parallel,
         retries=plan.retries,
         retry_wait_seconds=seconds_of(plan.retry_wait),
         done=done,
@@ -139,8 +142,7 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
 def list_cells(opened: OpenedPlan, folder: PlanFolder) -> list[Cell]:
     """Write the plan's folder without running anything, and tell its cells that have no result."""
     _set_up(opened, folder, [], accept_drift=False)
-    done = folder.done_ids()
-    return [cell for cell in opened.cells if cell.id not in done]
+    return [state.cell for state in cell_states(folder, opened.cells) if state.state != "done"]
 
 
 def _set_up(opened: OpenedPlan, folder: PlanFolder, to_run: Iterable[Cell], *, accept_drift: bool) -> list[Finding]:

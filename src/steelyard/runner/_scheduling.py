@@ -170,8 +170,8 @@ class Scheduler:
         self._waiting = [entry for entry in self._waiting if entry.cell.agent not in self.stopped]
 
     def _run(self, entry: _Waiting, allowed: Amounts) -> None:
-        cell = entry.cell
-        outcome: TryOutcome | None = None
+        """One try. What is written is written outside the lock, so that no disk holds the others up."""
+        cell, outcome, is_done = entry.cell, None, False
         try:
             if entry.is_claimed or self._claim(entry):
                 folder = self._folder.new_try(cell.id)
@@ -179,14 +179,17 @@ class Scheduler:
                 outcome = self._executor.attempt(cell, folder, allowed, self.stop)
                 self._folder.end_try(folder, outcome)
                 entry.tries.append(outcome.result)
+                is_done = outcome.result.ending.is_final and self._finish(entry, outcome)
+            else:
+                is_done = self._folder.is_done(cell.id)
         finally:
             with self._changed:
                 del self._running[cell.id]
                 self._spending.release(cell)
+                if is_done:
+                    self._done.add(cell.id)
                 if outcome is not None:
                     self._after(entry, outcome)
-                elif self._folder.is_done(cell.id):
-                    self._done.add(cell.id)
                 self._changed.notify_all()
         self._tell_progress()
 
@@ -206,23 +209,24 @@ class Scheduler:
             entry.tries.append(outcome.result)
         return True
 
+    def _finish(self, entry: _Waiting, outcome: TryOutcome) -> bool:
+        result = CellResult(
+            id=entry.cell.id,
+            ending=outcome.result.ending,
+            tries=tuple(entry.tries),
+            run=outcome.run,
+            judgment=outcome.judgment,
+            findings=outcome.findings,
+        )
+        return self._folder.finish(result)
+
     def _after(self, entry: _Waiting, outcome: TryOutcome) -> None:
-        """Finish the cell, try it again, or leave it for another day."""
+        """Count the try; one that failed by the infrastructure's fault is tried again, or left for another day."""
         cell, ending = entry.cell, outcome.result.ending
         self._spending.add(cell, outcome.result)
         self._endings[ending.name] += 1
         self._watch_streak(cell.agent, ending)
         if ending.is_final:
-            result = CellResult(
-                id=cell.id,
-                ending=ending,
-                tries=tuple(entry.tries),
-                run=outcome.run,
-                judgment=outcome.judgment,
-                findings=outcome.findings,
-            )
-            if self._folder.finish(result):
-                self._done.add(cell.id)
             return
         entry.failures += 1
         if ending.is_retried and ending.cause == "infrastructure" and entry.failures <= self._retries:
