@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
 from typing import Any, Literal
 
 from agents.answers import Answer, answer_chat, answer_gemini, answer_messages, answer_responses
@@ -63,6 +64,24 @@ class Script:
     steps: tuple[Step, ...] = (Step(run="printf 'hello\\n' > hello.txt"), Step(say="hello.txt says hello."))
     status: int = 200
     """Another HTTP status refuses every call with it."""
+    statuses: tuple[int, ...] = ()
+    """The statuses of the first calls, before `status` holds."""
+    retry_after: str | None = None
+    """The header of a refusal."""
+    delay_seconds: float = 0.0
+    """Before every answer."""
+    hangs_from: int | None = None
+    """From this call on, nothing is answered."""
+    cut_after: int | None = None
+    """Bytes of a body after which the connection is closed."""
+    is_chunked: bool = False
+    """Whether streams come in chunks, over connections that stay open."""
+    piece_bytes: int | None = None
+    """A stream is sent in pieces of so many bytes."""
+    echoes_key: bool = False
+    """Whether a refusal tells the key that it came with, as some do."""
+    has_many_calls: bool = False
+    """Past the ninth call, a sum does not tell calls apart any more; every single call still has its own numbers."""
     without_tools: str = "A short title"
     """The answer to a request that offers no shell: a title, a summary."""
 
@@ -79,26 +98,33 @@ class ServedCall:
     tool: str | None = None
     """The tool that the answer called."""
     offered_tools: int = 0
+    key: str = ""
+    """The header that held the key."""
     usage: dict[str, int] = field(default_factory=dict)
     """Tokens that were stated, in kinds that do not overlap; empty for a call that was refused."""
 
 
-def usage_of(api: Api, number: int) -> dict[str, int]:
-    """The tokens of a call: each kind's base and the call's own bit."""
+def usage_of(api: Api, number: int, *, has_many_calls: bool = False) -> dict[str, int]:
+    """The tokens of a call: each kind's base and the call's own bit; among many calls, its own number."""
+    if has_many_calls:
+        return {kind: BASES[kind] + number for kind in KINDS[api]}
     if number >= MOST_CALLS:
         raise ValueError(f"the script is for at most {MOST_CALLS} calls")
     return {kind: BASES[kind] + (1 << number) for kind in KINDS[api]}
 
 
 @contextmanager
-def model_server(script: Script | None = None) -> Iterator[ModelServer]:
+def model_server(script: Script | None = None, *, secured_by: SSLContext | None = None) -> Iterator[ModelServer]:
     """A server that runs until the block ends."""
     server = ModelServer(script or Script())
+    if secured_by is not None:
+        server.socket = secured_by.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield server
     finally:
+        server.is_over.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -108,9 +134,15 @@ class ModelServer(ThreadingHTTPServer):
     """The server, its script and its count."""
 
     daemon_threads = True
+    request_queue_size = 512
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.is_over = threading.Event()
+        self.sent: list[bytes] = []
+        """The bodies of the answers, as they were sent."""
+        self.on_call: Callable[[], None] | None = None
+        """Done when a call has arrived and before it is answered."""
         self.calls: list[ServedCall] = []
         self._lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -119,7 +151,7 @@ class ModelServer(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
-    def served(self, api: Api, body: Mapping[str, Any], path: str) -> tuple[ServedCall, Answer | None]:
+    def served(self, api: Api, body: Mapping[str, Any], path: str, key: str) -> tuple[ServedCall, Answer | None]:
         """Counts one request; the answer, or None where the script refuses it."""
         offered = dict(_tools(api, body))
         shell = next((name for name in offered if name.lower() in SHELL_TOOLS), None)
@@ -129,18 +161,20 @@ class ModelServer(ThreadingHTTPServer):
         model = str(body.get("model") or path.rsplit("/", 1)[-1].split(":", maxsplit=1)[0])
         streamed = bool(body.get("stream")) or path.endswith(":streamGenerateContent")
         arguments = None if shell is None or step.run is None else _arguments(offered[shell], step.run)
-        is_refused = self.script.status != 200
         with self._lock:
             number = len(self.calls)
+            status = self.script.statuses[number] if number < len(self.script.statuses) else self.script.status
+            is_refused = status != 200
             call = ServedCall(
                 number=number,
                 api=api,
-                status=self.script.status,
+                status=status,
                 model=model,
                 streamed=streamed,
                 tool=None if arguments is None or is_refused else shell,
                 offered_tools=len(offered),
-                usage={} if is_refused else usage_of(api, number),
+                key=key,
+                usage={} if is_refused else usage_of(api, number, has_many_calls=self.script.has_many_calls),
             )
             self.calls.append(call)
         if is_refused:
@@ -180,9 +214,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._whole({"input_tokens": BASES["input"], "totalTokens": BASES["input"]})
             return
         body = json.loads(raw or b"{}")
-        call, answer = self.server.served(api, body, path)
+        script, key = self.server.script, self._key()
+        call, answer = self.server.served(api, body, path, key)
+        if self.server.on_call is not None:
+            self.server.on_call()
+        self.server.is_over.wait(script.delay_seconds)
+        if script.hangs_from is not None and call.number >= script.hangs_from:
+            self.server.is_over.wait()
+            self.close_connection = True
+            return
         if answer is None:
-            message = {"message": "refused by the script", "type": "scripted", "code": call.status}
+            words = f"refused by the script: {key}" if script.echoes_key else "refused by the script"
+            message = {"message": words, "type": "scripted", "code": call.status}
             self._whole({"type": "error", "error": message}, status=call.status)
             return
         events = ANSWERS[api](answer, body)
@@ -196,21 +239,52 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        if status != 200 and self.server.script.retry_after is not None:
+            self.send_header("Retry-After", self.server.script.retry_after)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            self._send([data], is_chunked=False)
 
     def _stream(self, events: Sequence[Mapping[str, Any] | str], *, named: bool) -> None:
+        script = self.server.script
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
+        self.send_header(*(("Transfer-Encoding", "chunked") if script.is_chunked else ("Connection", "close")))
         self.end_headers()
-        self.close_connection = True
-        for event in events:
-            name = f"event: {event['type']}\n" if named and isinstance(event, Mapping) else ""
-            text = event if isinstance(event, str) else json.dumps(event)
-            self.wfile.write(f"{name}data: {text}\n\n".encode())
-            self.wfile.flush()
+        self.close_connection = not script.is_chunked
+        pieces = [stream_event(event, named=named) for event in events]
+        if (size := script.piece_bytes) is not None:
+            whole = b"".join(pieces)
+            pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
+        self._send(pieces, is_chunked=script.is_chunked)
+        if script.is_chunked and not self.close_connection:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _send(self, pieces: Sequence[bytes], *, is_chunked: bool) -> None:
+        """The pieces, one after another, up to where the script cuts."""
+        left = self.server.script.cut_after
+        self.server.sent.append(b"".join(pieces)[:left])
+        for piece in pieces:
+            sent = piece if left is None else piece[:left]
+            if sent:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(sent), sent) if is_chunked else sent)
+                self.wfile.flush()
+            if left is not None:
+                left -= len(sent)
+                if not left:
+                    self.close_connection = True
+                    return
+
+    def _key(self) -> str:
+        names = ("Authorization", "x-api-key", "x-goog-api-key")
+        return next((value for name in names if (value := self.headers.get(name))), "")
+
+
+def stream_event(event: Mapping[str, Any] | str, *, named: bool) -> bytes:
+    """An event as it is sent."""
+    name = f"event: {event['type']}\n" if named and isinstance(event, Mapping) else ""
+    text = event if isinstance(event, str) else json.dumps(event)
+    return f"{name}data: {text}\n\n".encode()
 
 
 def _tools(api: Api, body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

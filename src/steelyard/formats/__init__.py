@@ -40,6 +40,9 @@ if TYPE_CHECKING:
         log_format_named as log_format_named,
         log_formats as log_formats,
     )
+    from steelyard.formats._claude import (
+        ClaudeUsage as ClaudeUsage,
+    )
     from steelyard.formats._contradictions import (
         contradiction as contradiction,
         contradictions as contradictions,
@@ -65,6 +68,10 @@ if TYPE_CHECKING:
         RunPart as RunPart,
         Tells as Tells,
         head_of as head_of,
+    )
+    from steelyard.formats._provider_usage import (
+        GeminiUsage as GeminiUsage,
+        ProviderUsage as ProviderUsage,
     )
     from steelyard.formats._reading import (
         FileResult as FileResult,

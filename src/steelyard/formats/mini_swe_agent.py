@@ -12,44 +12,12 @@ import msgspec
 from steelyard.files import document, label
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost
-from steelyard.records import Amount, Call, Count, Failure, Usage, add_usage, moment
+from steelyard.formats._provider_usage import ProviderUsage
+from steelyard.formats._token_counts import run_from, stated_cost
+from steelyard.records import Amount, Call, Count, Failure, add_usage, moment
 
 NAME = "mini-swe-agent"
 _COMMAND = re.compile(r"```(?:bash|mswea_bash_command)\s*\n")
-
-
-class Details(msgspec.Struct):
-    """Parts of the prompt's tokens, or of the answer's."""
-
-    cached_tokens: Count | None = None
-    reasoning_tokens: Count | None = None
-
-
-class ProviderUsage(msgspec.Struct):
-    """Usage as the provider states it, under the names of either of its interfaces; input includes cached tokens."""
-
-    prompt_tokens: Count | None = None
-    completion_tokens: Count | None = None
-    prompt_tokens_details: Details | None = None
-    completion_tokens_details: Details | None = None
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    input_tokens_details: Details | None = None
-    output_tokens_details: Details | None = None
-    cache_creation_input_tokens: Count | None = None
-
-    def disjoint(self) -> Usage:
-        """Disjoint kinds."""
-        read = self.prompt_tokens_details or self.input_tokens_details or Details()
-        written = self.completion_tokens_details or self.output_tokens_details or Details()
-        return disjoint_usage(
-            input_with_cache=self.input_tokens if self.prompt_tokens is None else self.prompt_tokens,
-            cache_read=read.cached_tokens,
-            cache_write=self.cache_creation_input_tokens,
-            output_with_reasoning=self.output_tokens if self.completion_tokens is None else self.completion_tokens,
-            reasoning=written.reasoning_tokens,
-        )
 
 
 class Response(msgspec.Struct):

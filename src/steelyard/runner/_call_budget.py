@@ -1,0 +1,54 @@
+"""The budget of one try, kept call by call."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from steelyard.prices import PICO_PER_USD, PriceBook
+from steelyard.records import Missing
+from steelyard.runner._meter_records import CallLimits, MeteredCall
+
+REFUSALS = {
+    "cell_usd": "the budget of this cell in dollars is used up",
+    "cell_tokens": "the budget of this cell in tokens is used up",
+    "usage_unknown": "the endpoint does not state the usage of its answers, so the budget of this cell cannot be kept",
+    "price_unknown": "a model without a known price answered, so the budget of this cell cannot be kept",
+    "too_many_calls": "this cell has made as many calls as a cell may",
+    "time_limit": "the time limit of this cell is reached",
+}
+"""What an agent is told when a call is refused."""
+
+
+class CallBudget:
+    """What the calls of a try may use, and have used.
+
+    It is looked at before each call: a try overspends by the calls that are open when the limit is reached.
+    """
+
+    def __init__(self, limits: CallLimits, book: PriceBook | None) -> None:
+        self._limits = limits
+        self._book = book
+        self._tokens = 0
+        self._pico: int | Decimal = 0
+
+    def spend(self, call: MeteredCall) -> str | None:
+        """Why no other call may follow; None while there is something left."""
+        limits = self._limits
+        if not call.is_successful or (limits.usd is None and limits.tokens is None):
+            return None
+        if call.usage is None:
+            # An answer that broke off might have stated it; one that came whole and did not never will.
+            return "usage_unknown" if call.error is None else None
+        self._tokens += call.usage.total or 0
+        if limits.tokens is not None and self._tokens >= limits.tokens:
+            return "cell_tokens"
+        return None if limits.usd is None else self._spend_usd(call, limits.usd)
+
+    def _spend_usd(self, call: MeteredCall, limit: float) -> str | None:
+        if self._book is None or call.usage is None:
+            return "price_unknown"
+        cost = self._book.pico(call.usage, model=call.model_answered or call.model_asked, at=call.started)
+        if isinstance(cost, Missing):
+            return "price_unknown"
+        self._pico += cost
+        return "cell_usd" if self._pico >= Decimal(str(limit)) * PICO_PER_USD else None

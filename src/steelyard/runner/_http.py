@@ -1,0 +1,214 @@
+"""The part of HTTP/1.1 that the meter speaks: bounded heads, bodies by length, in chunks, or up to the end.
+
+Both sides may be hostile, and no head is passed on as it came: it is taken apart here and written anew, so that one
+side cannot make the other see another message than the meter does.
+"""
+
+from __future__ import annotations
+
+import re
+from asyncio import IncompleteReadError, LimitOverrunError, StreamReader
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+HEAD_BYTES: Final = 1 << 16
+"""The longest head, and the longest line of one; also what a stream keeps before it tells its peer to wait."""
+MOST_HEADERS = 200
+PIECE_BYTES = 1 << 16
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_REQUEST = re.compile(r"([A-Z]{1,20}) ([!-~]+) HTTP/1\.([01])")
+_STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?\r\n")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+BETWEEN_TWO: Final = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "content-length",
+    }
+)
+"""Headers that speak of one connection, not of the message."""
+
+
+class BadMessage(Exception):
+    """A message that cannot be understood, or is larger than is taken; with the status that tells its sender."""
+
+    def __init__(self, reason: str, status: int = 400) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Cut(Exception):
+    """The other side ended in the middle of a message."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands before a body."""
+
+    method: str
+    target: str
+    status: int
+    is_newer: bool
+    """HTTP/1.1, where a connection stays open unless it is said otherwise."""
+    headers: tuple[tuple[str, str], ...]
+    """Names in lower case."""
+
+    def get(self, name: str) -> str | None:
+        """The value of a header; of several, all of them."""
+        values = [value for header, value in self.headers if header == name]
+        return ", ".join(values) if values else None
+
+    @property
+    def stays_open(self) -> bool:
+        """Whether the connection may be used again."""
+        words = [word.strip().lower() for word in (self.get("connection") or "").split(",")]
+        return self.is_newer and "close" not in words
+
+    @property
+    def length(self) -> int | None:
+        """The body's length as stated; None where it comes in chunks or states none."""
+        coding, stated = self.get("transfer-encoding"), self.get("content-length")
+        if coding is not None:
+            if coding.lower() != "chunked" or stated is not None:
+                raise BadMessage("a body in chunks states no length and has no other coding")
+            return None
+        if stated is None:
+            return None
+        if _LENGTH.fullmatch(stated) is None:
+            raise BadMessage("the stated length is no number")
+        return int(stated)
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the body comes in chunks."""
+        return self.get("transfer-encoding") is not None
+
+
+async def read_request(reader: StreamReader) -> Head | None:
+    """The next request; None when there is none any more."""
+    raw = await _raw_head(reader)
+    if raw is None:
+        return None
+    line, headers = _parts(raw)
+    match = _REQUEST.fullmatch(line)
+    if match is None:
+        raise BadMessage("this is no request of HTTP/1.1")
+    return Head(match[1], match[2], 0, match[3] == "1", headers)
+
+
+async def read_answer(reader: StreamReader) -> Head:
+    """The answer to a request; those that only announce one are passed over."""
+    for _ in range(10):
+        raw = await _raw_head(reader)
+        if raw is None:
+            raise Cut
+        line, headers = _parts(raw)
+        match = _STATUS.fullmatch(line)
+        if match is None:
+            raise BadMessage("the endpoint does not speak HTTP/1.1")
+        status = int(match[2])
+        if status >= 200:
+            return Head("", "", status, match[1] == "1", headers)
+    raise BadMessage("the endpoint announces an answer and gives none")
+
+
+async def _raw_head(reader: StreamReader) -> bytes | None:
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except LimitOverrunError:
+        raise BadMessage(f"a head of more than {HEAD_BYTES:,} bytes", 431) from None
+    except IncompleteReadError as error:
+        if error.partial:
+            raise Cut from None
+        return None
+
+
+def _parts(raw: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+    first, *lines = raw[:-4].decode("latin-1").split("\r\n")
+    if len(lines) > MOST_HEADERS:
+        raise BadMessage(f"more than {MOST_HEADERS} headers", 431)
+    headers = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        value = value.strip(" \t")
+        if not colon or _NAME.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
+            raise BadMessage("a header that is none")
+        headers.append((name.lower(), value))
+    return first, tuple(headers)
+
+
+async def body_pieces(reader: StreamReader, head: Head, *, until_end: bool) -> AsyncIterator[bytes]:
+    """The body as it comes, without the framing of its chunks."""
+    length = head.length
+    if head.is_chunked:
+        async for piece in _chunks(reader):
+            yield piece
+    elif length is not None:
+        async for piece in _exactly(reader, length):
+            yield piece
+    elif until_end:
+        while piece := await reader.read(PIECE_BYTES):
+            yield piece
+
+
+async def _exactly(reader: StreamReader, length: int) -> AsyncIterator[bytes]:
+    left = length
+    while left:
+        piece = await reader.read(min(left, PIECE_BYTES))
+        if not piece:
+            raise Cut
+        left -= len(piece)
+        yield piece
+
+
+async def _chunks(reader: StreamReader) -> AsyncIterator[bytes]:
+    try:
+        while True:
+            match = _CHUNK.fullmatch(await reader.readuntil(b"\r\n"))
+            if match is None:
+                raise BadMessage("a chunk without its length")
+            if not (length := int(match[1], 16)):
+                break
+            async for piece in _exactly(reader, length):
+                yield piece
+            if await reader.readexactly(2) != b"\r\n":
+                raise BadMessage("a chunk of another length than it states")
+        for _ in range(MOST_HEADERS):
+            if await reader.readuntil(b"\r\n") == b"\r\n":
+                return
+        raise BadMessage("too much after the last chunk", 431)
+    except IncompleteReadError:
+        raise Cut from None
+    except LimitOverrunError:
+        raise BadMessage("a line of a body in chunks is too long", 431) from None
+
+
+def head_bytes(line: str, headers: Iterable[tuple[str, str]]) -> bytes:
+    """A head as it is sent."""
+    lines = (line, *(f"{name}: {value}" for name, value in headers))
+    return "\r\n".join((*lines, "", "")).encode("latin-1")
+
+
+def answer_line(status: int) -> str:
+    """The first line of an answer."""
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    return f"HTTP/1.1 {status} {phrase}"
+
+
+def as_chunk(piece: bytes) -> bytes:
+    """A piece of a body in chunks."""
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+LAST_CHUNK = b"0\r\n\r\n"

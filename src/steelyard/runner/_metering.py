@@ -1,0 +1,281 @@
+"""The way of one try to its endpoint: every call is written down, passed on, counted, and passed back as it came."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from steelyard.runner._agent_side import AgentReader, AgentSide
+from steelyard.runner._api_requests import ApiRequest, request_of
+from steelyard.runner._call_budget import REFUSALS, CallBudget
+from steelyard.runner._call_usage import UsageChunkFilter, UsageReader
+from steelyard.runner._http import (
+    LAST_CHUNK,
+    BadMessage,
+    Cut,
+    Head,
+    answer_line,
+    body_pieces,
+    head_bytes,
+    read_answer,
+    read_request,
+)
+from steelyard.runner._meter_records import MeteredCall, MeterLog
+from steelyard.runner._token_swap import NOT_PASSED_BACK, KeyMask, swapped
+from steelyard.runner._upstream import Upstream
+
+MOST_BODY = 64 << 20
+"""Bytes of one request."""
+MOST_BODIES = 256 << 20
+"""Bytes of all requests of a try that are there at the same time."""
+MOST_CONNECTIONS = 64
+"""Open connections of a try. Each takes a file of this process."""
+MOST_CALLS = 20_000
+"""Calls of a try: each takes two lines of its file."""
+PATIENCE_SECONDS = 600.0
+"""How long an endpoint may send nothing: some think for minutes before a whole answer."""
+NO_RETRY = ("x-should-retry", "false")
+"""What the clients of OpenAI and Anthropic obey."""
+
+
+@dataclass
+class _Exchange:
+    """A call under way, and how far it has come."""
+
+    agent: AgentSide
+    head: Head
+    request: ApiRequest
+    message: bytes
+    """The request as the endpoint is to see it."""
+    usage: UsageReader
+    was_sent: bool = False
+    """Whether the endpoint may have seen it."""
+    is_answering: bool = False
+    """Whether the agent has the head of an answer."""
+    status: int | None = None
+    first_byte: datetime | None = None
+    error: str | None = "the try ended before the answer had"
+    """None once the answer has come whole."""
+
+
+@dataclass
+class Gate:
+    """What stands between one try and its endpoint. All of it runs on the meter's loop."""
+
+    token: str = field(repr=False)
+    upstream: Upstream
+    log: MeterLog
+    budget: CallBudget
+    patience_seconds: float = PATIENCE_SECONDS
+    _calls: int = 0
+    _bodies: int = 0
+    _workers: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def connection(self) -> asyncio.StreamReaderProtocol:
+        """A protocol for a connection of the agent."""
+        return asyncio.StreamReaderProtocol(AgentReader(), self._serve)
+
+    async def close(self) -> None:
+        """Cuts what is under way."""
+        workers = list(self._workers)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        worker = asyncio.current_task()
+        assert isinstance(reader, AgentReader)  # made by `connection`
+        assert worker is not None
+        if len(self._workers) >= MOST_CONNECTIONS:
+            writer.transport.abort()
+            return
+        reader.worker = worker
+        self._workers.add(worker)
+        agent = AgentSide(reader, writer)
+        try:
+            while not reader.is_gone and await self._exchange(agent):
+                pass
+        except BadMessage as problem:
+            await agent.say(problem.status, str(problem))
+        except (Cut, ConnectionError, asyncio.CancelledError):
+            pass  # the end of the connection; nobody waits for more than that
+        finally:
+            self._workers.discard(worker)
+            writer.close()
+
+    async def _exchange(self, agent: AgentSide) -> bool:
+        """One request and its answer; whether another may follow."""
+        head = await read_request(agent.reader)
+        if head is None:
+            return False
+        if (head.get("expect") or "").lower() == "100-continue":
+            await agent.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = bytearray()
+        try:
+            async for piece in body_pieces(agent.reader, head, until_end=False):
+                body += piece
+                self._bodies += len(piece)
+                if len(body) > MOST_BODY or self._bodies > MOST_BODIES:
+                    raise BadMessage(f"a request of more than {MOST_BODY:,} bytes, or too many at once", 413)
+            return await self._answer(agent, head, bytes(body)) and head.stays_open
+        finally:
+            self._bodies -= len(body)
+
+    async def _answer(self, agent: AgentSide, head: Head, body: bytes) -> bool:
+        path, _, query = head.target.partition("?")
+        endpoint, address = self.upstream.endpoint, self.upstream.address
+        asked = swapped(head, query, token=self.token, key=endpoint.key)
+        if asked is None:
+            return await agent.say(401, "this is not the token of this cell")
+        request = request_of(endpoint.kind, head.method, path, body, base=address.base)
+        if request is None:
+            return await agent.say(404, f"an endpoint of the kind {endpoint.kind} has no {head.method} of this path")
+        headers, query = asked
+        headers = [("host", address.authority), *headers, ("accept-encoding", "identity")]
+        if head.method == "POST":
+            headers.append(("content-length", str(len(request.body))))
+        target = f"{request.target}?{query}" if query else request.target
+        message = head_bytes(f"{head.method} {target} HTTP/1.1", headers) + request.body
+        exchange = _Exchange(agent, head, request, message, UsageReader(request.kind))
+        async with self.upstream.turn() as waited_seconds:
+            if agent.reader.is_gone:
+                return False
+            if request.generates and self._calls >= MOST_CALLS:
+                self.log.refuse("too_many_calls")
+            if self.log.refusal is not None:
+                reason = REFUSALS.get(self.log.refusal, self.log.refusal)
+                return await agent.say(400, f"no more calls: {reason}", NO_RETRY)
+            if not request.generates:
+                return await self._passed_on(exchange)
+            return await self._metered(exchange, waited_seconds)
+
+    async def _metered(self, exchange: _Exchange, waited_seconds: float) -> bool:
+        """The call, written down before it is passed on and when it has ended, however it ended."""
+        request = exchange.request
+        self._calls += 1
+        call = MeteredCall(
+            number=self._calls,
+            path=request.path,
+            started=datetime.now(UTC),
+            model_asked=request.model,
+            temperature=request.temperature,
+            seed=request.seed,
+            is_streamed=request.is_streamed,
+            waited_seconds=round(waited_seconds, 6),
+        )
+        self.log.begin(call)
+        try:
+            return await self._passed_on(exchange)
+        finally:
+            self._end(call, exchange)
+
+    def _end(self, call: MeteredCall, exchange: _Exchange) -> None:
+        """Writes down how the call ended, and refuses what a budget does not allow any more."""
+        usage, status = exchange.usage, exchange.status
+        usage.end()
+        is_successful = status is not None and 200 <= status < 300
+        ended = msgspec.structs.replace(
+            call,
+            status=status,
+            model_answered=usage.model,
+            usage=usage.usage,
+            is_lower_bound=exchange.was_sent and (status is None or (is_successful and not usage.is_final)),
+            first_byte=exchange.first_byte,
+            ended=datetime.now(UTC),
+            error=exchange.error,
+        )
+        self.log.end(ended)
+        if reason := self.budget.spend(ended):
+            self.log.refuse(reason)
+
+    async def _passed_on(self, exchange: _Exchange) -> bool:
+        """Whether another request may follow, when the answer is with the agent or could not be had."""
+        try:
+            await self._pass_on(exchange)
+        except (OSError, Cut, BadMessage) as problem:
+            exchange.error = _problem(problem, was_sent=exchange.was_sent)
+            if exchange.is_answering:
+                return False  # an answer that breaks off is closed, as the endpoint closed it
+            return await exchange.agent.say(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
+        except asyncio.CancelledError:
+            if exchange.agent.reader.is_gone:
+                exchange.error = "the agent left before the answer had ended"
+            raise
+        exchange.error = None
+        return True
+
+    async def _pass_on(self, exchange: _Exchange) -> None:
+        connection = await self.upstream.connect()
+        is_reusable = False
+        try:
+            exchange.was_sent = True
+            connection.writer.write(exchange.message)
+            async with asyncio.timeout(self.patience_seconds):
+                answer = await read_answer(connection.reader)
+            exchange.status = answer.status
+            if answer.status in (429, 503):
+                self.upstream.pause(answer.get("retry-after"))
+            if 300 <= answer.status < 400:
+                raise BadMessage("the endpoint redirects, which is not followed; name its final address in the plan")
+            if (answer.get("content-encoding") or "identity").lower() != "identity":
+                raise BadMessage("the endpoint compresses its answers although it was asked not to")
+            await self._pass_back(exchange, answer, connection.reader)
+            is_reusable = answer.stays_open and (answer.is_chunked or answer.length is not None)
+        finally:
+            if is_reusable:
+                self.upstream.keep(connection)
+            else:
+                connection.close()
+
+    async def _pass_back(self, exchange: _Exchange, answer: Head, body: asyncio.StreamReader) -> None:
+        """The answer as it came, piece by piece."""
+        agent, mask = exchange.agent, KeyMask(self.upstream.endpoint.key)
+        is_stream = (answer.get("content-type") or "").startswith("text/event-stream")
+        chosen = UsageChunkFilter() if exchange.request.adds_usage and is_stream else None
+        length = 0 if answer.status == 204 else answer.length if chosen is None else None
+        agent.is_chunked = length is None and exchange.head.is_newer
+        headers = [(name, mask.text(value)) for name, value in answer.headers if name not in NOT_PASSED_BACK]
+        if length is not None:
+            headers.append(("content-length", str(length)))
+        elif agent.is_chunked:
+            headers.append(("transfer-encoding", "chunked"))
+        if not exchange.head.stays_open:
+            headers.append(("connection", "close"))
+        exchange.is_answering = True
+        await agent.send(head_bytes(answer_line(answer.status), headers))
+        pieces = body_pieces(body, answer, until_end=answer.status != 204)
+        while True:
+            async with asyncio.timeout(self.patience_seconds):
+                piece = await anext(pieces, b"")
+            if not piece:
+                break
+            exchange.first_byte = exchange.first_byte or datetime.now(UTC)
+            if answer.status < 300:
+                exchange.usage.feed(piece)
+            shown = mask.feed(piece)
+            await agent.send_piece(shown if chosen is None else chosen.feed(shown))
+        rest = mask.end()
+        await agent.send_piece(rest if chosen is None else chosen.feed(rest) + chosen.end())
+        if agent.is_chunked:
+            await agent.send(LAST_CHUNK)
+
+
+def _problem(problem: Exception, *, was_sent: bool) -> str:
+    """What went wrong, without the address of the endpoint."""
+    match problem:
+        case BadMessage():
+            return str(problem)
+        case TimeoutError():
+            return "the endpoint sent nothing in time" if was_sent else "the endpoint could not be reached in time"
+        case ssl.SSLCertVerificationError():
+            return f"the endpoint's certificate is not trusted: {problem.verify_message}"
+        case OSError(errno=int() as number):
+            reason = os.strerror(number)
+        case _:
+            reason = "it closed the connection"
+    return f"the endpoint broke off: {reason}" if was_sent else f"the endpoint cannot be reached: {reason}"

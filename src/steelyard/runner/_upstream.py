@@ -1,0 +1,124 @@
+"""An endpoint as the meter reaches it: its address, its connections, and how often it may be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from steelyard.errors import UsageError
+from steelyard.runner._http import HEAD_BYTES
+from steelyard.runner._meter_records import ResolvedEndpoint
+
+CONNECT_SECONDS = 30.0
+IDLE_SECONDS = 3.0
+"""How long a connection is kept for the next call: servers close theirs after five seconds or more."""
+LONGEST_PAUSE_SECONDS = 60.0
+"""What an endpoint that asks for a pause (Retry-After) is given at most."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an endpoint stands."""
+
+    host: str
+    port: int
+    is_secure: bool
+    base: str
+    """The path before that of the API, without a slash at its end."""
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the header names them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
+
+
+def address_of(endpoint: ResolvedEndpoint) -> Address:
+    """The parts of an endpoint's URL; UsageError where it cannot be asked."""
+    try:
+        parts = urlsplit(endpoint.url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), None, None
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username is not None:
+        raise UsageError(
+            "the url is not the address of a model server",
+            where=f"endpoint {endpoint.name}",
+            hint="write https://HOST or http://HOST:PORT, with the path before the API's, and without key or query",
+        )
+    if re.fullmatch(r"[\w./~%-]*", parts.path, re.ASCII) is None or ".." in parts.path:
+        raise UsageError("the url has a path that cannot be asked for", where=f"endpoint {endpoint.name}")
+    is_secure = parts.scheme == "https"
+    return Address(host, port or (443 if is_secure else 80), is_secure, parts.path.rstrip("/"))
+
+
+@dataclass
+class Connection:
+    """An open connection to an endpoint."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    idle_since: float = field(default=0.0)
+
+    def close(self) -> None:
+        """Gone at once: what was not read is of no use."""
+        self.writer.transport.abort()
+
+
+class Upstream:
+    """One endpoint for all tries: they share its limits and its open connections."""
+
+    def __init__(self, endpoint: ResolvedEndpoint) -> None:
+        self.endpoint = endpoint
+        self.address = address_of(endpoint)
+        self._context = ssl.create_default_context() if self.address.is_secure else None
+        self._places = asyncio.Semaphore(endpoint.parallel)
+        self._next_start = 0.0
+        self._idle: list[Connection] = []
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[float]:
+        """A place among the open calls, in the order in which they came; gives the seconds that it took."""
+        began = time.monotonic()
+        async with self._places:
+            while (pause := self._next_start - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            if self.endpoint.requests_per_minute:
+                self._next_start = time.monotonic() + 60 / self.endpoint.requests_per_minute
+            yield time.monotonic() - began
+
+    def pause(self, retry_after: str | None) -> None:
+        """Asked to wait, nobody asks the endpoint earlier."""
+        if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
+            seconds = min(float(retry_after), LONGEST_PAUSE_SECONDS)
+            self._next_start = max(self._next_start, time.monotonic() + seconds)
+
+    async def connect(self) -> Connection:
+        """A connection that is still open, else a new one. The system's store says whom to trust."""
+        while self._idle:
+            kept = self._idle.pop()
+            if time.monotonic() - kept.idle_since < IDLE_SECONDS and not kept.reader.at_eof():
+                return kept
+            kept.close()
+        async with asyncio.timeout(CONNECT_SECONDS):
+            reader, writer = await asyncio.open_connection(
+                self.address.host, self.address.port, ssl=self._context, limit=HEAD_BYTES
+            )
+        return Connection(reader, writer)
+
+    def keep(self, connection: Connection) -> None:
+        """For the next call."""
+        connection.idle_since = time.monotonic()
+        self._idle.append(connection)
+
+    def close(self) -> None:
+        """Closes what is kept."""
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
