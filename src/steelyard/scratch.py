@@ -37,10 +37,14 @@ def scratch_folder() -> Iterator[Path]:
         remove_scratch(folder)
 
 
-def make_scratch() -> Path:
-    """A new folder that only its owner may enter; to be removed by `remove_scratch`."""
-    parent = tempfile.gettempdir()
-    _remove_leftovers(parent)
+def make_scratch(parent: Path | None = None) -> Path:
+    """A new folder that only its owner may enter; to be removed by `remove_scratch`.
+
+    In a folder of the caller's own, what a killed process leaves is the caller's to remove.
+    """
+    if parent is None:
+        parent = Path(tempfile.gettempdir())
+        _remove_leftovers(parent)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         with contextlib.suppress(FileNotFoundError):
@@ -69,11 +73,11 @@ def remove_scratch(folder: Path) -> None:
 
 
 @cache
-def _remove_leftovers(parent: str) -> None:
+def _remove_leftovers(parent: Path) -> None:
     """Remove what dead processes of this user left there, once in the life of a process."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         names = [entry.name for entry in entries if _OURS.fullmatch(entry.name)]
-        for folder in (Path(parent, name) for name in names):
+        for folder in (parent / name for name in names):
             with contextlib.suppress(OSError):
                 lock = _locked(folder, wait=False)
                 if lock is not None:

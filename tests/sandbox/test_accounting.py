@@ -99,12 +99,12 @@ def test_ended_children_that_nobody_asked_about_hide_nothing(attack: Attack) -> 
     assert attack(code).ok
 
 
-def test_any_number_of_files_may_be_put_there(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.sandbox._resource_watch.MOST_FILES", 100)
+def test_any_number_of_files_may_be_put_there(isolation: Isolation) -> None:
+    limits = Limits(disk_entries=100)
     files = {f"{number}/f": b"" for number in range(150)}
-    assert python("import time; time.sleep(0.5)", isolation, files=files).ok
+    assert python("import time; time.sleep(0.5)", isolation, files=files, limits=limits).ok
     more = "for number in range(101): open(f'more{number}', 'w').close()"
-    assert python(more, isolation, files=files).limit_hit == "disk"
+    assert python(more, isolation, files=files, limits=limits).limit_hit == "disk"
 
 
 def test_files_and_folders_count_beyond_those_that_were_there(open_folder: Path) -> None:

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
         run as run,
     )
     from steelyard.sandbox._sandbox_records import (
+        HOME_FOLDER as HOME_FOLDER,
+        WORK_FOLDER as WORK_FOLDER,
+        Content as Content,
         Isolation as Isolation,
         IsolationName as IsolationName,
         LimitName as LimitName,
         Limits as Limits,
         SandboxResult as SandboxResult,
+        Stay as Stay,
         printable as printable,
     )
 else:

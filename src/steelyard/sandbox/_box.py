@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import UsageError
+from steelyard.sandbox._sandbox_records import Content, Stay
 from steelyard.scratch import make_scratch, remove_scratch
 
 WORK, TEMPORARY, HOME = "work", "tmp", "home"
@@ -38,9 +39,14 @@ class Box:
 
 
 @contextmanager
-def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> Iterator[Box]:
-    """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any."""
-    outer = make_scratch()
+def filled(
+    files: Mapping[str, Content], copy: Path | None, uid: int | None, *, stay: Stay | None = None, beside: bool = False
+) -> Iterator[Box]:
+    """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any.
+
+    `beside` makes it in the folder where it stays: on the same disk, and there to be looked at after a crash.
+    """
+    outer = make_scratch(stay.folder if stay and beside else None)
     try:
         box = outer / "box"
         box.mkdir()
@@ -50,6 +56,8 @@ def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> It
             (box / name).mkdir(exist_ok=True)
         for name, content in files.items():
             _lay(box / WORK, name, content)
+        for name, content in (stay.home if stay else {}).items():
+            _lay(box / HOME, name, content)
         if uid is not None:
             _give(box, uid)
         work = os.open(box / WORK, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -57,11 +65,42 @@ def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> It
             yield Box(box, work)
         finally:
             os.close(work)
+            if stay is not None:
+                _keep(box, stay, uid)
     finally:
         remove_scratch(outer)
 
 
-def _lay(folder: Path, name: str, content: bytes) -> None:
+def _keep(box: Path, stay: Stay, uid: int | None) -> None:
+    """Move what is kept out of the box, given back to us and open to us, whatever the command made of it."""
+    for name in stay.kept:
+        folder = box / name
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        _take_back(folder, uid)
+        shutil.move(folder, stay.folder / name)
+
+
+def _take_back(root: Path, uid: int | None) -> None:
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        with contextlib.suppress(OSError):  # deeper than a path can be: it stays as it is
+            if uid is not None:
+                os.chown(folder, os.getuid(), os.getgid(), follow_symlinks=False)
+            os.chmod(folder, os.lstat(folder).st_mode | stat.S_IRWXU)
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                        continue
+                    if uid is not None:
+                        os.chown(entry.path, os.getuid(), os.getgid(), follow_symlinks=False)
+                    if entry.is_file(follow_symlinks=False):
+                        os.chmod(entry.path, entry.stat(follow_symlinks=False).st_mode & 0o777 | stat.S_IRUSR)
+
+
+def _lay(folder: Path, name: str, content: Content) -> None:
     """Write the file; whatever the copy holds in its way, a link that leads out too, gives way."""
     parts = PurePosixPath(name).parts
     if not parts or parts[0] == "/" or ".." in parts:
@@ -76,7 +115,10 @@ def _lay(folder: Path, name: str, content: bytes) -> None:
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
     target.unlink(missing_ok=True)
-    target.write_bytes(content)
+    if isinstance(content, bytes):
+        target.write_bytes(content)
+    else:
+        shutil.copy2(content, target, follow_symlinks=False)
 
 
 def _only_plain(folder: str, names: list[str]) -> list[str]:

@@ -126,11 +126,11 @@ def _landlock_problem() -> str | None:
 
 
 def _trial(name: IsolationName) -> str | None:
-    from steelyard.sandbox._running import attempt  # running asks this module which isolation there is
+    from steelyard.sandbox._running import run  # running asks this module which isolation there is
 
     isolation = Isolation(name=name, detail="on trial", own_uid=_is_root(), python=_python_for(name))
     try:
-        result = attempt(["/bin/sh", "-c", "exit 7"], isolation=isolation)
+        result = run(["/bin/sh", "-c", "exit 7"], isolation=isolation)
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
     if result.exit_status == 7:

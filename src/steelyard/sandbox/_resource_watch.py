@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import signal
 import stat
 import time
 from collections.abc import Iterator
@@ -14,8 +15,6 @@ from typing import NamedTuple
 
 from steelyard.sandbox._sandbox_records import LimitName, Limits
 
-MOST_FILES = 20_000
-"""More files and folders than this beyond those put there are a full disk: endless empty ones fill it too."""
 _LONGEST_PATH = 2_000
 """So are folders further down than this: beyond twice as much the system takes no path, and nobody could look."""
 _MOST_MAPPINGS_BYTES = 8 << 20
@@ -24,6 +23,10 @@ _NAMED_SHARED = b" [anon_shmem:"
 """How the kernel shows shared memory to which a process gave a name."""
 _REST = 8
 """How much longer than a look the time until the next is: most of the processor is the command's."""
+_MEMORY_OF_A_LOOK = 512 << 20
+"""A command that may use so much is looked at as often as we look; one that may use more, as much less often: it gets
+past its limit by the same share."""
+_LEAST_OFTEN = 10
 
 
 class ResourceUsage(NamedTuple):
@@ -208,10 +211,12 @@ class Watcher:
     """Whether the command has our own uid."""
     _put_there: ResourceUsage = field(init=False)
     _known_memory: dict[str, int] = field(default_factory=dict)
-    _quick: Pace = field(default_factory=lambda: Pace(0.02))
-    _thorough: Pace = field(default_factory=lambda: Pace(0.05))
+    _quick: Pace = field(init=False)
+    _thorough: Pace = field(init=False)
 
     def __post_init__(self) -> None:
+        seldom = min(max(1.0, self.limits.memory_bytes / _MEMORY_OF_A_LOOK), _LEAST_OFTEN)
+        self._quick, self._thorough = Pace(0.02 * seldom), Pace(0.05 * seldom)
         usage = measured(self.box)
         assert usage is not None  # without a bound all is counted
         self._put_there = usage
@@ -227,10 +232,16 @@ class Watcher:
                 return self._looked_into(pid)
         return None
 
+    def interrupt(self, pid: int) -> None:
+        """Press Ctrl-C, as it were: interrupt the command and what it started in its process group."""
+        for process in itertools.islice(descendants(pid), self.launchers, self.launchers + 1):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGINT)
+
     def disk_is_full(self, elsewhere: int = 0) -> bool:
         """Whether more lies in the folder, and `elsewhere`, than the limit allows beyond what was put there."""
         space = self._put_there.space + self.limits.disk_bytes - elsewhere
-        return measured(self.box, ResourceUsage(space, self._put_there.entries + MOST_FILES)) is None
+        return measured(self.box, ResourceUsage(space, self._put_there.entries + self.limits.disk_entries)) is None
 
     def _looked_into(self, pid: int) -> LimitName | None:
         holdings = Holdings(self.limits.file_bytes, self.inside, self.is_ours)

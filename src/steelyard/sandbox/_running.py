@@ -6,11 +6,12 @@ import contextlib
 import itertools
 import json
 import os
+import select
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
@@ -31,8 +32,18 @@ from steelyard.sandbox._isolation import (
 )
 from steelyard.sandbox._launch import STARTED
 from steelyard.sandbox._output_streams import Streams
-from steelyard.sandbox._resource_watch import Watcher
-from steelyard.sandbox._sandbox_records import Isolation, LimitName, Limits, SandboxResult, printable
+from steelyard.sandbox._resource_watch import Watcher, descendants
+from steelyard.sandbox._sandbox_records import (
+    HOME_FOLDER,
+    WORK_FOLDER,
+    Content,
+    Isolation,
+    LimitName,
+    Limits,
+    SandboxResult,
+    Stay,
+    printable,
+)
 
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
@@ -44,57 +55,36 @@ _slots = itertools.count()
 def run(
     command: Sequence[str],
     *,
-    files: Mapping[str, bytes] | None = None,
+    files: Mapping[str, Content] | None = None,
     copy: Path | None = None,
     stdin: bytes = b"",
+    variables: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     readable: Sequence[Path] = (),
     collect: Sequence[str] = (),
+    stay: Stay | None = None,
     unsafe: bool = False,
     isolation: Isolation | None = None,
     stop: Event | None = None,
 ) -> SandboxResult:
     """How the command ended, run in a folder of its own.
 
-    The folder starts with a copy of the folder `copy` and with `files` (relative path to content), and is gone
-    afterwards save for the files named in `collect`. The command sees the system's programs and `readable`, no network,
-    no environment but PATH, HOME, TMPDIR and LANG, and never runs as root. Where nothing can isolate it is refused
-    (NoIsolation) unless `unsafe` is set; then the limits still hold. Thread-safe: batches may run in parallel, and
-    `stop`, once set, ends the command at once (Interrupted).
+    The folder starts with a copy of the folder `copy` and with `files` (relative path to content) over it, and is gone
+    afterwards save for the files named in `collect` and for what `stay` keeps. The command sees the system's programs
+    and `readable`, no network, no environment but PATH, HOME, TMPDIR, LANG and `variables`, and never runs as root.
+    Where nothing can isolate it is refused (NoIsolation) unless `unsafe` is set; then the limits still hold. When this
+    returns, nothing that the command started is left running. Thread-safe: batches may run in parallel, and `stop`,
+    once set, ends the command at once (Interrupted).
     """
     chosen = isolation or active_isolation()
     if chosen.name == "none" and not unsafe:
         raise NoIsolation(chosen.detail)
-    return attempt(
-        command,
-        files=files,
-        copy=copy,
-        stdin=stdin,
-        limits=limits,
-        readable=readable,
-        collect=collect,
-        isolation=chosen,
-        stop=stop,
-    )
-
-
-def attempt(
-    command: Sequence[str],
-    *,
-    isolation: Isolation,
-    files: Mapping[str, bytes] | None = None,
-    copy: Path | None = None,
-    stdin: bytes = b"",
-    limits: Limits | None = None,
-    readable: Sequence[Path] = (),
-    collect: Sequence[str] = (),
-    stop: Event | None = None,
-) -> SandboxResult:
-    """The same without asking whether the isolation is enough; for `run`, and for trying what this machine can do."""
     bounds = limits or Limits()
-    uid = _own_uid() if isolation.own_uid else None
-    with filled(files or {}, copy, uid) as box:
-        job = _Job(tuple(command), box.path, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
+    uid = _own_uid() if chosen.own_uid else None
+    # Without namespaces the command reaches its box by its path, on which folders may be closed to its uid.
+    with filled(files or {}, copy, uid, stay=stay, beside=chosen.name == "bubblewrap") as box:
+        seen = [os.path.realpath(path) for path in readable]
+        job = _Job(tuple(command), box.path, bounds, chosen, uid, seen, dict(variables or {}), stay)
         result = _supervise(job, stdin, stop)
         collected = box.collected(collect, bounds.output_bytes)
     return _with(result, collected)
@@ -118,11 +108,19 @@ class _Job:
     isolation: Isolation
     uid: int | None
     readable: list[str]
+    variables: dict[str, str]
+    stay: Stay | None
 
     @property
     def inside(self) -> str:
         """The box's path as the command sees it."""
         return BOX_IN_BUBBLEWRAP if self.isolation.name == "bubblewrap" else str(self.box)
+
+    def placed(self, text: str) -> str:
+        """The text with the box's own folders in it as the command sees them."""
+        for place, folder in ((WORK_FOLDER, WORK), (HOME_FOLDER, HOME)):
+            text = text.replace(place, f"{self.inside}/{folder}")
+        return text
 
     def rlimits(self) -> dict[str, tuple[int, int]]:
         limits = self.limits
@@ -172,11 +170,12 @@ class _Job:
                 "HOME": f"{inside}/{HOME}",
                 "TMPDIR": f"{inside}/{TEMPORARY}",
                 "LANG": "C.UTF-8",
+                **{name: self.placed(value) for name, value in self.variables.items()},
             },
             "report_fd": report_fd,
         }
         place = LAUNCHER_IN_BUBBLEWRAP if name == "bubblewrap" else LAUNCHER
-        launcher = [base_python(), "-I", "-S", place, json.dumps(spec), *self.command]
+        launcher = [base_python(), "-I", "-S", place, json.dumps(spec), *map(self.placed, self.command)]
         if name != "bubblewrap":
             return launcher
         return [*bubblewrap_command(str(self.box), readable=self.readable), *launcher]
@@ -210,11 +209,13 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
         ) as process:
             os.close(report_fd)
             report_fd = -1
-            streams = Streams(process, job.limits.output_bytes, stdin)
+            streams = Streams(process, job.limits.output_bytes, stdin, job.stay.folder if job.stay else None)
+            watch = _Watch(job, watcher, process, streams, stop)
             try:
-                limit_hit = _watch(watcher, process, streams, started, stop)
+                limit_hit = watch.until_the_end()
             finally:
                 _stop(job, process)
+                watch.wait_for_the_last()
                 while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
                     pass
                 streams.close()
@@ -226,7 +227,7 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
     wall = time.monotonic() - started
     if limit_hit is None and watcher.disk_is_full():
         limit_hit = "disk"  # written faster than anyone looked
-    return _result(job, said, limit_hit, streams, wall)
+    return _result(job, said, limit_hit, streams, wall, was_interrupted=watch.killed_at is not None)
 
 
 def _read_all_there(pipe: int) -> bytes:
@@ -237,21 +238,62 @@ def _read_all_there(pipe: int) -> bytes:
         return b""
 
 
-def _watch(
-    watcher: Watcher, process: subprocess.Popen[bytes], streams: Streams, started: float, stop: Event | None
-) -> LimitName | None:
-    """The limit that was hit while the command ran; None when it ended before."""
-    while True:
-        if streams.turn(_POLL_SECONDS):
-            return "output"
-        if process.poll() is not None:
-            return None
-        if stop is not None and stop.is_set():
-            raise Interrupted("the command was stopped")
-        if time.monotonic() - started > watcher.limits.wall_seconds:
-            return "wall"
-        if limit := watcher.limit_hit(process.pid):
-            return limit
+@dataclass
+class _Watch:
+    """Looks after a command until it ends, or must."""
+
+    job: _Job
+    watcher: Watcher
+    process: subprocess.Popen[bytes]
+    streams: Streams
+    stop: Event | None
+    started: float = field(default_factory=time.monotonic)
+    killed_at: float | None = None
+    """When an interrupted command is killed; None while it was not interrupted."""
+    _first_inside: int | None = None
+    """A descriptor of the first process of bubblewrap's namespace, with which all others end."""
+
+    def until_the_end(self) -> LimitName | None:
+        """The limit that was hit while the command ran; None when it ended before."""
+        while True:
+            if self.streams.turn(_POLL_SECONDS):
+                return "output"
+            if self.process.poll() is not None:
+                return None
+            if self.stop is not None and self.stop.is_set():
+                raise Interrupted("the command was stopped")
+            self._find_first_inside()
+            if self._is_over():
+                return None
+            if time.monotonic() - self.started > self.job.limits.wall_seconds:
+                return "wall"
+            if limit := self.watcher.limit_hit(self.process.pid):
+                return limit
+
+    def _is_over(self) -> bool:
+        """Whether the command was interrupted and has had its time; it is interrupted once it is to end."""
+        stay = self.job.stay
+        if stay is None or stay.is_over is None:
+            return False
+        if self.killed_at is None and stay.is_over():
+            self.killed_at = time.monotonic() + stay.grace_seconds
+            self.watcher.interrupt(self.process.pid)
+        return self.killed_at is not None and time.monotonic() > self.killed_at
+
+    def _find_first_inside(self) -> None:
+        if self._first_inside is None and self.job.isolation.name == "bubblewrap":
+            with contextlib.suppress(OSError):
+                for pid in itertools.islice(descendants(self.process.pid), 1, 2):
+                    self._first_inside = os.pidfd_open(pid)
+
+    def wait_for_the_last(self) -> None:
+        """Wait until the namespace is empty: its first process ends after all others, and after the one we know."""
+        if self._first_inside is not None:
+            with contextlib.closing(select.epoll()) as waiting:
+                waiting.register(self._first_inside, select.EPOLLIN)
+                waiting.poll(_GRACE_SECONDS)
+            os.close(self._first_inside)
+            self._first_inside = None
 
 
 def _stop(job: _Job, process: subprocess.Popen[bytes]) -> None:
@@ -275,7 +317,17 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
 
 
-def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Streams, wall: float) -> SandboxResult:
+def _said(job: _Job, streams: Streams) -> bytes:
+    """The beginning of standard error, wherever it went."""
+    if job.stay is None:
+        return bytes(streams.kept["stderr"])
+    with open(job.stay.folder / "stderr", "rb") as written:
+        return written.read(_MOST_REPORT)
+
+
+def _result(
+    job: _Job, said: bytes, limit_hit: LimitName | None, streams: Streams, wall: float, *, was_interrupted: bool
+) -> SandboxResult:
     has_started = said.startswith(STARTED)
     told = said.removeprefix(STARTED)
     facts = json.loads(told) if told else {}
@@ -289,7 +341,7 @@ def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Stream
         limit_hit = "disk"
     start_error = printable(facts.get("start_error", "")) or None
     # Once the launcher runs, whatever stands there may be the command's own words.
-    if not has_started and limit_hit is None and (isolated := streams.kept["stderr"]).startswith(b"bwrap:"):
+    if not has_started and limit_hit is None and (isolated := _said(job, streams)).startswith(b"bwrap:"):
         start_error = printable(isolated.decode(errors="replace").strip())
     finished = limit_hit is None and start_error is None
     return SandboxResult(
@@ -298,6 +350,8 @@ def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Stream
         signal=ended_by,
         limit_hit=limit_hit,
         start_error=start_error,
+        was_interrupted=was_interrupted,
+        dropped_bytes=streams.dropped_bytes,
         stdout=bytes(streams.kept["stdout"]),
         stderr=bytes(streams.kept["stderr"]),
         wall_seconds=wall,

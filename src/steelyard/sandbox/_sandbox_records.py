@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -11,6 +14,10 @@ _LONGEST_SAID = 300
 
 IsolationName = Literal["bubblewrap", "landlock", "none"]
 LimitName = Literal["wall", "cpu", "memory", "disk", "output"]
+Content: TypeAlias = bytes | Path
+"""What a file put into the sandbox holds; a path stands for a copy of that file or link, with its mode."""
+WORK_FOLDER, HOME_FOLDER = "\0work\0", "\0home\0"
+"""Stand for the command's folders in its arguments and variables. Neither can hold a NUL, so nothing else is meant."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,17 +33,36 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The largest file a process may write."""
     disk_bytes: int = 64 * MIB
     """All files in the sandbox's folder together, unlinked ones that are held too, beyond what was put there."""
+    disk_entries: int = 20_000
+    """Files and folders beyond those put there; more are a full disk, since endless empty ones fill it too."""
     processes: int = 32
     """Processes and threads alive at the same time."""
     open_files: int = 64
     """Files a process may hold open."""
     output_bytes: int = MIB
-    """What is kept of standard output and of standard error, each; more than that stops the command."""
+    """What is kept of standard output and of standard error, each. More than that stops the command, unless it stays:
+    then the rest is dropped and counted."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             if getattr(self, name) <= 0:
                 raise ValueError(f"the limit {name} must be more than 0")
+
+
+@dataclass(frozen=True)
+class Stay:
+    """How a command is run that works for long and whose work is kept: an agent."""
+
+    folder: Path
+    """Where `stdout` and `stderr` are written as they come, and where `kept` is moved to afterwards."""
+    home: Mapping[str, Content] = field(default_factory=dict)
+    """Files of its HOME, by relative path."""
+    kept: tuple[str, ...] = ("work", "home")
+    """Which of the command's folders are kept, whatever ends it."""
+    is_over: Callable[[], bool] | None = None
+    """Asked again and again; once it says True the command is interrupted (SIGINT to its process group)."""
+    grace_seconds: float = 10.0
+    """How long an interrupted command may take to end before it is killed with all it started."""
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +91,14 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
     """The limit that ended it; None when none did."""
     start_error: str | None = None
     """Why it never started; None when it did."""
+    was_interrupted: bool = False
+    """Whether `Stay.is_over` ended it, by itself or killed after the grace."""
     stdout: bytes = b""
-    """Standard output, up to the limit."""
+    """Standard output, up to the limit; empty when it was written to a file."""
     stderr: bytes = b""
-    """Standard error, up to the limit."""
+    """Standard error, likewise."""
+    dropped_bytes: int = 0
+    """What was written past the limit by a command that stays, and not kept."""
     collected: dict[str, bytes] = {}
     """Files asked for with `collect` that were there after the run."""
     wall_seconds: float
@@ -97,6 +127,8 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
             return f"did not start: {self.start_error}"
         if self.limit_hit is not None:
             return f"stopped at the {self.limit_hit} limit"
+        if self.was_interrupted and self.exit_status is None:
+            return "killed after it was interrupted"
         if self.signal is not None:
             return f"ended by signal {self.signal}"
         if self.exit_status is None:
