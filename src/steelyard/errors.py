@@ -8,6 +8,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   ├── BadProfile             a profile file that cannot be used
 │   ├── BadMapping             a mapping that cannot be used
 │   ├── BadPlan                a plan that cannot be run, with every mistake in it
+│   ├── BadAdapter             a file that describes an agent and cannot be used
 │   ├── BadPriceBook           a price book that cannot be used
 │   └── BadStore               a store address or a store that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
@@ -139,6 +140,12 @@ class BadPlan(UsageError):
         count = f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}"
         super().__init__(f"the plan has {count}; nothing was started", where=path)
         self.parts = tuple(mistakes)
+
+
+class BadAdapter(UsageError):
+    """A file that describes an agent and cannot be used."""
+
+    kind = "bad_adapter"
 
 
 class BadStore(UsageError):

@@ -76,6 +76,10 @@ class MeteredCall(Record, frozen=True, kw_only=True):
     """When the answer ended; None for a call without an end."""
     error: str | None = None
     """What went wrong between meter and endpoint; None when the answer came whole, whatever its status."""
+    was_cut: bool = False
+    """Whether the agent, or we, ended it while it was under way."""
+    refused_as: str | None = None
+    """What the endpoint calls the error of a refusal, such as `insufficient_quota`; None where it says nothing."""
 
     @property
     def is_successful(self) -> bool:

@@ -1,0 +1,197 @@
+"""Adapters: how an agent is started, told its model and asked, and where it leaves its logs. All of it is data.
+
+Ours stand in `agents/`; a user's own in a folder `agents` beside the plan. Four are built in: `nop` does nothing,
+`oracle` applies the task's known solution, `model` asks a model once, `command` runs a command of the plan's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from steelyard.errors import BadAdapter, UnknownName, nearest
+from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.records import Record, unknown_field
+from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
+from steelyard.sandbox import HOME_FOLDER, WORK_FOLDER
+
+OWN_AGENTS = "agents"
+"""The folder beside a plan that holds a user's own adapters."""
+PLACES = {"work": WORK_FOLDER, "home": HOME_FOLDER, "prompt_file": f"{HOME_FOLDER}/prompt.md"}
+"""What is known only inside the sandbox, by placeholder."""
+PLACEHOLDERS = frozenset({"prompt", "model", "endpoint", "token", "oracle", *PLACES})
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_SHIPPED = Path(__file__).parent / "agents"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+class Adapter(Record, frozen=True, kw_only=True):
+    """How one agent is run."""
+
+    name: str = ""
+    """What a plan calls it: the name of its file."""
+    about: str = ""
+    """One line for people."""
+    install: str | None = None
+    """A command that installs the agent, for whoever lacks it."""
+    version: tuple[str, ...] = ()
+    """A command whose output holds the agent's version."""
+    command: tuple[str, ...] = ()
+    """The command. With `{prompt}` the task is an argument, with `{prompt_file}` a file, else standard input."""
+    speaks: ApiKind | Literal["any"] | None = None
+    """The kind of endpoint it talks to; None for an agent without a model."""
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables of its environment."""
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    """Files that it finds, by a path that begins with `home/` or `work/`."""
+    logs: tuple[str, ...] = ()
+    """Where its logs are: `stdout`, or patterns below `home/` and `work/`; `**` stands for any folders."""
+    limits: Bounds = msgspec.field(default_factory=Bounds)
+    """What it may use."""
+    settings: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """Arguments for a setting of the plan, with `{value}`; a setting without them cannot be set."""
+    options: dict[str, str] = msgspec.field(default_factory=dict)
+    """Placeholders of its own with their defaults, which a plan may set."""
+
+    @property
+    def digest(self) -> str:
+        """What makes two adapters the same: all but the words for people."""
+        facts = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("about", "install")}
+        return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()
+
+    @property
+    def needs_calls(self) -> bool:
+        """Whether a try without a model call did not start: so for agents, not for a command of the user's."""
+        return self.speaks not in (None, "any") or self.name == "model"
+
+    def problems(self, use: AgentUse, *, endpoint_kind: ApiKind | None) -> Iterator[str]:
+        """What of the plan's entry does not fit the adapter; the endpoint's kind is None where there is none."""
+        if bool(use.command) != (self.name == "command"):
+            yield "command is for the agent `command` alone" if use.command else 'it needs a command = ["..."]'
+        for name in sorted({name for setting in use.settings for name in setting} - set(self.settings)):
+            known = f"it takes {', '.join(self.settings)}" if self.settings else "it takes no settings"
+            yield f"the setting {name} cannot be set for {self.name}: {known}"
+        for name in sorted(set(use.options) - set(self.options)):
+            yield f"{self.name} has no option {name}: {_known(name, self.options)}"
+        if self.speaks is None:
+            if use.models:
+                yield f"{self.name} uses no model: leave out models"
+        elif self.needs_calls and endpoint_kind is None:
+            yield f"{self.name} needs an endpoint that speaks {self.speaks}: add [endpoints.NAME] to the plan"
+        elif self.speaks != "any" and endpoint_kind not in (None, *_SERVED_BY.get(self.speaks, (self.speaks,))):
+            yield f"{self.name} speaks {self.speaks}, its endpoint {endpoint_kind}: name one that fits (endpoint = ...)"
+        if self.needs_calls and self._names_model and not use.models:
+            yield f'{self.name} needs to be told its model: models = ["..."]'
+
+    @property
+    def _names_model(self) -> bool:
+        texts = (*self.command, *self.env.values(), *self.files.values())
+        return self.name == "model" or any("{model}" in text for text in texts)
+
+
+_SERVED_BY: Mapping[str, tuple[ApiKind, ...]] = {"chat": ("chat", "responses"), "responses": ("chat", "responses")}
+"""A server of one of OpenAI's interfaces mostly has the other, and the meter passes both on."""
+
+BUILT_IN = {
+    adapter.name: adapter
+    for adapter in (
+        Adapter(name="nop", about="does nothing", command=("true",)),
+        Adapter(
+            name="oracle",
+            about="applies the task's known solution",
+            command=("git", "apply", "--whitespace=nowarn", "{oracle}"),
+        ),
+        Adapter(
+            name="model",
+            about="asks a model once; its text is the output",
+            speaks="any",
+            settings=dict.fromkeys(("temperature", "seed", "top_p", "max_tokens", "system"), ()),
+        ),
+        Adapter(
+            name="command",
+            about="runs a command of the plan's; ENDPOINT, TOKEN, MODEL and PROMPT_FILE tell it the rest",
+            speaks="any",
+            env={"ENDPOINT": "{endpoint}", "TOKEN": "{token}", "MODEL": "{model}", "PROMPT_FILE": "{prompt_file}"},
+            logs=("stdout",),
+        ),
+    )
+}
+
+
+def adapters(folder: Path | None = None) -> dict[str, Adapter]:
+    """Every adapter by name: the built-in ones, ours, and those of the plan in the folder."""
+    own = sorted((folder / OWN_AGENTS).glob("*.toml")) if folder else []
+    known = {**BUILT_IN, **_shipped()}
+    for path in own:
+        if path.stem in known:
+            raise BadAdapter(f"the name {path.stem!r} is taken", where=str(path), hint="give the file another name")
+        known[path.stem] = load_adapter(path)
+    return known
+
+
+def adapter_named(name: str, known: Mapping[str, Adapter]) -> Adapter:
+    """The adapter of that name; UnknownName with the nearest."""
+    if name not in known:
+        raise UnknownName("agent", name, known)
+    return known[name]
+
+
+@cache
+def _shipped() -> dict[str, Adapter]:
+    return {path.stem: load_adapter(path) for path in sorted(_SHIPPED.glob("*.toml"))}
+
+
+def load_adapter(path: Path) -> Adapter:
+    """The adapter in a TOML file; BadAdapter with what is wrong."""
+    with refused_as(BadAdapter):
+        values = parse_toml(read_text(path), path)
+    try:
+        adapter = msgspec.convert({**values, "name": path.stem}, Adapter)
+    except msgspec.ValidationError as error:
+        message, hint = unknown_field(error, Adapter) or (str(error).replace("`", "'"), None)
+        raise BadAdapter(message, where=str(path), hint=hint) from error
+    for message, hint in _mistakes(adapter):
+        raise BadAdapter(message, where=str(path), hint=hint)
+    return adapter
+
+
+def _mistakes(adapter: Adapter) -> Iterator[tuple[str, str]]:
+    if not _NAME.fullmatch(adapter.name):
+        yield f"{adapter.name!r} is no name of an agent", "use small letters, digits, dots and hyphens"
+    if not adapter.command:
+        yield "there is no command", 'write command = ["program", "{prompt}"]'
+    for path in (*adapter.files, *(pattern for pattern in adapter.logs if pattern != "stdout")):
+        parts = Path(path).parts
+        if len(parts) < 2 or parts[0] not in ("home", "work") or ".." in parts:
+            yield f"{path!r} is not below home/ or work/", 'begin it with "home/" or "work/"'
+    known = PLACEHOLDERS | set(adapter.options)
+    for text in (*adapter.command, *adapter.env.values(), *adapter.files.values()):
+        for name in _PLACEHOLDER.findall(text):
+            if name not in known:
+                yield f"nothing is known by the name {{{name}}}", _known(name, known)
+    for text in adapter.files.values():
+        for name in {"prompt", *PLACES} & set(_PLACEHOLDER.findall(text)):
+            yield f"a file cannot hold {{{name}}}", "hand it over in command or env"
+    for name, arguments in adapter.settings.items():
+        if not any("{value}" in argument for argument in arguments):
+            yield f"the setting {name} has no {{value}}", f'write {name} = ["--{name}", "{{value}}"]'
+
+
+def _known(name: str, known: Mapping[str, str] | frozenset[str] | set[str]) -> str:
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else f"known: {', '.join(sorted(known)) or 'none'}"
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with the placeholders that have a value; other braces stay.
+
+    >>> filled('{"a": {model}} {b}', {"model": "m"})
+    '{"a": m} {b}'
+    """
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)

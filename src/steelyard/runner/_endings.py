@@ -1,0 +1,134 @@
+"""How a try ended, told by evidence: never by what the agent says of itself, and rarely by its exit status.
+
+A failure of the infrastructure is tried again. Everything that is the agent's own doing counts: it is verified like any
+other work, since leaving it out would make an agent look better that crashes where it would have failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.runner._cell_records import Ending
+from steelyard.runner._meter_records import MeteredCall
+from steelyard.runner._try_records import TryEvidence, VerifyEvidence
+
+NOT_ALLOWED = frozenset({401, 402, 403})
+"""Statuses that no other try will change."""
+_USED_UP = ("insufficient_quota", "billing", "credit", "payment")
+"""Parts of what endpoints call the error of an account that is used up."""
+_LAST_CALLS = 3
+_BUDGETS = {"cell_usd": "its budget in dollars", "cell_tokens": "its budget in tokens"}
+_COUNTLESS = {
+    "usage_unknown": "the endpoint does not state usage, so that no budget can hold",
+    "price_unknown": "the model that answered has no price, so that no budget can hold",
+}
+
+
+def ending_of(evidence: TryEvidence, verified: VerifyEvidence | None = None) -> Ending:
+    """How the try ended; once its work is verified, with the verdict."""
+    ending = _without_verdict(evidence)
+    if verified is None or not ending.is_verified:
+        return ending
+    if verified.problem is not None:
+        return Ending(name="verifier_broken", cause="infrastructure", detail=verified.problem)
+    if ending.cause is not None:
+        return ending  # both facts are kept: the Run has the verdict as well
+    if verified.passed:
+        return Ending(name="passed")
+    return Ending(name="failed", detail=verified.ending)
+
+
+def _without_verdict(evidence: TryEvidence) -> Ending:
+    calls = evidence.count.calls if evidence.count is not None else ()
+    if evidence.ended_by == "cancelled":
+        return Ending(name="cancelled", cause="cancelled", detail="stopped from outside")
+    if evidence.ended_by == "budget" or (evidence.count and evidence.count.refusal in (*_BUDGETS, *_COUNTLESS)):
+        return _of_a_refusal(evidence)
+    if evidence.start_error is not None:
+        detail = f"the agent did not start: {evidence.start_error}"
+        return Ending(name="not_started", cause="infrastructure", stops_agent=True, detail=detail)
+    if evidence.limit_hit is not None:
+        return _agents(f"limit_{evidence.limit_hit}", f"stopped at the {evidence.limit_hit} limit")
+    if calls and not any(call.is_successful for call in calls):
+        return _never_answered(calls, evidence)
+    if not calls and evidence.needs_calls:
+        return _never_asked(evidence)
+    if evidence.ended_by == "time_limit":
+        if _is_saturated(calls):
+            detail = f"the time limit was reached; the endpoint refused {_refused(calls)} of {len(calls)} calls"
+            return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
+        return _agents("agent_timeout", f"the time limit was reached after {_calls(calls)}")
+    if evidence.exit_status != 0:
+        return _agents("agent_crashed", _how_it_ended(evidence))
+    return Ending(name="not_scored", is_verified=True)
+
+
+def _agents(name: str, detail: str) -> Ending:
+    return Ending(name=name, cause="agent", is_verified=True, detail=detail)
+
+
+def _of_a_refusal(evidence: TryEvidence) -> Ending:
+    refusal = evidence.count.refusal if evidence.count is not None else None
+    if refusal in _COUNTLESS:
+        return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[refusal])
+    if refusal in _BUDGETS:
+        return _agents("budget_cell", f"the cell used up {_BUDGETS[refusal]}")
+    return Ending(name="cancelled", cause="cancelled", detail=f"calls were refused: {refusal or 'budget'}")
+
+
+def _never_answered(calls: Sequence[MeteredCall], evidence: TryEvidence) -> Ending:
+    last = next((call for call in reversed(calls) if call.status is not None), calls[-1])
+    is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
+    told = f"status {last.status}" if last.status is not None else last.error or "no answer"
+    if evidence.ended_by == "time_limit" and _is_saturated(calls) and not is_final:
+        detail = f"the time limit was reached; the endpoint refused all {_calls(calls)} ({told})"
+        return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
+    return Ending(
+        name="not_started",
+        cause="infrastructure",
+        is_retried=not is_final,
+        stops_agent=is_final,
+        detail=f"no model call succeeded: {_calls(calls)}, the last with {told}",
+    )
+
+
+def _never_asked(evidence: TryEvidence) -> Ending:
+    detail = f"the agent made no model call ({_how_it_ended(evidence)})"
+    return Ending(name="not_started", cause="infrastructure", is_retried=True, detail=detail)
+
+
+def _is_used_up(call: MeteredCall) -> bool:
+    """Whether what was refused is not a rate, which passes, but an account without means."""
+    return any(word in (call.refused_as or "").lower() for word in _USED_UP)
+
+
+def _refused(calls: Sequence[MeteredCall]) -> int:
+    return sum(_is_overload(call) for call in calls)
+
+
+def _is_overload(call: MeteredCall) -> bool:
+    """429 or 5xx, or no answer at all, unless we or the agent hung up first."""
+    is_unanswered = call.status is None and not call.was_cut
+    return call.status == 429 or (call.status or 0) >= 500 or is_unanswered
+
+
+def _is_saturated(calls: Sequence[MeteredCall]) -> bool:
+    """At least half of the calls, or the last three, were refused or not answered."""
+    last = calls[-_LAST_CALLS:]
+    return bool(calls) and (
+        2 * _refused(calls) >= len(calls) or (len(last) == _LAST_CALLS and _refused(last) == _LAST_CALLS)
+    )
+
+
+def _how_it_ended(evidence: TryEvidence) -> str:
+    if evidence.ended_by == "time_limit":
+        how = "stopped at the time limit"
+    elif evidence.signal is not None:
+        how = f"signal {evidence.signal}"
+    else:
+        how = f"exit status {evidence.exit_status}"
+    return f"{how}: {evidence.last_words}" if evidence.last_words else how
+
+
+def _calls(calls: Sequence[MeteredCall]) -> str:
+    return f"{len(calls)} model call{'' if len(calls) == 1 else 's'}"

@@ -1,0 +1,101 @@
+"""Where a program lives: what a sandbox must show for it to start, when it was installed for a user alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
+"""What a sandbox shows anyway."""
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_MOST_LINKS = 40
+_HEAD_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program as a sandbox can start it."""
+
+    path: str
+    """The file to start."""
+    readable: tuple[Path, ...]
+    """What must be readable: the package it belongs to, and its interpreter."""
+    search_path: str
+    """A PATH on which it and its interpreter are found."""
+
+
+def program_named(name: str) -> Program | None:
+    """The program that a shell of the user would start; None where there is none.
+
+    Of a Node package its outermost `node_modules` is needed, of a Python one its virtual environment and what that was
+    made from, of any other program the file alone. A script's interpreter is looked up the same way.
+    """
+    place = shutil.which(name)
+    if place is None:
+        return None
+    start = _end_of_links(Path(os.path.abspath(place)))
+    readable: dict[Path, None] = {}
+    folders: dict[str, None] = {str(start.parent): None}
+    waiting, seen = [start], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        readable |= dict.fromkeys(_needed_for(path))
+        for interpreter in _interpreters(path):
+            folders[str(interpreter.parent)] = None
+            waiting.append(_end_of_links(interpreter))
+    shown = [path for path in readable if not str(path).startswith(_SYSTEM)]
+    search = [folder for folder in folders if folder not in SYSTEM_PATH.split(":")]
+    return Program(str(start), tuple(sorted(shown)), ":".join([*search, SYSTEM_PATH]))
+
+
+def _end_of_links(path: Path) -> Path:
+    """The file that links lead to. A virtual environment's link to its interpreter stays: it says which it is."""
+    for _ in range(_MOST_LINKS):
+        if not path.is_symlink() or _environment_of(path) is not None:
+            return path
+        path = Path(os.path.normpath(path.parent / os.readlink(path)))
+    return path
+
+
+def _environment_of(path: Path) -> Path | None:
+    """The virtual environment that a program is in."""
+    folder = path.parent.parent
+    return folder if (folder / "pyvenv.cfg").is_file() else None
+
+
+def _needed_for(path: Path) -> Iterator[Path]:
+    parents = [parent for parent in path.parents if parent.name == "node_modules"]
+    environment = _environment_of(path)
+    if parents:
+        yield parents[-1]
+    elif environment is not None:
+        yield environment
+        base = Path(os.path.realpath(environment / "bin" / "python"))
+        yield base.parent.parent
+    elif path.name.startswith("python") and (path.parent.parent / "lib").is_dir():
+        yield path.parent.parent
+    else:
+        yield path
+
+
+def _interpreters(path: Path) -> Iterator[Path]:
+    """Who runs the file if it is a script: the program of its first line, and the one that `env` is to find."""
+    try:
+        with path.open("rb") as script:
+            head = script.read(_HEAD_BYTES)
+    except OSError:
+        return
+    if not head.startswith(b"#!"):
+        return
+    words = head[2:].split(b"\n", 1)[0].decode(errors="replace").split()
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    found = shutil.which(words[0]) if words else None
+    if found is not None:
+        yield Path(found)

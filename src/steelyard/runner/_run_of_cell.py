@@ -1,0 +1,242 @@
+"""A try becomes a Run: what its logs say, corrected by what the meter counted and the runner saw."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.records import (
+    TOKEN_KINDS,
+    Call,
+    Failure,
+    Finding,
+    Outcome,
+    Output,
+    Provenance,
+    Rejected,
+    Run,
+    Usage,
+    add_usage,
+    kinds_of,
+)
+from steelyard.runner._cell_records import Ending
+from steelyard.runner._meter_records import MeterCount
+from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
+from steelyard.tables import NamedRun, each_once, gather
+
+MOST_LOGS = 1_000
+_LONGEST_ANSWER = 16 << 20
+_KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
+
+
+def run_of_cell(
+    job: Job,
+    folder: Path,
+    evidence: TryEvidence,
+    ending: Ending,
+    *,
+    verified: VerifyEvidence | None = None,
+    tier_scheme: str | None = None,
+) -> tuple[Run, tuple[Finding, ...]]:
+    """The Run of the try in the folder, and what a reader of it should know."""
+    findings: list[Finding] = []
+    logged = _logged(job, folder, findings)
+    provenance: dict[str, Provenance] = {"started_at": "counted", "ended_at": "counted"}
+    facts = _from_logs(logged, provenance)
+    count = evidence.count
+    if count is not None:
+        _compare(job, logged, count, findings)
+        facts |= _from_meter(count, provenance)
+    facts |= _verdict(ending, verified, provenance)
+    if job.adapter.name == "model" and evidence.exit_status == 0:
+        text = (folder / "stdout").read_bytes()[:_LONGEST_ANSWER].decode(errors="replace")
+        facts["output"] = Output(text=text)
+    if tier_scheme is not None:
+        facts["tier_scheme"] = tier_scheme
+    run = Run(
+        id=job.cell.id,
+        experiment=job.experiment,
+        task=job.cell.task,
+        agent=job.cell.agent,
+        model=job.cell.model,
+        tier=job.cell.tier,
+        attempt=job.cell.attempt,
+        started_at=evidence.started_at,
+        ended_at=evidence.ended_at,
+        provenance=provenance,
+        extra=_origin(job, evidence, ending, folder),
+        **facts,
+    )
+    findings += _settings_not_sent(job, count)
+    return run, tuple(findings)
+
+
+def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
+    """The runs that the agent's logs tell of: one, or one for each session that it started."""
+    paths = list(log_files(folder, job.adapter.logs))
+    runs: list[Run] = []
+    rejected: list[Rejected] = []
+    for item in each_once(gather(paths, workers=1)) if paths else ():
+        if isinstance(item, NamedRun):
+            runs.append(item.run)
+        elif isinstance(item, Rejected):
+            rejected.append(item)
+    if rejected:
+        reason = f"{len(rejected)} records of the agent's log could not be read: {rejected[0].reason}"
+        findings.append(Finding(code="unreadable_log", message=reason, where=f"cell {job.cell.id}"))
+    if not runs and job.uses_calls and job.adapter.logs and job.adapter.needs_calls:
+        message = "the agent left no log that can be read; tokens and calls are the meter's, tool calls are unknown"
+        findings.append(Finding(code="no_log", message=message, where=f"cell {job.cell.id}"))
+    return runs
+
+
+def log_files(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    """The logs among the files that the agent left; no link is followed, since it may have put one anywhere.
+
+    In a pattern `*` stands for a part of a name and `**` for any folders.
+    """
+    if "stdout" in patterns and (folder / "stdout").is_file():
+        yield folder / "stdout"
+    wanted = [pattern.split("/") for pattern in patterns if pattern != "stdout"]
+    count = 0
+    for side in sorted({parts[0] for parts in wanted}):
+        for place, folders, names in os.walk(folder / side):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(place, name)
+                parts = path.relative_to(folder).parts
+                if path.is_symlink() or not path.is_file() or not any(_fits(parts, pattern) for pattern in wanted):
+                    continue
+                count += 1
+                if count > MOST_LOGS:
+                    return
+                yield path
+
+
+def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether the path fits the pattern, name by name.
+
+    >>> _fits(("home", "a", "b", "x.json"), ("home", "**", "*.json")), _fits(("home", "x"), ("home", "**", "x"))
+    (True, True)
+    >>> _fits(("home", "a", "x.json"), ("home", "*.json"))
+    False
+    """
+    if not pattern or not parts:
+        return not pattern and not parts
+    if pattern[0] == "**":
+        return _fits(parts, pattern[1:]) or _fits(parts[1:], pattern)
+    return fnmatch.fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
+
+
+def _from_logs(logged: Sequence[Run], provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
+    """What only the logs can say, and tokens and cost for where nobody counted."""
+    facts: dict[str, Any] = {}
+    for name in ("tool_calls", "iterations"):
+        known = [value for run in logged if (value := getattr(run, name)) is not None]
+        if known and len(known) == len(logged):
+            facts[name] = sum(known)
+    if len(logged) == 1:
+        only = logged[0]
+        kept = ("success", "files_created", "output", "usage", "calls", "cost_usd", "steps", "components")
+        facts |= {name: value for name in kept if (value := getattr(only, name)) is not None}
+        provenance |= {name: how for name, how in (only.provenance or {}).items() if name in (*facts, "usage")}
+    elif logged:
+        facts["usage"] = add_usage(run.total_usage for run in logged)
+        provenance["usage"] = "lower_bound" if any(_is_lower_bound(run) for run in logged) else "reported"
+    return facts
+
+
+def _is_lower_bound(run: Run) -> bool:
+    return run.total_usage is None or (run.provenance or {}).get("usage") == "lower_bound"
+
+
+def _from_meter(count: MeterCount, provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
+    """Calls and tokens as counted: they stand in place of what the logs say, and so does the cost made from them."""
+    answered = [call for call in count.calls if call.usage is not None or call.is_lower_bound]
+    calls = tuple(
+        Call(model=call.model_answered or call.model_asked, at=call.started, usage=call.usage) for call in answered
+    )
+    provenance["usage"] = "lower_bound" if count.is_lower_bound else "counted"
+    provenance.pop("cost_usd", None)
+    usage = None if calls else Usage(**dict.fromkeys(TOKEN_KINDS, 0))  # no call was served: nothing was used
+    return {"calls": calls or None, "usage": usage, "cost_usd": None}
+
+
+def _compare(job: Job, logged: Sequence[Run], count: MeterCount, findings: list[Finding]) -> None:
+    """Where meter and log differ the meter counts, and a finding gives both."""
+    where = f"cell {job.cell.id}"
+    told = add_usage(run.total_usage for run in logged)
+    if told is not None:
+        counted = count.usage or Usage()
+        differing = [
+            f"{word} {theirs:,} in the log, {ours or 0:,} counted"
+            for word, theirs, ours in zip(_KIND_WORDS.values(), kinds_of(told), kinds_of(counted), strict=True)
+            if theirs is not None and theirs != (ours or 0)
+        ]
+        if differing:
+            message = f"the agent's log and the meter differ in tokens, the meter counts: {'; '.join(differing)}"
+            findings.append(Finding(code="meter_and_log_differ", message=message, where=where))
+    served = [call for call in count.calls if call.usage is not None]
+    each = [len(run.calls) for run in logged if run.calls is not None and not any(call.summed for call in run.calls)]
+    if each and len(each) == len(logged) and sum(each) != len(served):
+        message = f"the agent's log tells of {sum(each)} model calls, the meter counted {len(served)}"
+        findings.append(Finding(code="calls_not_logged", message=message, where=where))
+
+
+def _verdict(
+    ending: Ending, verified: VerifyEvidence | None, provenance: dict[str, Provenance]
+) -> dict[str, Any]:  # Any: a Run's fields
+    passed = verified.passed if verified is not None and ending.name != "verifier_broken" else None
+    facts: dict[str, Any] = {"outcome": _outcome(ending, passed)}
+    if ending.cause is not None:
+        facts["failure"] = Failure(cause=ending.cause, message=ending.detail)
+    if passed is not None and verified is not None:
+        provenance["passed"] = "counted"
+        facts |= {"passed": passed, "tests": verified.tests}
+    return facts
+
+
+def _outcome(ending: Ending, passed: bool | None) -> Outcome:
+    if passed is not None:
+        return "passed" if passed else "failed"
+    return "errored" if ending.cause is not None else "not_scored"
+
+
+def _origin(job: Job, evidence: TryEvidence, ending: Ending, folder: Path) -> dict[str, Any]:  # Any: x_ values
+    """Where the Run comes from: what was asked for, what was sent, what answered. No address and no key."""
+    calls = evidence.count.calls if evidence.count is not None else ()
+    sent = {
+        name: sorted({value for call in calls if (value := getattr(call, name)) is not None})
+        for name in ("temperature", "seed", "model_asked", "model_answered")
+    }
+    told = {
+        "x_cell": job.cell.id,
+        "x_try": int(folder.name.removeprefix("try-")) if folder.name.startswith("try-") else None,
+        "x_ending": ending.name,
+        "x_isolation": evidence.isolation,
+        "x_adapter": f"{job.adapter.name} {job.adapter.digest[:12]}",
+        "x_endpoint": job.endpoint if job.uses_calls else None,
+        "x_setting": ",".join(f"{name}={value}" for name, value in sorted(job.cell.setting.items())) or None,
+        "x_model_sent": ",".join(sent["model_asked"]) or None,
+        "x_model_answered": ",".join(sent["model_answered"]) or None,
+        "x_temperature_sent": ",".join(map(str, sent["temperature"])) or None,
+        "x_seed_sent": ",".join(map(str, sent["seed"])) or None,
+        "x_dropped_output_bytes": evidence.dropped_bytes or None,
+        **{f"x_{name}": value for name, value in job.facts.items()},
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _settings_not_sent(job: Job, count: MeterCount | None) -> Iterator[Finding]:
+    """Settings of the plan that did not reach the model as they were asked for."""
+    for name in ("temperature", "seed"):
+        asked = job.cell.setting.get(name)
+        sent = {getattr(call, name) for call in count.calls} if count is not None and count.calls else None
+        if asked is None or sent is None or sent == {asked}:
+            continue
+        told = ", ".join(sorted("none" if value is None else str(value) for value in sent))
+        message = f"{name} {asked} was asked for, and {told} was sent"
+        yield Finding(code="setting_not_sent", message=message, where=f"cell {job.cell.id}")

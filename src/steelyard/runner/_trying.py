@@ -1,0 +1,264 @@
+"""One try of one cell: the agent works in a sandbox on a copy, and nothing of it is left when that is over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from steelyard import sandbox
+from steelyard.errors import Interrupted, NoIsolation
+from steelyard.runner import _relay
+from steelyard.runner._adapters import Adapter
+from steelyard.runner._agent_command import command_of, seen_by
+from steelyard.runner._asking import ModelAnswer, ModelQuestion, ask
+from steelyard.runner._meter import Admission, Meter
+from steelyard.runner._meter_records import CallLimits
+from steelyard.runner._programs import program_named
+from steelyard.runner._try_records import EndedBy, Job, TryEvidence
+from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay, printable
+
+MIB, GIB = 1 << 20, 1 << 30
+AGENT_LIMITS = Limits(
+    memory_bytes=4 * GIB,
+    file_bytes=2 * GIB,
+    disk_bytes=4 * GIB,
+    disk_entries=1_000_000,
+    processes=512,
+    open_files=4096,
+    output_bytes=64 * MIB,
+)
+GRACE_SECONDS = 10.0
+"""How long an agent may take to end once it is interrupted, or once its calls are refused."""
+_VERSION_LIMITS = msgspec.structs.replace(AGENT_LIMITS, wall_seconds=60.0, cpu_seconds=60, output_bytes=MIB)
+_RELAY_PORT = 8791
+"""Any will do: the sandbox has a network of its own."""
+_POLL_SECONDS = 0.1
+_LAST_WORDS_BYTES = 2_000
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+.]?[0-9A-Za-z]+)*")
+
+
+class _Clock:
+    """Says when a try is over: at its time limit, or some time after the meter began to refuse its calls."""
+
+    def __init__(self, seconds: float, admission: Admission | None) -> None:
+        self._deadline = time.monotonic() + seconds
+        self._admission = admission
+        self.ended_by: EndedBy = "itself"
+
+    def is_over(self) -> bool:
+        now = time.monotonic()
+        if self.ended_by == "itself" and self._admission is not None and self._admission.refusal is not None:
+            # Most agents end by themselves when their calls are refused, and write their logs as they do.
+            self.ended_by, self._deadline = "budget", min(self._deadline, now + GRACE_SECONDS)
+        if now < self._deadline:
+            return False
+        if self.ended_by == "itself":
+            self.ended_by = "time_limit"
+            if self._admission is not None:
+                self._admission.refuse("time_limit")
+        return True
+
+
+def try_cell(
+    job: Job,
+    folder: Path,
+    *,
+    meter: Meter | None = None,
+    call_limits: CallLimits | None = None,
+    stop: threading.Event,
+    unsafe: bool = False,
+) -> TryEvidence:
+    """What was seen of one try in an empty folder; the agent's `work`, `home`, `stdout` and `stderr` stay there.
+
+    Where nothing on this machine can isolate the agent it is refused (NoIsolation) unless `unsafe` is set.
+    """
+    started_at = datetime.now(UTC)
+    count = None
+    with contextlib.ExitStack() as opened:
+        token = f"sk-{secrets.token_hex(24)}"
+        admission = None
+        if job.uses_calls:
+            assert meter is not None  # the runner opens one for every plan with an endpoint
+            admission = opened.enter_context(_admitted(job, folder, meter, call_limits or CallLimits(), token))
+        if job.adapter.name == "model":
+            assert admission is not None  # a plan in which it has no endpoint is refused
+            evidence = _ask(job, folder, admission, token, stop)
+        else:
+            evidence = _run(job, folder, admission, token, stop, unsafe=unsafe)
+        if admission is not None:
+            count = admission.close()
+    return msgspec.structs.replace(
+        evidence,
+        started_at=started_at,
+        ended_at=datetime.now(UTC),
+        count=count,
+        needs_calls=job.uses_calls and job.adapter.needs_calls,
+        last_words=_last_words(folder),
+    )
+
+
+@contextlib.contextmanager
+def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: str) -> Iterator[Admission]:
+    """A way to the endpoint for this try alone, which the token opens."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
+        Path(scratch).chmod(0o711)  # the agent has a uid of its own
+        assert job.endpoint is not None  # job.uses_calls
+        log = folder / "meter.jsonl"
+        admission = meter.admit(token, job.endpoint, log=log, limits=limits, socket_folder=Path(scratch))
+        try:
+            yield admission
+        finally:
+            admission.close()
+
+
+def _run(
+    job: Job, folder: Path, admission: Admission | None, token: str, stop: threading.Event, *, unsafe: bool
+) -> TryEvidence:
+    isolation = _isolation(needs_loopback=admission is not None, unsafe=unsafe)
+    endpoint = "" if admission is None else _address(admission, isolation)
+    command = command_of(job, endpoint=endpoint, token=token)
+    program = program_named(command.line[0])
+    if program is None:
+        problem = missing_program(job.adapter, command.line[0])
+        return msgspec.structs.replace(_evidence(None, "itself", isolation), start_error=problem)
+    line = [program.path, *command.line[1:]]
+    readable = [*program.readable, *seen_by(job)]
+    if admission is not None and isolation.name == "bubblewrap":
+        assert isolation.python is not None  # bubblewrap always has one
+        relay = Path(_relay.__file__).resolve()
+        line = [isolation.python, "-I", "-S", str(relay), str(admission.socket), str(_RELAY_PORT), "--", *line]
+        readable += [relay, admission.socket.parent]
+    clock = _Clock(job.cell.time_limit_seconds, admission)
+    try:
+        result = sandbox.run(
+            line,
+            copy=job.plan_folder / job.task.work if job.task.work else None,
+            files=command.work,
+            stdin=command.stdin,
+            variables={**command.variables, "PATH": program.search_path},
+            limits=_limits(job),
+            readable=readable,
+            stay=Stay(folder, home=command.home, is_over=clock.is_over, grace_seconds=GRACE_SECONDS),
+            unsafe=unsafe,
+            isolation=isolation,
+            stop=stop,
+        )
+    except Interrupted:
+        return _evidence(None, "cancelled", isolation)
+    return _evidence(result, clock.ended_by, isolation)
+
+
+def _limits(job: Job) -> Limits:
+    """The adapter's limits. The time limit is the clock's; the sandbox's own comes after it, if all else fails."""
+    limits = job.adapter.limits.limits(job.cell.time_limit_seconds + 3 * GRACE_SECONDS, default=AGENT_LIMITS)
+    # A process with a thread on every processor has used this much when the time limit comes.
+    return msgspec.structs.replace(limits, cpu_seconds=limits.cpu_seconds * (os.cpu_count() or 1))
+
+
+def _isolation(*, needs_loopback: bool, unsafe: bool) -> Isolation:
+    """What isolates the agent. One that talks to a meter needs a network of its own, which Landlock does not give."""
+    active = sandbox.active_isolation()
+    if active.name == "landlock" and needs_loopback:
+        if not unsafe:
+            raise NoIsolation(f"an agent that asks a model needs bubblewrap: {active.detail}")
+        return sandbox.isolation_named("none")
+    if active.name == "none" and not unsafe:
+        raise NoIsolation(active.detail)
+    return active
+
+
+def _address(admission: Admission, isolation: Isolation) -> str:
+    return f"http://127.0.0.1:{_RELAY_PORT}" if isolation.name == "bubblewrap" else admission.url_outside
+
+
+def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolation) -> TryEvidence:
+    now = datetime.now(UTC)  # try_cell knows when it began
+    if result is None:
+        return TryEvidence(started_at=now, ended_at=now, ended_by=ended_by, isolation=isolation.name)
+    return TryEvidence(
+        started_at=now,
+        ended_at=now,
+        ended_by=ended_by if result.was_interrupted else "itself",
+        exit_status=result.exit_status,
+        signal=result.signal,
+        limit_hit=result.limit_hit,
+        start_error=result.start_error,
+        isolation=isolation.name,
+        dropped_bytes=result.dropped_bytes,
+    )
+
+
+def missing_program(adapter: Adapter, name: str) -> str:
+    """What to tell whoever lacks the agent's program."""
+    advice = f"; install it: {adapter.install}" if adapter.install else ""
+    return f"there is no program {name!r} on PATH{advice}"
+
+
+def _last_words(folder: Path) -> str | None:
+    """The end of standard error, else of standard output, on one line."""
+    for name in ("stderr", "stdout"):
+        with contextlib.suppress(OSError), open(folder / name, "rb") as said:
+            said.seek(max(0, os.fstat(said.fileno()).st_size - _LAST_WORDS_BYTES))
+            lines = said.read(_LAST_WORDS_BYTES).decode(errors="replace").split("\n")
+            if words := next((line.strip() for line in reversed(lines) if line.strip()), None):
+                return printable(words)
+    return None
+
+
+def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threading.Event) -> TryEvidence:
+    """The agent `model`, which is our own code and needs no sandbox: one request, the text goes to `stdout`."""
+    assert job.endpoint_kind is not None
+    assert job.cell.model is not None  # a plan without one is refused
+    question = ModelQuestion(job.endpoint_kind, job.cell.model, job.prompt, job.cell.setting)
+    answers: list[ModelAnswer] = []
+    seconds = job.cell.time_limit_seconds
+    url = admission.url_outside
+    asking = threading.Thread(
+        target=lambda: answers.append(ask(question, url=url, token=token, seconds=seconds)), daemon=True
+    )
+    clock = _Clock(seconds, admission)
+    asking.start()
+    ended_by: EndedBy = "itself"
+    while asking.is_alive():
+        asking.join(_POLL_SECONDS)
+        if stop.is_set():
+            ended_by = "cancelled"
+        elif asking.is_alive() and clock.is_over():
+            ended_by = clock.ended_by
+        if ended_by != "itself":
+            admission.close()  # cuts the call
+            asking.join(GRACE_SECONDS)
+            break
+    answer = answers[0] if answers else ModelAnswer(None, None, "no answer came in time")
+    (folder / "stdout").write_text(answer.text or "", encoding="utf-8")
+    (folder / "stderr").write_text(answer.problem or "", encoding="utf-8")
+    now = datetime.now(UTC)
+    status = (0 if answer.text is not None else 1) if ended_by == "itself" else None
+    return TryEvidence(started_at=now, ended_at=now, ended_by=ended_by, exit_status=status)
+
+
+def agent_version(adapter: Adapter, *, unsafe: bool = False) -> str | None:
+    """The version that the agent's program states; None where it states none or is not installed."""
+    program = program_named(adapter.version[0]) if adapter.version else None
+    if program is None:
+        return None
+    result = sandbox.run(
+        [program.path, *adapter.version[1:]],
+        variables={"PATH": program.search_path},
+        limits=_VERSION_LIMITS,
+        readable=program.readable,
+        unsafe=unsafe,
+    )
+    said = (result.stdout + b"\n" + result.stderr).decode(errors="replace")
+    match = _VERSION.search(said)
+    return match[0] if match else None

@@ -1,0 +1,143 @@
+"""Agents are data: every shipped adapter can be read, and a mistake in a user's own is told with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import BadAdapter, UnknownName
+from steelyard.runner._adapters import BUILT_IN, adapter_named, adapters, filled, load_adapter
+from steelyard.runner._plan_records import AgentUse
+
+AGENTS = ("claude-code", "codex", "gemini-cli", "opencode", "mini-swe-agent", "aider", "openhands")
+GOOD = 'command = ["mine", "{prompt}"]\nspeaks = "chat"\n'
+
+
+def own(folder: Path, text: str, name: str = "mine") -> Path:
+    path = folder / "agents" / f"{name}.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_agent_is_there_and_says_what_it_is() -> None:
+    known = adapters()
+    assert set(known) == {"nop", "oracle", "model", "command", *AGENTS}
+    for name in AGENTS:
+        adapter = known[name]
+        assert adapter.about
+        assert adapter.install
+        assert adapter.version
+        assert adapter.logs
+        assert adapter.needs_calls
+    for name in ("nop", "oracle", "command"):
+        assert not known[name].needs_calls
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_no_adapter_hands_over_anything_but_the_token(name: str) -> None:
+    adapter = adapters()[name]
+    texts = [*adapter.command, *adapter.env.values(), *adapter.files.values()]
+    assert sum("{token}" in text for text in texts) == 1
+    assert sum("{endpoint}" in text for text in texts) == 1
+    assert sum("{prompt}" in text for text in adapter.command) == 1
+    assert any("{model}" in text for text in texts)
+
+
+def test_a_users_own_agent_lies_beside_the_plan(tmp_path: Path) -> None:
+    own(tmp_path, GOOD)
+    known = adapters(tmp_path)
+    assert known["mine"].command == ("mine", "{prompt}")
+    assert "mine" not in adapters()
+
+
+def test_an_unknown_agent_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'claude-code'") as refused:
+        adapter_named("claud-code", adapters(tmp_path))
+    assert "claud-code" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["codex", "nop"])
+def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
+    path = own(tmp_path, GOOD, name)
+    with pytest.raises(BadAdapter, match="taken") as refused:
+        adapters(tmp_path)
+    assert refused.value.where == str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('speaks = "chat"', "no command"),
+        (GOOD + "prompt_in = 1", "unknown field 'prompt_in'"),
+        (GOOD + 'logs = ["../x"]', "not below home/ or work/"),
+        (GOOD + 'logs = ["/etc/passwd"]', "not below home/ or work/"),
+        (GOOD + 'logs = ["home/../../x"]', "not below home/ or work/"),
+        (GOOD + 'files = { "config.toml" = "" }', "not below home/ or work/"),
+        (GOOD + 'files = { "home/a" = "{prompt}" }', r"cannot hold \{prompt\}"),
+        (GOOD + 'env = { A = "{modle}" }', "did you mean 'model'"),
+        (GOOD + 'settings = { temperature = ["-t"] }', r"no \{value\}"),
+        (GOOD + 'limits = { memory = "4 apples" }', "not a size"),
+        ('command = ["a"]\nspeaks = "smoke"', "smoke"),
+        ("command = [", "TOML"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    path = own(tmp_path, text)
+    with pytest.raises(BadAdapter, match=message) as refused:
+        load_adapter(path)
+    assert str(path) in str(refused.value)
+
+
+def test_words_for_people_do_not_make_another_adapter(tmp_path: Path) -> None:
+    digests = {
+        load_adapter(own(tmp_path, GOOD + more)).digest
+        for more in ("", 'about = "a"', 'install = "pip install b"', "# a comment")
+    }
+    assert len(digests) == 1
+    assert load_adapter(own(tmp_path, GOOD + 'env = { A = "1" }')).digest not in digests
+
+
+@pytest.mark.parametrize(
+    ("use", "kind", "problem"),
+    [
+        (AgentUse(use="codex"), "responses", "needs to be told its model"),
+        (AgentUse(use="codex", models=("m",)), None, "needs an endpoint that speaks responses"),
+        (AgentUse(use="codex", models=("m",)), "messages", "speaks responses, its endpoint messages"),
+        (AgentUse(use="codex", models=("m",), settings=({"temperature": 0},)), "chat", "temperature cannot be set"),
+        (AgentUse(use="codex", models=("m",), options={"turns": 3}), "chat", "no option turns"),
+        (AgentUse(use="codex", models=("m",), command=("a",)), "chat", "command is for the agent"),
+        (AgentUse(use="command"), None, "needs a command"),
+        (AgentUse(use="nop", models=("m",)), None, "uses no model"),
+        (AgentUse(use="model"), "chat", "needs to be told its model"),
+        (AgentUse(use="model", models=("m",)), None, "needs an endpoint"),
+        (AgentUse(use="model", models=("m",), settings=({"temprature": 1},)), "chat", "temprature cannot be set"),
+    ],
+)
+def test_what_does_not_fit_the_adapter_is_told(use: AgentUse, kind: str | None, problem: str) -> None:
+    problems = list(adapters()[use.use].problems(use, endpoint_kind=kind))  # type: ignore[arg-type] # kinds by name
+    assert len(problems) == 1
+    assert problem in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        (AgentUse(use="codex", models=("m",)), "responses"),
+        (AgentUse(use="codex", models=("m",)), "chat"),  # one server mostly has both
+        (AgentUse(use="model", models=("m",), settings=({"temperature": 0.0, "seed": 7}, {})), "gemini"),
+        (AgentUse(use="command", command=("a",)), None),
+        (AgentUse(use="nop"), "chat"),
+    ],
+)
+def test_what_fits_is_not_refused(use: AgentUse, kind: str | None) -> None:
+    assert list(adapters()[use.use].problems(use, endpoint_kind=kind)) == []  # type: ignore[arg-type] # kinds by name
+
+
+def test_what_is_filled_in_is_not_looked_at_again() -> None:
+    assert filled("{prompt} {model}", {"prompt": "say {token}", "token": "secret", "model": "m"}) == "say {token} m"
+
+
+def test_built_in_agents_have_no_files_of_their_own() -> None:
+    assert not any(adapter.files for adapter in BUILT_IN.values())

@@ -1,0 +1,175 @@
+"""How a try ended is told by evidence; one test for each row of the table in docs/run-endings.md."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from steelyard.records import TestResults, Usage
+from steelyard.runner._cell_records import Ending
+from steelyard.runner._endings import ending_of
+from steelyard.runner._meter_records import MeterCount, MeteredCall
+from steelyard.runner._try_records import TryEvidence, VerifyEvidence
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+PASSED = VerifyEvidence(exit_status=0, ending="exit status 0")
+FAILED = VerifyEvidence(exit_status=1, ending="exit status 1")
+BROKEN = VerifyEvidence(exit_status=None, ending="did not start", problem="the check did not start: no such file")
+
+
+def calls(*statuses: int | None, refused_as: str | None = None, was_cut: bool = False) -> tuple[MeteredCall, ...]:
+    """A call for each status; None for one that nobody answered."""
+    return tuple(
+        MeteredCall(
+            number=number,
+            path="/v1/messages",
+            started=NOON,
+            status=status,
+            ended=NOON,
+            refused_as=refused_as,
+            was_cut=was_cut and number == len(statuses),
+            usage=Usage(input_tokens=1) if status == 200 else None,
+        )
+        for number, status in enumerate(statuses, 1)
+    )
+
+
+def seen(
+    *statuses: int | None,
+    refusal: str | None = None,
+    refused_as: str | None = None,
+    was_cut: bool = False,
+    **facts: Any,
+) -> TryEvidence:
+    """A try of an agent that ended by itself, well, after calls with these statuses; the last may have been cut."""
+    count = MeterCount(calls=calls(*statuses, refused_as=refused_as, was_cut=was_cut), refusal=refusal)
+    known = {"ended_by": "itself", "exit_status": 0, "needs_calls": True, "count": count, **facts}
+    return TryEvidence(started_at=NOON, ended_at=NOON, **known)
+
+
+def short(ending: Ending) -> tuple[str, str | None, bool, bool]:
+    return ending.name, ending.cause, ending.is_retried, ending.stops_agent
+
+
+def test_the_verifier_decides_over_an_agent_that_ended_well() -> None:
+    assert ending_of(seen(200)).is_verified
+    assert short(ending_of(seen(200), PASSED)) == ("passed", None, False, False)
+    assert short(ending_of(seen(200), FAILED)) == ("failed", None, False, False)
+    assert short(ending_of(seen(200))) == ("not_scored", None, False, False)
+
+
+def test_tests_decide_where_there_is_a_report() -> None:
+    tests = TestResults(passed=3, failed=1)
+    evidence = VerifyEvidence(exit_status=0, ending="exit status 0", tests=tests)
+    assert ending_of(seen(200), evidence).name == "failed"
+
+
+def test_a_timeout_after_calls_is_the_agents_and_is_verified_too() -> None:
+    timeout = seen(200, 200, ended_by="time_limit", exit_status=None)
+    ending = ending_of(timeout, PASSED)
+    assert short(ending) == ("agent_timeout", "agent", False, False)
+    assert ending.is_verified
+    assert ending.detail == "the time limit was reached after 2 model calls"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "name"),
+    [
+        ((200, 429), "endpoint_saturated"),  # 1 of 2 is half
+        ((200, 200, 429), "agent_timeout"),  # 1 of 3, and not the last three
+        ((200, 200, 200, 200, 529, 503, 429), "endpoint_saturated"),  # 3 of 7, the last three
+        ((200, 200, 200, 529, 503, 200, 429), "agent_timeout"),  # 3 of 7, not in a row
+        ((429, 429), "endpoint_saturated"),
+        ((200, None), "endpoint_saturated"),  # no answer at all
+    ],
+)
+def test_a_timeout_of_an_endpoint_that_refuses_is_not_the_agents(statuses: tuple[int | None, ...], name: str) -> None:
+    ending = ending_of(seen(*statuses, ended_by="time_limit", exit_status=None))
+    assert ending.name == name
+    assert ending.is_retried == (name == "endpoint_saturated")
+    assert ending.is_verified == (name == "agent_timeout")
+
+
+def test_a_call_under_way_at_the_time_limit_says_nothing_of_the_endpoint() -> None:
+    assert ending_of(seen(200, None, was_cut=True, ended_by="time_limit", exit_status=None)).name == "agent_timeout"
+
+
+@pytest.mark.parametrize("status", [500, 529, 404, None])
+def test_without_a_successful_call_nothing_started_and_it_is_tried_again(status: int | None) -> None:
+    ending = ending_of(seen(status, status), PASSED)
+    assert short(ending) == ("not_started", "infrastructure", True, False)
+    assert not ending.is_verified
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_who_is_not_allowed_stops_the_agent(status: int) -> None:
+    assert short(ending_of(seen(status))) == ("not_started", "infrastructure", False, True)
+
+
+def test_a_quota_that_is_used_up_stops_the_agent() -> None:
+    quota = seen(429, refused_as="insufficient_quota")
+    assert short(ending_of(seen(429, refused_as="rate_limit_error"))) == ("not_started", "infrastructure", True, False)
+    assert short(ending_of(quota)) == ("not_started", "infrastructure", False, True)
+
+
+def test_an_agent_that_ends_well_without_a_call_did_not_start() -> None:
+    assert short(ending_of(seen())) == ("not_started", "infrastructure", True, False)
+    assert ending_of(seen(needs_calls=False)).name == "not_scored"  # a command of the user's need not ask
+
+
+def test_a_program_that_is_not_there_stops_the_agent() -> None:
+    ending = ending_of(seen(start_error="there is no program 'claude' on PATH", exit_status=None))
+    assert short(ending) == ("not_started", "infrastructure", False, True)
+
+
+@pytest.mark.parametrize("facts", [{"exit_status": 1}, {"exit_status": None, "signal": 11}])
+def test_an_agent_that_ends_badly_after_a_call_crashed(facts: dict[str, int | None]) -> None:
+    ending = ending_of(seen(200, **facts), FAILED)
+    assert short(ending) == ("agent_crashed", "agent", False, False)
+    assert ending.is_verified  # otherwise a crash would take the run out of the pass rate
+
+
+@pytest.mark.parametrize("limit", ["memory", "disk", "cpu"])
+def test_a_limit_of_the_sandbox_is_named(limit: str) -> None:
+    ending = ending_of(seen(200, limit_hit=limit, exit_status=None))
+    assert short(ending) == (f"limit_{limit}", "agent", False, False)
+    assert ending.is_verified
+
+
+def test_a_verifier_that_breaks_is_not_the_agents() -> None:
+    assert short(ending_of(seen(200), BROKEN)) == ("verifier_broken", "infrastructure", False, False)
+    timeout = seen(200, ended_by="time_limit", exit_status=None)
+    assert ending_of(timeout, BROKEN).name == "verifier_broken"
+
+
+def test_a_report_that_is_missing_is_no_verdict() -> None:
+    assert BROKEN.passed is None
+    assert PASSED.passed is True
+    assert FAILED.passed is False
+
+
+@pytest.mark.parametrize("refusal", ["cell_usd", "cell_tokens"])
+@pytest.mark.parametrize("ended_by", ["budget", "itself"])
+def test_a_cell_that_used_up_its_budget_says_so(refusal: str, ended_by: str) -> None:
+    ending = ending_of(seen(200, 200, refusal=refusal, ended_by=ended_by, exit_status=1))
+    assert short(ending) == ("budget_cell", "agent", False, False)
+    assert ending.is_verified
+
+
+def test_a_budget_that_cannot_be_counted_stops_the_agent() -> None:
+    ending = ending_of(seen(200, refusal="usage_unknown", exit_status=1))
+    assert short(ending) == ("not_counted", "infrastructure", False, True)
+
+
+def test_who_is_stopped_is_cancelled_whatever_else_is_seen() -> None:
+    for facts in ({}, {"limit_hit": "memory"}, {"refusal": "cell_usd"}):
+        ending = ending_of(seen(401, ended_by="cancelled", exit_status=None, **facts), FAILED)
+        assert short(ending) == ("cancelled", "cancelled", False, False)
+        assert not ending.is_verified
+
+
+def test_a_limit_of_time_refused_calls_is_still_the_time_limit() -> None:
+    refused = seen(200, ended_by="time_limit", refusal="time_limit", exit_status=1)
+    assert ending_of(refused).name == "agent_timeout"

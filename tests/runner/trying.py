@@ -1,0 +1,123 @@
+"""Tries of an agent against the scripted model, through meter, relay and sandbox."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agents.model_server import ModelServer, Script, model_server
+from steelyard.records import Finding, Run
+from steelyard.runner._adapters import Adapter, adapters
+from steelyard.runner._cell_records import Cell, Ending
+from steelyard.runner._endings import ending_of
+from steelyard.runner._meter import Meter
+from steelyard.runner._meter_records import CallLimits, ResolvedEndpoint
+from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier, Verify
+from steelyard.runner._run_of_cell import run_of_cell
+from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
+from steelyard.runner._trying import try_cell
+from steelyard.runner._verifying import verify
+
+SHELL_AGENT = Path(__file__).with_name("shell_agent.sh").read_bytes()
+SAYS_HELLO = Verify(command=("grep", "-qx", "hello", "hello.txt"))
+KEY = "key-of-the-endpoint"
+CELL = "0123456789abcdef"
+
+
+def job_of(
+    adapter: Adapter,
+    folder: Path,
+    *,
+    seconds: float = 60,
+    model: str | None = "m-1",
+    kind: ApiKind | None = "chat",
+    setting: dict[str, Any] | None = None,
+    command: tuple[str, ...] = (),
+    tier: Tier | None = None,
+    **task: Any,
+) -> Job:
+    """A cell of a plan in the folder; without a kind it has no endpoint."""
+    planned = PlanTask(id="hello", prompt="Write hello into the file hello.txt.", **task)
+    cell = Cell(
+        id=CELL,
+        task="hello",
+        agent=adapter.name,
+        model=model,
+        tier=None if tier is None else "T1",
+        time_limit_seconds=seconds,
+        setting=setting or {},
+    )
+    use = AgentUse(
+        use=adapter.name,
+        models=() if model is None else (model,),
+        command=command,
+        tiers={} if tier is None else {"T1": tier},
+    )
+    assert planned.prompt is not None
+    return Job(
+        cell=cell,
+        task=planned,
+        use=use,
+        adapter=adapter,
+        prompt=planned.prompt,
+        plan_folder=folder,
+        endpoint=None if kind is None else "scripted",
+        endpoint_kind=kind,
+        experiment="plan",
+    )
+
+
+def shell_job(folder: Path, *arguments: str, **options: Any) -> Job:
+    """A cell of the shell agent, which lies in its own work tree."""
+    work = folder / "repository"
+    work.mkdir(exist_ok=True)
+    (work / "agent.sh").write_bytes(SHELL_AGENT)
+    command = ("bash", "agent.sh", *(arguments or ("agent",)))
+    return job_of(
+        adapters()["command"], folder, command=command, **{"work": "repository", "verify": SAYS_HELLO, **options}
+    )
+
+
+@dataclass
+class Tried:
+    """A try, what came of it, and what the model counted."""
+
+    evidence: TryEvidence
+    verified: VerifyEvidence | None
+    ending: Ending
+    run: Run
+    findings: tuple[Finding, ...]
+    server: ModelServer
+    folder: Path
+
+
+@dataclass
+class Bench:
+    """A scripted model with a meter before it."""
+
+    server: ModelServer
+    meter: Meter
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def tried(self, job: Job, folder: Path, *, limits: CallLimits | None = None, unsafe: bool = False) -> Tried:
+        """One try in the folder, which is made, verified and told as a Run."""
+        folder.mkdir(parents=True)
+        evidence = try_cell(job, folder, meter=self.meter, call_limits=limits, stop=self.stop, unsafe=unsafe)
+        is_verified = ending_of(evidence).is_verified
+        verified = verify(job, folder, stop=self.stop, unsafe=unsafe) if is_verified else None
+        ending = ending_of(evidence, verified)
+        run, findings = run_of_cell(job, folder, evidence, ending, verified=verified)
+        return Tried(evidence, verified, ending, run, findings, self.server, folder)
+
+
+@contextmanager
+def bench(script: Script | None = None, kind: ApiKind = "chat") -> Iterator[Bench]:
+    """A scripted model and a meter that passes calls on to it, while the block runs."""
+    with model_server(script) as server:
+        endpoint = ResolvedEndpoint(name="scripted", kind=kind, url=server.url, key=KEY)
+        with Meter({"scripted": endpoint}) as meter:
+            yield Bench(server, meter)
