@@ -145,7 +145,7 @@ def test_a_renamed_task_keeps_its_results_under_its_new_name(plan: Path, tmp_pat
 def test_a_solution_that_fails_its_own_task_sets_the_task_aside(plan: Path, tmp_path: Path) -> None:
     (tmp_path / "solution" / "done.txt").rename(tmp_path / "solution" / "wrong.txt")
     result = sy.run(plan, out=tmp_path / "runs")
-    assert [finding.code for finding in result.findings] == ["oracle_fails"]
+    assert "oracle_fails" in [finding.code for finding in result.findings]
     told = records(tmp_path / "runs")
     assert {record.verdict for record in told} == {None}
     assert [record.failure.cause for record in told if record.failure] == ["infrastructure"] * 6
@@ -216,6 +216,12 @@ def test_an_unknown_cell_is_answered_with_what_there_is(plan: Path, tmp_path: Pa
     assert run(["run", "show", str(tmp_path / "runs"), "zz"]) == 2
     assert run(["run", "show", str(tmp_path / "runs"), ids(plan)[0][:6]]) == 0
     assert run(["run", "list", str(tmp_path)]) == 2
+
+
+def test_a_plan_runs_where_one_stands(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["run", "plan.toml"]) == 0
+    assert run(["run", "cell", "runs/small", ids(plan)[0]]) == 0
 
 
 def test_first_attempts_come_first(plan: Path) -> None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
         TryOutcome as TryOutcome,
         TryResult as TryResult,
     )
+    from steelyard.runner._executing import (
+        command_shown as command_shown,
+    )
     from steelyard.runner._folders import (
         PlanFolder as PlanFolder,
     )

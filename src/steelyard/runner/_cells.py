@@ -18,7 +18,7 @@ ORACLE = "oracle"
 
 def cells_of(read: PlanRead) -> list[Cell]:
     """Every cell, first attempts first, so that early results tell of all agents and tasks alike."""
-    tasks = [(task, _task_digest(read, task), _solution_digest(read, task)) for task in read.plan.tasks]
+    tasks = [(task, task_digest(read, task), _solution_digest(read, task)) for task in read.plan.tasks]
     variants = [
         (use, model, tier, setting, _variant_digest(read, use, tiers[tier]))
         for use in read.plan.agents
@@ -29,11 +29,11 @@ def cells_of(read: PlanRead) -> list[Cell]:
     ]
     cells: list[Cell] = []
     for attempt in range(1, read.plan.plan.attempts + 1):
-        for task, task_digest, solution in tasks:
+        for task, content, solution in tasks:
             for use, model, tier, setting, variant in variants:
                 limit = read.time_limit_seconds(task, use)
                 own = solution if use.use == ORACLE else None
-                identity = digest_of(FORMAT_VERSION, task_digest, variant, own, model, setting, attempt, limit)
+                identity = digest_of(FORMAT_VERSION, content, variant, own, model, setting, attempt, limit)
                 cells.append(
                     Cell(
                         id=identity[:ID_DIGITS],
@@ -73,7 +73,7 @@ def _refuse_equal(read: PlanRead, cells: list[Cell]) -> None:
         raise BadPlan(str(read.path), mistakes)
 
 
-def _task_digest(read: PlanRead, task: PlanTask) -> str:
+def task_digest(read: PlanRead, task: PlanTask) -> str:
     """What the agent is given and how its work is checked. The solution is not part of it: the agent never sees it."""
     verify = task.verify
     checked = None

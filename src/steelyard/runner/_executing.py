@@ -1,114 +1,203 @@
-"""One try of one cell, from an empty folder to a Run."""
+"""One try of one cell, from an empty folder to a Run: tried, verified, read and priced."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import os
 import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
-from steelyard.errors import Interrupted
-from steelyard.files import whole_file
-from steelyard.records import Failure, Run
-from steelyard.runner._budgets import Amounts
-from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
-from steelyard.runner._cells import tier_scheme_of
-from steelyard.runner._plan import PlanRead
-from steelyard.runner._plan_records import PlanTask, seconds_of
-from steelyard.sandbox import Limits, SandboxResult, run as run_sandboxed
+import msgspec
 
-VERIFY_TIME_LIMIT = "10m"
+from steelyard.errors import Interrupted
+from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, token_cost
+from steelyard.records import TOKEN_KINDS, Run, Usage
+from steelyard.runner._agent_command import shown_command
+from steelyard.runner._budgets import Amounts, Spending
+from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
+from steelyard.runner._cells import task_digest, tier_scheme_of
+from steelyard.runner._endings import ending_of
+from steelyard.runner._endpoint_book import EndpointBook
+from steelyard.runner._folders import read_record, started_at
+from steelyard.runner._lock import machine
+from steelyard.runner._meter import Meter
+from steelyard.runner._meter_records import CallLimits, MeterCount, ResolvedEndpoint, read_meter
+from steelyard.runner._plan import PlanRead, value_of
+from steelyard.runner._plan_records import Budget
+from steelyard.runner._run_of_cell import run_of_cell
+from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
+from steelyard.runner._trying import try_cell
+from steelyard.runner._verifying import verify
+from steelyard.version import __version__
+
+_EVIDENCE = "evidence.json"
+_NOTHING = Usage(**dict.fromkeys(TOKEN_KINDS, 0))
+INTERRUPTED = Ending(name="interrupted", cause="cancelled", is_retried=True, detail="its runner was stopped")
+CANCELLED = Ending(name="cancelled", cause="cancelled", is_retried=True, detail="stopped from outside")
+OVER_BUDGET = Ending(name="budget_plan", cause="cancelled", is_retried=True, detail="the plan's budget was used up")
 
 
 class PlanExecutor:
     """Runs the tries of a plan."""
 
-    def __init__(self, read: PlanRead, *, unsafe: bool = False) -> None:
-        self._read, self._unsafe = read, unsafe
+    def __init__(
+        self, read: PlanRead, *, meter: Meter | None, versions: Mapping[str, str | None], unsafe: bool = False
+    ) -> None:
+        self._read, self._meter, self._versions, self._unsafe = read, meter, versions, unsafe
+        self._digests: dict[str, str] = {}
 
     def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
-        """Run the cell in an empty folder; `stop` ends it early."""
-        del allowed
-        started = datetime.now(UTC)
-        task, use = self._read.task_of(cell.task), self._read.use_of(cell.agent)
-        work = folder / "work"
-        if task.work:
-            shutil.copytree(self._read.path_of(task.work), work, symlinks=True)
-        else:
-            work.mkdir()
-        try:
-            if use.use == "oracle":
-                self._solve(task, work)
-            elif use.use == "command":
-                self._command(use.command, cell, folder, stop)
-            ending = self._verified(task, work, stop)
-        except Interrupted:
-            ending = Ending(name="cancelled", cause="cancelled", is_retried=True)
-        ended = datetime.now(UTC)
-        number = int(folder.name.removeprefix("try-"))
-        result = TryResult(number=number, ending=ending, started_at=started, ended_at=ended)
-        return TryOutcome(result=result, run=self._run(cell, result))
+        """Run the cell in an empty folder, within what it may spend; `stop` ends it early."""
+        job = self.job(cell)
+        limits = CallLimits(usd=allowed.usd, tokens=None if allowed.tokens is None else int(allowed.tokens))
+        evidence = try_cell(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
+        (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
+        return self._outcome(job, folder, evidence, stop, is_of_plan=_is_of_plan(self._read.plan.plan.budget, allowed))
 
     def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
-        """What became of a try whose runner was stopped before it could say."""
-        ending = Ending(name="interrupted", cause="cancelled", is_retried=True)
-        started = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-        number = int(folder.name.removeprefix("try-"))
-        result = TryResult(number=number, ending=ending, started_at=started, ended_at=started, is_lower_bound=True)
-        return TryOutcome(result=result, run=self._run(cell, result))
+        """What became of a try whose runner was stopped before it could say: its calls are counted, if it made any."""
+        job, began = self.job(cell), started_at(folder)
+        ended = max(began, datetime.fromtimestamp(_last_written(folder), UTC))
+        count = read_meter(folder / "meter.jsonl") if job.uses_calls else None
+        evidence = TryEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
+        return self._told(job, folder, evidence, INTERRUPTED, None)
 
-    def _solve(self, task: PlanTask, work: Path) -> None:
-        solution = self._read.path_of(task.oracle or "")
-        if solution.is_dir():
-            shutil.copytree(solution, work, symlinks=True, dirs_exist_ok=True)
-        else:
-            line = ["patch", "-p1", "-s", "-d", str(work), "-i", str(solution)]
-            subprocess.run(line, check=True, capture_output=True)  # noqa: S603
+    def regraded(self, cell: Cell, folder: Path, stop: threading.Event) -> TryOutcome | None:
+        """The same try with its work verified again; None where nothing is left to verify."""
+        evidence = read_record(folder / _EVIDENCE, TryEvidence)
+        return None if evidence is None else self._outcome(self.job(cell), folder, evidence, stop, is_of_plan=False)
 
-    def _command(self, command: tuple[str, ...], cell: Cell, folder: Path, stop: threading.Event) -> SandboxResult:
-        packed = "sh -c '\"$@\"; s=$?; tar cf .work.tar --exclude=.work.tar . && exit $s' sh"
-        limits = Limits(wall_seconds=cell.time_limit_seconds, processes=256, open_files=1024)
-        line = ["sh", "-c", f'{packed} "$@"', "sh", *command]
-        result = run_sandboxed(
-            line, copy=folder / "work", limits=limits, collect=[".work.tar"], unsafe=self._unsafe, stop=stop
+    def job(self, cell: Cell) -> Job:
+        """The cell with all that running it takes."""
+        read, task = self._read, self._read.task_of(cell.task)
+        use = read.use_of(cell.agent)
+        endpoint = read.endpoint_of(use)
+        if cell.task not in self._digests:
+            self._digests[cell.task] = task_digest(read, task)
+        facts = {
+            "agent_version": self._versions.get(cell.agent),
+            "task_digest": self._digests[cell.task][:16],
+            "steelyard": __version__,
+            "machine": machine(),
+            "prices": self._book(endpoint).label if endpoint is not None else None,
+        }
+        return Job(
+            cell=cell,
+            task=task,
+            use=use,
+            adapter=read.adapters[use.use],
+            prompt=read.prompt_of(task),
+            plan_folder=read.folder,
+            endpoint=endpoint,
+            endpoint_kind=read.plan.endpoints[endpoint].kind if endpoint is not None else None,
+            experiment=read.plan.name,
+            facts={name: fact for name, fact in facts.items() if fact is not None},
         )
-        (folder / "stdout").write_bytes(result.stdout)
-        (folder / "stderr").write_bytes(result.stderr)
-        if content := result.collected.get(".work.tar"):
-            subprocess.run(["tar", "xf", "-", "-C", folder / "work"], input=content, check=True)  # noqa: S603, S607
-        return result
 
-    def _verified(self, task: PlanTask, work: Path, stop: threading.Event) -> Ending:
-        if task.verify is None:
-            return Ending(name="not_scored")
-        verify = task.verify
-        hidden = self._read.path_of(verify.hidden) if verify.hidden else None
-        files = (
-            {str(path.relative_to(hidden)): whole_file(path) for path in hidden.rglob("*") if path.is_file()}
-            if hidden
-            else {}
-        )
-        limits = Limits(wall_seconds=seconds_of(verify.time_limit or VERIFY_TIME_LIMIT))
-        result = run_sandboxed(verify.command, copy=work, files=files, limits=limits, unsafe=self._unsafe, stop=stop)
-        return Ending(name="passed" if result.ok else "failed", detail=None if result.ok else result.ending)
+    def _outcome(
+        self, job: Job, folder: Path, evidence: TryEvidence, stop: threading.Event, *, is_of_plan: bool
+    ) -> TryOutcome:
+        ending, verified = ending_of(evidence), None
+        if is_of_plan and ending.name == "budget_cell":
+            ending = OVER_BUDGET  # no fault of the agent's: another day there is more to spend
+        if ending.is_verified:
+            try:
+                verified = verify(job, folder, stop=stop, unsafe=self._unsafe)
+                ending = ending_of(evidence, verified)
+            except Interrupted:
+                ending = CANCELLED
+        return self._told(job, folder, evidence, ending, verified)
 
-    def _run(self, cell: Cell, result: TryResult) -> Run:
-        ending = result.ending
-        verdict = {"passed": True, "failed": False}.get(ending.name)
-        return Run(
-            id=cell.id,
-            experiment=self._read.plan.name,
-            task=cell.task,
-            agent=cell.agent,
-            model=cell.model,
-            tier=cell.tier,
-            tier_scheme=tier_scheme_of(self._read),
-            attempt=cell.attempt,
-            started_at=result.started_at,
-            ended_at=result.ended_at,
-            passed=verdict,
-            outcome="errored" if ending.cause else None if verdict is not None else "not_scored",
-            failure=Failure(cause=ending.cause, message=ending.detail) if ending.cause else None,
-            extra={"x_ending": ending.name, "x_cell": cell.id, "x_try": result.number},
+    def _told(
+        self, job: Job, folder: Path, evidence: TryEvidence, ending: Ending, verified: VerifyEvidence | None
+    ) -> TryOutcome:
+        run, findings = run_of_cell(
+            job, folder, evidence, ending, verified=verified, tier_scheme=tier_scheme_of(self._read)
         )
+        run, cost_usd = self._priced(job, run)
+        count = evidence.count
+        is_silent = count is None and evidence.isolation != "none"  # without a network it can call nobody
+        result = TryResult(
+            number=int(folder.name.removeprefix("try-")),
+            ending=ending,
+            started_at=evidence.started_at,
+            ended_at=evidence.ended_at,
+            calls=len(count.calls) if count is not None else 0 if is_silent else None,
+            usage=_usage(count) if count is not None else _NOTHING if is_silent else None,
+            cost_usd=0.0 if is_silent else cost_usd,
+            is_lower_bound=count is not None and count.is_lower_bound,
+        )
+        return TryOutcome(result=result, run=run, findings=findings)
+
+    def _priced(self, job: Job, run: Run) -> tuple[Run, float | None]:
+        """What the try cost. A price that only the plan states goes into the Run, where no price book has it."""
+        book = self._book(job.endpoint)
+        cost = token_cost(run, book)
+        if cost.usd is None or not isinstance(book, EndpointBook):
+            return run, cost.usd
+        is_least = cost.how == "lower_bound" or (run.provenance or {}).get("usage") == "lower_bound"
+        how = {**(run.provenance or {}), "cost_usd": "lower_bound" if is_least else "priced"}
+        return msgspec.structs.replace(run, cost_usd=cost.usd, provenance=how), cost.usd
+
+    def _book(self, endpoint: str | None) -> PriceBook:
+        price = self._read.plan.endpoints[endpoint].price if endpoint is not None else None
+        return EndpointBook(endpoint, price) if endpoint is not None and price is not None else self._maintained
+
+    @cached_property
+    def _maintained(self) -> PriceBook:
+        return open_book(DEFAULT_BOOK)
+
+
+@contextmanager
+def executing(
+    read: PlanRead, endpoints: Iterable[str], versions: Mapping[str, str | None], *, unsafe: bool
+) -> Iterator[PlanExecutor]:
+    """Who runs the tries, with a meter before these endpoints."""
+    resolved = {name: resolved_endpoint(read, name) for name in endpoints}
+    if not resolved:
+        yield PlanExecutor(read, meter=None, versions=versions, unsafe=unsafe)
+        return
+    with Meter(resolved) as meter:
+        yield PlanExecutor(read, meter=meter, versions=versions, unsafe=unsafe)
+
+
+def resolved_endpoint(read: PlanRead, name: str) -> ResolvedEndpoint:
+    """The endpoint with its address and key, which stand in the environment."""
+    endpoint = read.plan.endpoints[name]
+    return ResolvedEndpoint(
+        name=name,
+        kind=endpoint.kind,
+        url=value_of(endpoint.url),
+        key=value_of(endpoint.key) if endpoint.key else None,
+        parallel=endpoint.parallel,
+        requests_per_minute=endpoint.requests_per_minute,
+        book=EndpointBook(name, endpoint.price) if endpoint.price else open_book(DEFAULT_BOOK),
+    )
+
+
+def command_shown(read: PlanRead, cell: Cell) -> str:
+    """The command of a cell as `--dry-run` shows it, keys masked."""
+    executor = PlanExecutor(read, meter=None, versions={})
+    return " ".join(_quoted(word) for word in shown_command(executor.job(cell)))
+
+
+def _quoted(word: str) -> str:
+    return word if word and not set(word) & set(" \t\n\"'$\\") else f"'{word}'"
+
+
+def _usage(count: MeterCount) -> Usage | None:
+    """The tokens of all calls; none were used where no call was made."""
+    return count.usage if count.calls else _NOTHING
+
+
+def _is_of_plan(budget: Budget | None, allowed: Amounts) -> bool:
+    return budget is not None and Spending(budget, ()).is_of_plan(allowed)
+
+
+def _last_written(folder: Path) -> float:
+    """When something in the folder was last written."""
+    with os.scandir(folder) as entries:
+        return max((entry.stat(follow_symlinks=False).st_mtime for entry in entries), default=folder.stat().st_mtime)

@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +24,7 @@ import msgspec
 
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.files import whole_file
-from steelyard.records import Record, as_utc, iso, now_microseconds
+from steelyard.records import Record, iso, now_microseconds
 from steelyard.runner._cell_records import Cell, CellResult, TryOutcome
 
 TOUCHED_SECONDS = 10.0
@@ -55,14 +55,14 @@ class PlanFolder:
     """Where a plan's cells, tries and results are kept."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.shown = root.absolute(), root
         self._tokens: dict[str, str] = {}
 
     def make(self) -> None:
         """Create the folder; one that is there must be a plan's, or empty."""
         if self.root.exists() and not self.is_plan and any(self.root.iterdir()):
             hint = "name another folder with --out"
-            raise UsageError("the folder holds other files, not those of a plan", where=str(self.root), hint=hint)
+            raise UsageError("the folder holds other files, not those of a plan", where=str(self.shown), hint=hint)
         (self.root / "cells").mkdir(parents=True, exist_ok=True)
 
     @property
@@ -82,7 +82,7 @@ class PlanFolder:
         """The cells of the plan, in their order."""
         if not self.is_plan:
             hint = "name the folder of a plan, such as runs/NAME"
-            raise UsageError("there is no plan in this folder", where=str(self.root), hint=hint)
+            raise UsageError("there is no plan in this folder", where=str(self.shown), hint=hint)
         lines = whole_file(self.root / "cells.jsonl").splitlines()
         return [msgspec.json.decode(line, type=Cell) for line in lines if line]
 
@@ -167,11 +167,6 @@ class PlanFolder:
         _replace(folder / "started.json", msgspec.json.encode({"at": iso(now_microseconds())}))
         return folder
 
-    def started_at(self, try_folder: Path) -> datetime:
-        """When a try began."""
-        told = read_record(try_folder / "started.json", _Started)
-        return told.at if told else as_utc(datetime.fromtimestamp(try_folder.stat().st_mtime).astimezone())
-
     def end_try(self, try_folder: Path, outcome: TryOutcome) -> None:
         """Keep what became of a try."""
         _replace(try_folder / "ending.json", msgspec.json.encode(outcome))
@@ -194,6 +189,12 @@ class PlanFolder:
 
 class _Started(Record, frozen=True, kw_only=True):
     at: datetime
+
+
+def started_at(try_folder: Path) -> datetime:
+    """When a try began."""
+    told = read_record(try_folder / "started.json", _Started)
+    return told.at if told else datetime.fromtimestamp(try_folder.stat().st_mtime, UTC)
 
 
 def read_record(path: Path, record: type[Written]) -> Written | None:

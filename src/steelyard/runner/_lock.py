@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -41,15 +42,21 @@ class Lock(Record, frozen=True, kw_only=True):
     """When this was written."""
 
 
+@cache
+def machine() -> str:
+    """This machine, in a few words."""
+    return f"{platform.node()} ({platform.system()} {platform.machine()}, {os.cpu_count()} cores)"
+
+
 def lock_of(read: PlanRead, folder: PlanFolder, versions: Mapping[str, str | None]) -> Lock:
     """What the plan runs with now."""
     return Lock(
         name=read.plan.name,
-        plan_file=os.path.relpath(read.path.absolute(), folder.root.absolute()),
+        plan_file=os.path.relpath(read.path.absolute(), folder.root),
         plan_sha256=read.digest,
         steelyard=__version__,
         agents=dict(versions),
-        machine=f"{platform.node()} ({platform.system()} {platform.machine()}, {os.cpu_count()} cores)",
+        machine=machine(),
         isolation=active_isolation().name,
         written_at=datetime.now(UTC),
     )
@@ -65,7 +72,7 @@ def known_lock(folder: PlanFolder) -> Lock:
     lock = read_lock(folder)
     if lock is None:
         hint = "run the plan first, or list its cells: steelyard run PLAN --list"
-        raise UsageError("the folder has no lock.json, so its plan is not known", where=str(folder.root), hint=hint)
+        raise UsageError("the folder has no lock.json, so its plan is not known", where=str(folder.shown), hint=hint)
     return lock
 
 

@@ -14,8 +14,9 @@ import msgspec
 
 from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.records import Record, json_schema, unknown_field
-from steelyard.runner._built_in import adapters
+from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.records import Missing, Record, json_schema, unknown_field
+from steelyard.runner._adapters import adapters
 from steelyard.runner._plan_records import (
     ENVIRONMENT,
     FORMAT_VERSION,
@@ -41,7 +42,7 @@ class PlanRead:
     def __init__(self, plan: Plan, path: Path, text: bytes) -> None:
         self.plan, self.path, self.text = plan, path, text
         self.adapters = adapters(path.parent)
-        self.folder = path.parent
+        self.folder = path.parent.absolute()
         self.digest = hashlib.sha256(text).hexdigest()
 
     def path_of(self, text: str) -> Path:
@@ -173,6 +174,7 @@ def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
         yield from _use_mistakes(read, use)
     for judge in plan.judges:
         yield from _endpoint_mistakes(read, judge, f"judge {judge.label!r}")
+    yield from _price_mistakes(read)
 
 
 def _repeated(what: str, names: list[str], hint: str) -> Iterator[SteelyardError]:
@@ -240,10 +242,33 @@ def _endpoint_mistakes(read: PlanRead, use: AgentUse | JudgeUse, where: str) -> 
         yield UnknownName("agent", use.use, read.adapters, where=where)
     elif use.endpoint is not None and use.endpoint not in read.plan.endpoints:
         yield UnknownName("endpoint", use.endpoint, read.plan.endpoints, where=where)
-    elif adapter.speaks is not None and read.endpoint_of(use) is None:
-        named = ", ".join(read.plan.endpoints) or "none yet"
-        hint = f'endpoint = "..."; the plan has {named}'
-        yield UsageError("it calls a model, and no endpoint is named", where=where, hint=hint)
+    elif isinstance(use, AgentUse):
+        endpoint = read.endpoint_of(use)
+        kind = read.plan.endpoints[endpoint].kind if endpoint is not None else None
+        yield from (UsageError(problem, where=where) for problem in adapter.problems(use, endpoint_kind=kind))
+
+
+def _price_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
+    """Models without a price, where a budget in dollars could not be kept."""
+    budget = read.plan.plan.budget
+    if budget is None or (budget.usd is None and budget.cell_usd is None):
+        return
+    book = open_book(DEFAULT_BOOK)
+    for label, use in read.workers.items():
+        endpoint = read.endpoint_of(use) if use.use in read.adapters else None
+        if endpoint is None or endpoint not in read.plan.endpoints or read.plan.endpoints[endpoint].price is not None:
+            continue
+        for model in (use.models or (None,)) if isinstance(use, AgentUse) else (use.model,):
+            price = book.find(model)
+            if isinstance(price, Missing):
+                hint = f"state its price in [endpoints.{endpoint}], or set a budget in tokens"
+                message = f"the budget is in dollars, and the price is not known: {price.reason}"
+                yield UsageError(message, where=f"{label!r}", hint=hint)
+
+
+def value_of(text: str) -> str:
+    """The text, or what the variable of the environment holds that it names."""
+    return os.environ.get(text.removeprefix(ENVIRONMENT), "") if text.startswith(ENVIRONMENT) else text
 
 
 def key_mistakes(read: PlanRead, names: set[str]) -> Iterator[SteelyardError]:
@@ -251,8 +276,7 @@ def key_mistakes(read: PlanRead, names: set[str]) -> Iterator[SteelyardError]:
     for name in sorted(names):
         endpoint = read.plan.endpoints[name]
         for what, text in (("url", endpoint.url), ("key", endpoint.key)):
-            variable = (text or "").removeprefix(ENVIRONMENT) if (text or "").startswith(ENVIRONMENT) else None
-            if variable is not None and not os.environ.get(variable):
-                hint = f"export {variable}=..."
+            if text is not None and not value_of(text):
+                variable = text.removeprefix(ENVIRONMENT)
                 message = f"the variable {variable} is not set, which holds the {what}"
-                yield UsageError(message, where=f"[endpoints.{name}]", hint=hint)
+                yield UsageError(message, where=f"[endpoints.{name}]", hint=f"export {variable}=...")

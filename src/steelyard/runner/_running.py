@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
+from steelyard.errors import BadPlan, UnknownName, UsageError
 from steelyard.records import Finding
 from steelyard.runner._budgets import Spending
 from steelyard.runner._cell_records import Cell
 from steelyard.runner._cells import cells_of
-from steelyard.runner._executing import PlanExecutor
+from steelyard.runner._executing import executing
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._gathering import CellState, cell_states, write_runs
 from steelyard.runner._lock import lock_of, locked, plan_path
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
-from steelyard.runner._plan_records import seconds_of
+from steelyard.runner._plan_records import AgentUse, seconds_of
+from steelyard.runner._programs import program_named
 from steelyard.runner._scheduling import PlanProgress, Scheduler
+from steelyard.runner._trying import agent_version, isolation_for, missing_program
 
 Tell: TypeAlias = Callable[[PlanProgress], None]
 
@@ -81,30 +83,31 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     states = list(cell_states(folder, opened.cells))
     done = {state.cell.id for state in states if state.state == "done"}
     to_run = [cell for cell in cells if cell.id not in done]
-    _refuse(read, key_mistakes(read, _endpoints(read, to_run)))
-    findings = _set_up(opened, folder, to_run, accept_drift=settings.accept_drift)
+    endpoints, versions = _ready(read, to_run, unsafe=settings.unsafe)
+    findings = _set_up(opened, folder, versions, accept_drift=settings.accept_drift)
     parallel = settings.parallel or plan.parallel
     metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
     spending = Spending(plan.budget, metered, parallel=parallel)
     for state in states:
         for result in state.tries:
             spending.add(state.cell, result)
-    scheduler = Scheduler(
-        folder,
-        cells,
-        PlanExecutor(read, unsafe=settings.unsafe),
-        spending=spending,
-        parallel=parallel,
-        retries=plan.retries,
-        retry_wait_seconds=seconds_of(plan.retry_wait),
-        done=done,
-        tell=settings.tell,
-    )
-    try:
-        scheduler.run()
-    finally:
-        states = list(cell_states(folder, opened.cells))
-        findings += write_runs(folder, read, states)
+    with executing(read, endpoints, versions, unsafe=settings.unsafe) as executor:
+        scheduler = Scheduler(
+            folder,
+            cells,
+            executor,
+            spending=spending,
+            parallel=parallel,
+            retries=plan.retries,
+            retry_wait_seconds=seconds_of(plan.retry_wait),
+            done=done,
+            tell=settings.tell,
+        )
+        try:
+            scheduler.run()
+        finally:
+            states = list(cell_states(folder, opened.cells))
+            findings += write_runs(folder, read, states)
     return PlanEnd(
         states,
         findings,
@@ -124,42 +127,53 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
         raise UsageError("the plan has changed and has no such cell any more", where=cell.id, hint=hint)
     plan = opened.read.plan.plan
     done = {cell.id} if folder.is_done(cell.id) else set()
-    _refuse(opened.read, key_mistakes(opened.read, _endpoints(opened.read, [] if done else [cell])))
-    Scheduler(
-        folder,
-        [cell],
-        PlanExecutor(opened.read, unsafe=settings.unsafe),
-        spending=Spending(plan.budget, metered=()),
-        parallel=1,
-        retries=plan.retries,
-        retry_wait_seconds=seconds_of(plan.retry_wait),
-        done=done,
-        tell=settings.tell,
-    ).run()
+    endpoints, versions = _ready(opened.read, [] if done else [cell], unsafe=settings.unsafe)
+    with executing(opened.read, endpoints, versions, unsafe=settings.unsafe) as executor:
+        Scheduler(
+            folder,
+            [cell],
+            executor,
+            spending=Spending(plan.budget, metered=()),
+            parallel=1,
+            retries=plan.retries,
+            retry_wait_seconds=seconds_of(plan.retry_wait),
+            done=done,
+            tell=settings.tell,
+        ).run()
     return next(iter(cell_states(folder, [cell])))
 
 
 def list_cells(opened: OpenedPlan, folder: PlanFolder) -> list[Cell]:
     """Write the plan's folder without running anything, and tell its cells that have no result."""
-    _set_up(opened, folder, [], accept_drift=False)
+    _set_up(opened, folder, {}, accept_drift=False)
     return [state.cell for state in cell_states(folder, opened.cells) if state.state != "done"]
 
 
-def _set_up(opened: OpenedPlan, folder: PlanFolder, to_run: Iterable[Cell], *, accept_drift: bool) -> list[Finding]:
+def _set_up(
+    opened: OpenedPlan, folder: PlanFolder, versions: Mapping[str, str | None], *, accept_drift: bool
+) -> list[Finding]:
     folder.make()
-    versions = dict.fromkeys(sorted({cell.agent for cell in to_run}))
     findings = locked(folder, lock_of(opened.read, folder, versions), accept_drift=accept_drift)
     folder.write_cells(opened.cells)
     folder.write("plan.toml", opened.read.text)
     return findings
 
 
-def _endpoints(read: PlanRead, cells: Iterable[Cell]) -> set[str]:
-    named = {read.endpoint_of(read.workers[label]) for label in {cell.agent for cell in cells}}
-    return {name for name in named if name is not None}
-
-
-def _refuse(read: PlanRead, mistakes: Iterator[SteelyardError]) -> None:
-    told = list(mistakes)
-    if told:
-        raise BadPlan(str(read.path), told)
+def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[str], dict[str, str | None]]:
+    """The endpoints that the cells use and the versions of their agents; what is missing is told before any starts."""
+    labels = sorted({cell.agent for cell in cells})
+    uses = [read.workers[label] for label in labels]
+    endpoints = {name for use in uses if (name := read.endpoint_of(use)) is not None}
+    mistakes = list(key_mistakes(read, endpoints))
+    for use in uses:
+        adapter = read.adapters[use.use]
+        command = (use.command if isinstance(use, AgentUse) else ()) or adapter.command
+        if command and program_named(command[0]) is None:
+            mistakes.append(UsageError(missing_program(adapter, command[0]), where=f"agent {use.label!r}"))
+    if mistakes:
+        raise BadPlan(str(read.path), mistakes)
+    for use in uses:
+        if read.adapters[use.use].command:
+            isolation_for(needs_loopback=read.endpoint_of(use) is not None, unsafe=unsafe)
+    versions = {use.label: agent_version(read.adapters[use.use], unsafe=unsafe) for use in uses}
+    return endpoints, versions

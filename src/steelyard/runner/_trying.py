@@ -124,7 +124,7 @@ def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: s
 def _run(
     job: Job, folder: Path, admission: Admission | None, token: str, stop: threading.Event, *, unsafe: bool
 ) -> TryEvidence:
-    isolation = _isolation(needs_loopback=admission is not None, unsafe=unsafe)
+    isolation = isolation_for(needs_loopback=admission is not None, unsafe=unsafe)
     endpoint = "" if admission is None else _address(admission, isolation)
     command = command_of(job, endpoint=endpoint, token=token)
     program = program_named(command.line[0])
@@ -165,7 +165,7 @@ def _limits(job: Job) -> Limits:
     return msgspec.structs.replace(limits, cpu_seconds=limits.cpu_seconds * (os.cpu_count() or 1))
 
 
-def _isolation(*, needs_loopback: bool, unsafe: bool) -> Isolation:
+def isolation_for(*, needs_loopback: bool, unsafe: bool) -> Isolation:
     """What isolates the agent. One that talks to a meter needs a network of its own, which Landlock does not give."""
     active = sandbox.active_isolation()
     if active.name == "landlock" and needs_loopback:

@@ -19,6 +19,7 @@ from steelyard.runner import (
     PlanProgress,
     RunSettings,
     cell_states,
+    command_shown,
     cost_of_tries,
     forecasts,
     known_lock,
@@ -91,7 +92,7 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
     )
     return PlanRun(
         name=opened.read.plan.name,
-        folder=folder.root,
+        folder=folder.shown,
         groups=tuple(_groups(end.states)),
         endings=Counter(state.ending.name for state in end.states if state.ending is not None),
         stopped=end.stopped,
@@ -146,7 +147,7 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
     states = list(cell_states(folder, opened.cells))
     return PlanOutlook(
         name=opened.read.plan.name,
-        folder=folder.root,
+        folder=folder.shown,
         forecasts=tuple(
             PlanForecast(
                 agent=each.agent,
@@ -156,7 +157,7 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
                 low_usd=each.low_usd,
                 high_usd=each.high_usd,
                 basis=each.basis,
-                command="",
+                command=command_shown(opened.read, each.first.cell),
             )
             for each in forecasts(opened.read, states)
         ),
@@ -218,8 +219,8 @@ def _listed(folder: PlanFolder, states: Iterable[CellState]) -> PlanCells:
             detail=state.ending.detail if state.ending else None,
             tries=len(state.tries),
             cost_usd=cost_of_tries(state),
-            folder=str(folder.cell(state.cell.id)),
+            folder=str(folder.shown / "cells" / state.cell.id),
         )
         for state in states
     )
-    return PlanCells(name=known_lock(folder).name, folder=folder.root, listed=listed)
+    return PlanCells(name=known_lock(folder).name, folder=folder.shown, listed=listed)
