@@ -31,6 +31,8 @@ TOUCHED_SECONDS = 10.0
 """How often a claim is renewed."""
 STALE_SECONDS = 60.0
 """From when on a claim that nobody renews is void."""
+_OWN = frozenset({"cells", "cells.jsonl", "plan.toml", "lock.json", "runs.jsonl"})
+"""What a plan's folder holds."""
 _TRY = re.compile(r"try-([0-9]{1,6})")
 _PLACE = re.compile(r"[0-9a-f]{16}")
 Written = TypeVar("Written", bound=Record)
@@ -59,11 +61,12 @@ class PlanFolder:
         self._tokens: dict[str, str] = {}
 
     def make(self) -> None:
-        """Create the folder; one that is there must be a plan's, or empty."""
-        if self.root.exists() and not self.is_plan and any(self.root.iterdir()):
+        """Create the folder; one that is there must be a plan's, perhaps just being made by another runner, or empty."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        if not self.is_plan and {name for name in os.listdir(self.root) if not name.startswith(".")} - _OWN:
             hint = "name another folder with --out"
             raise UsageError("the folder holds other files, not those of a plan", where=str(self.shown), hint=hint)
-        (self.root / "cells").mkdir(parents=True, exist_ok=True)
+        (self.root / "cells").mkdir(exist_ok=True)
 
     @property
     def is_plan(self) -> bool:

@@ -1,0 +1,58 @@
+"""Plans of the shell agent against the scripted model, run by a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from runner.trying import SHELL_AGENT
+
+KEY_VARIABLE = "SCRIPTED_KEY"
+KEY = "key-of-the-endpoint"
+MODEL = "m-{}"
+"""Each cell has a model of its own, so that the model's count says which cell a call was of."""
+
+
+def written_plan(folder: Path, url: str, *, cells: int, marker: str, mode: str = "agent", **settings: object) -> Path:
+    """A plan of so many cells of the shell agent; the marker stands among its arguments."""
+    work = folder / "repository"
+    work.mkdir(exist_ok=True)
+    (work / "agent.sh").write_bytes(SHELL_AGENT)
+    models = ", ".join(f'"{MODEL.format(number)}"' for number in range(cells))
+    more = "\n".join(f"{name} = {value!r}" for name, value in settings.items())
+    path = folder / "plan.toml"
+    path.write_text(
+        f"""
+[plan]
+name = "shell"
+parallel = 4
+time_limit = "60s"
+retry_wait = "0.1s"
+{more}
+[endpoints.scripted]
+kind = "chat"
+url = "{url}"
+key = "env:{KEY_VARIABLE}"
+price = {{ input_usd = 1.0, output_usd = 1.0 }}
+[[tasks]]
+id = "hello"
+prompt = "Write hello into the file hello.txt."
+work = "repository"
+verify = {{ command = ["grep", "-qx", "hello", "hello.txt"] }}
+[[agents]]
+use = "command"
+name = "shell"
+models = [{models}]
+command = ["bash", "agent.sh", "{mode}", "{marker}"]
+"""
+    )
+    return path
+
+
+def started(plan: Path, out: Path, *words: str) -> subprocess.Popen[bytes]:
+    """The command that runs the plan, in a process of its own."""
+    line = [sys.executable, "-m", "steelyard", "run", str(plan), "--out", str(out), *words]
+    env = {**os.environ, KEY_VARIABLE: KEY}
+    return subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

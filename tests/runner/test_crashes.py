@@ -1,0 +1,158 @@
+"""A runner that is killed at any moment: the next one takes up what is left, and every call is accounted for."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from agents.model_server import BASES, ModelServer, Script, Step, model_server
+from processes import alive, until
+from runner.planned import MODEL, started, written_plan
+from steelyard import sandbox
+from steelyard.runner import PlanFolder, TryResult, open_plan
+from steelyard.runner._meter_records import MeteredCall, read_meter
+from steelyard.surfaces.cli import run
+
+pytestmark = pytest.mark.skipif(
+    sandbox.active_isolation().name != "bubblewrap", reason="an agent with a model needs bubblewrap"
+)
+STEPS = (Step(run="printf 'hello\\n' > hello.txt"), Step(run="sleep 0.1"), Step(say="hello.txt says hello."))
+
+
+def finished(folder: PlanFolder) -> dict[str, tuple[int, int]]:
+    """Of each cell with a result: when it was written, and how many tries there are."""
+    return {
+        cell: ((folder.cell(cell) / "result.json").stat().st_mtime_ns, len(folder.tries(cell)))
+        for cell in folder.finished()
+    }
+
+
+def check_calls(folder: PlanFolder, server: ModelServer) -> None:
+    """Every call that the model served stands in exactly one try; one without an end makes a lower bound."""
+    served: dict[str, list[int]] = defaultdict(list)
+    for call in server.calls:
+        served[call.model].append(call.number)
+    for cell in folder.cells():
+        assert cell.model is not None
+        result = folder.result(cell.id)
+        assert result is not None, cell
+        ended: Counter[int] = Counter()
+        open_calls = 0
+        for path, told in zip(folder.tries(cell.id), result.tries, strict=True):
+            calls = read_meter(path / "meter.jsonl").calls
+            numbers = [number_of(call) for call in calls if call.usage is not None]
+            ended.update(numbers)
+            open_calls += len(calls) - len(numbers)
+            check_try(told, calls)
+        assert set(ended.values()) <= {1}
+        assert set(ended) <= set(served[cell.model])
+        assert len(set(served[cell.model]) - set(ended)) <= open_calls
+
+
+def number_of(call: MeteredCall) -> int:
+    assert call.usage is not None
+    assert call.usage.input_tokens is not None
+    return call.usage.input_tokens - BASES["input"]
+
+
+def check_try(told: TryResult, calls: tuple[MeteredCall, ...]) -> None:
+    assert told.calls == len(calls)
+    assert told.is_lower_bound == any(call.ended is None or call.usage is None for call in calls)
+    known = sum(call.usage.total or 0 for call in calls if call.usage)
+    assert (told.usage.total if told.usage else None) == (known if known or not calls else None)
+
+
+def crash_series(tmp_path: Path, *, cells: int, kills: int, seed: int) -> None:
+    chance = random.Random(seed)
+    marker = f"crash-{os.getpid()}-{seed}"
+    folder = PlanFolder(tmp_path / "runs")
+    with model_server(Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02)) as server:
+        plan = written_plan(tmp_path, server.url, cells=cells, marker=marker)
+        before: dict[str, tuple[int, int]] = {}
+        for _ in range(kills):
+            process = started(plan, folder.root)
+            time.sleep(chance.uniform(0.2, 2.5))
+            process.kill()
+            process.communicate()
+            until(lambda: not alive(marker))  # the sandboxes end with their runner
+            count = len(server.calls)
+            time.sleep(0.1)
+            assert len(server.calls) == count
+            now = finished(folder)
+            assert before.items() <= now.items()  # what is done stays as it is
+            before = now
+        process = started(plan, folder.root)
+        said = process.communicate()
+        assert process.returncode == 0, said
+        assert before.items() <= finished(folder).items()
+        assert folder.finished() == {cell.id for cell in open_plan(plan).cells}
+        assert len(folder.finished()) == cells
+        check_calls(folder, server)
+        assert {call.key for call in server.calls} == {"Bearer key-of-the-endpoint"}
+    lines = [json.loads(line) for line in (folder.root / "runs.jsonl").read_text().splitlines()]
+    assert sorted(line["model"] for line in lines) == sorted(MODEL.format(number) for number in range(cells))
+    assert {line["outcome"] for line in lines} == {"passed"}
+    assert not list(folder.root.rglob("claim"))
+    assert not alive(marker)
+
+
+def test_a_runner_that_is_killed_thrice_is_resumed(tmp_path: Path) -> None:
+    crash_series(tmp_path, cells=6, kills=3, seed=1)
+
+
+@pytest.mark.long
+def test_a_runner_that_is_killed_fifty_times_is_resumed(tmp_path: Path) -> None:
+    crash_series(tmp_path, cells=60, kills=50, seed=2)
+
+
+def test_ctrl_c_ends_what_runs_keeps_what_is_done_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    marker = f"stop-{os.getpid()}"
+    folder = PlanFolder(tmp_path / "runs")
+    with model_server(Script(steps=STEPS, has_many_calls=True)) as server:
+        plan = written_plan(tmp_path, server.url, cells=6, marker=marker)
+        process = started(plan, folder.root)
+        until(lambda: len(folder.finished()) >= 1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        assert process.returncode == 130, err
+        assert b"the same command goes on" in out
+        assert not alive(marker)
+        assert not list(folder.root.rglob("claim"))
+        done = finished(folder)
+        assert 1 <= len(done) < 6
+        told = [json.loads(line)["x_ending"] for line in (folder.root / "runs.jsonl").read_text().splitlines()]
+        assert set(told) == {"passed", "cancelled"}
+        process = started(plan, folder.root)
+        process.communicate()
+        assert process.returncode == 0
+        assert done.items() <= finished(folder).items()
+        check_calls(folder, server)
+
+
+def test_two_runners_share_a_plan(tmp_path: Path) -> None:
+    folder = PlanFolder(tmp_path / "runs")
+    with model_server(Script(steps=STEPS, has_many_calls=True)) as server:
+        plan = written_plan(tmp_path, server.url, cells=8, marker=f"both-{os.getpid()}")
+        both = [started(plan, folder.root, "--parallel", "2") for _ in range(2)]
+        assert [process.communicate() and process.returncode in (0, 1) for process in both] == [True, True]
+        last = started(plan, folder.root)
+        last.communicate()
+        assert last.returncode == 0
+        check_calls(folder, server)
+    assert [len(folder.tries(cell)) for cell in folder.finished()] == [1] * 8
+
+
+def test_a_key_that_is_not_set_is_told_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = written_plan(tmp_path, "http://127.0.0.1:1", cells=1, marker="key")
+    assert run(["run", str(plan), "--out", str(tmp_path / "runs")]) == 2
+    assert "export SCRIPTED_KEY=..." in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
