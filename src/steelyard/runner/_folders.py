@@ -61,7 +61,7 @@ class PlanFolder:
         self._tokens: dict[str, str] = {}
 
     def make(self) -> None:
-        """Create the folder; one that is there must be a plan's, perhaps just being made by another runner, or empty."""
+        """Create the folder; one that is there must be empty, or a plan's, whole or in the making."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not self.is_plan and {name for name in os.listdir(self.root) if not name.startswith(".")} - _OWN:
             hint = "name another folder with --out"
