@@ -53,6 +53,8 @@ class AgentSide:
         if self.reader.is_gone:
             return
         self.writer.write(data)
+        if self.writer.transport.get_write_buffer_size() <= HEAD_BYTES:
+            return
         try:
             async with asyncio.timeout(AGENT_SECONDS):
                 await self.writer.drain()

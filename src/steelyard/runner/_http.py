@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from asyncio import IncompleteReadError, LimitOverrunError, StreamReader
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -21,7 +21,8 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _REQUEST = re.compile(r"([A-Z]{1,20}) ([!-~]+) HTTP/1\.([01])")
 _STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?\r\n")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?")
+_CHUNK_SIZE, _CHUNK_END, _TRAILERS = range(3)
 _LENGTH = re.compile(r"[0-9]{1,15}")
 BETWEEN_TWO: Final = frozenset(
     {
@@ -148,50 +149,81 @@ def _parts(raw: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
     return first, tuple(headers)
 
 
-async def body_pieces(reader: StreamReader, head: Head, *, until_end: bool) -> AsyncIterator[bytes]:
-    """The body as it comes, without the framing of its chunks."""
-    length = head.length
-    if head.is_chunked:
-        async for piece in _chunks(reader):
-            yield piece
-    elif length is not None:
-        async for piece in _exactly(reader, length):
-            yield piece
-    elif until_end:
-        while piece := await reader.read(PIECE_BYTES):
-            yield piece
+class Body:
+    """A body, taken out of its framing as its bytes come."""
 
+    def __init__(self, head: Head, *, until_end: bool) -> None:
+        """A body that states no length goes up to the end of the connection, or there is none."""
+        self._is_chunked = head.is_chunked
+        self._until_end = until_end and head.length is None and not head.is_chunked
+        self._left = head.length or 0
+        self._lines = _CHUNK_SIZE
+        self._kept = bytearray()
+        self._trailers = 0
+        self.is_done = not (self._is_chunked or self._until_end or self._left)
 
-async def _exactly(reader: StreamReader, length: int) -> AsyncIterator[bytes]:
-    left = length
-    while left:
-        piece = await reader.read(min(left, PIECE_BYTES))
-        if not piece:
-            raise Cut
-        left -= len(piece)
-        yield piece
+    async def read(self, reader: StreamReader) -> bytes:
+        """Bytes of the body; nothing when it has ended."""
+        while not self.is_done:
+            most = PIECE_BYTES if self._is_chunked or self._until_end else min(self._left, PIECE_BYTES)
+            data = await reader.read(most)
+            if not data and not self._until_end:
+                raise Cut
+            if piece := self._unframed(data):
+                return piece
+        return b""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it ended where its framing says, with nothing behind it, so that another message may follow."""
+        return self.is_done and not self._until_end and not self._kept
 
-async def _chunks(reader: StreamReader) -> AsyncIterator[bytes]:
-    try:
-        while True:
-            match = _CHUNK.fullmatch(await reader.readuntil(b"\r\n"))
+    def _unframed(self, data: bytes) -> bytes:
+        if self._is_chunked:
+            return self._from_chunks(data)
+        self._left -= len(data)
+        self.is_done = not data if self._until_end else not self._left
+        return data
+
+    def _from_chunks(self, data: bytes) -> bytes:
+        kept, at, pieces = self._kept, 0, []
+        kept += data
+        while not self.is_done:
+            if self._left:
+                piece = kept[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                if self._left:
+                    break
+            end = kept.find(b"\r\n", at)
+            if end < 0:
+                if len(kept) - at > HEAD_BYTES:
+                    raise BadMessage("a line of a body in chunks is too long", 431)
+                break
+            self._take_line(bytes(kept[at:end]))
+            at = end + 2
+        del kept[:at]
+        return b"".join(pieces)
+
+    def _take_line(self, line: bytes) -> None:
+        """The line before a chunk, the empty one behind it, or one behind the last."""
+        if self._lines == _CHUNK_SIZE:
+            match = _CHUNK.fullmatch(line)
             if match is None:
                 raise BadMessage("a chunk without its length")
-            if not (length := int(match[1], 16)):
-                break
-            async for piece in _exactly(reader, length):
-                yield piece
-            if await reader.readexactly(2) != b"\r\n":
+            self._left = int(match[1], 16)
+            self._lines = _CHUNK_END if self._left else _TRAILERS
+        elif self._lines == _CHUNK_END:
+            if line:
                 raise BadMessage("a chunk of another length than it states")
-        for _ in range(MOST_HEADERS):
-            if await reader.readuntil(b"\r\n") == b"\r\n":
-                return
-        raise BadMessage("too much after the last chunk", 431)
-    except IncompleteReadError:
-        raise Cut from None
-    except LimitOverrunError:
-        raise BadMessage("a line of a body in chunks is too long", 431) from None
+            self._lines = _CHUNK_SIZE
+        elif line:
+            self._trailers += 1
+            if self._trailers > MOST_HEADERS:
+                raise BadMessage("too much after the last chunk", 431)
+        else:
+            self.is_done = True
 
 
 def head_bytes(line: str, headers: Iterable[tuple[str, str]]) -> bytes:

@@ -17,10 +17,10 @@ from steelyard.runner._call_usage import UsageChunkFilter, UsageReader
 from steelyard.runner._http import (
     LAST_CHUNK,
     BadMessage,
+    Body,
     Cut,
     Head,
     answer_line,
-    body_pieces,
     head_bytes,
     read_answer,
     read_request,
@@ -115,14 +115,14 @@ class Gate:
             return False
         if (head.get("expect") or "").lower() == "100-continue":
             await agent.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body = bytearray()
+        framed, body = Body(head, until_end=False), bytearray()
         try:
-            async for piece in body_pieces(agent.reader, head, until_end=False):
+            while piece := await framed.read(agent.reader):
                 body += piece
                 self._bodies += len(piece)
                 if len(body) > MOST_BODY or self._bodies > MOST_BODIES:
                     raise BadMessage(f"a request of more than {MOST_BODY:,} bytes, or too many at once", 413)
-            return await self._answer(agent, head, bytes(body)) and head.stays_open
+            return await self._answer(agent, head, bytes(body)) and head.stays_open and framed.is_exact
         finally:
             self._bodies -= len(body)
 
@@ -215,24 +215,27 @@ class Gate:
         try:
             exchange.was_sent = True
             connection.writer.write(exchange.message)
-            async with asyncio.timeout(self.patience_seconds):
+            async with asyncio.timeout(self.patience_seconds) as limit:
                 answer = await read_answer(connection.reader)
-            exchange.status = answer.status
-            if answer.status in (429, 503):
-                self.upstream.pause(answer.get("retry-after"))
-            if 300 <= answer.status < 400:
-                raise BadMessage("the endpoint redirects, which is not followed; name its final address in the plan")
-            if (answer.get("content-encoding") or "identity").lower() != "identity":
-                raise BadMessage("the endpoint compresses its answers although it was asked not to")
-            await self._pass_back(exchange, answer, connection.reader)
-            is_reusable = answer.stays_open and (answer.is_chunked or answer.length is not None)
+                exchange.status = answer.status
+                if answer.status in (429, 503):
+                    self.upstream.pause(answer.get("retry-after"))
+                if 300 <= answer.status < 400:
+                    raise BadMessage("the endpoint redirects, which is not followed; name its own address")
+                if (answer.get("content-encoding") or "identity").lower() != "identity":
+                    raise BadMessage("the endpoint compresses its answers although it was asked not to")
+                body = Body(answer, until_end=answer.status != 204)
+                await self._pass_back(exchange, answer, body, connection.reader, limit)
+            is_reusable = answer.stays_open and body.is_exact
         finally:
             if is_reusable:
                 self.upstream.keep(connection)
             else:
                 connection.close()
 
-    async def _pass_back(self, exchange: _Exchange, answer: Head, body: asyncio.StreamReader) -> None:
+    async def _pass_back(
+        self, exchange: _Exchange, answer: Head, body: Body, reader: asyncio.StreamReader, limit: asyncio.Timeout
+    ) -> None:
         """The answer as it came, piece by piece."""
         agent, mask = exchange.agent, KeyMask(self.upstream.endpoint.key)
         is_stream = (answer.get("content-type") or "").startswith("text/event-stream")
@@ -248,12 +251,8 @@ class Gate:
             headers.append(("connection", "close"))
         exchange.is_answering = True
         await agent.send(head_bytes(answer_line(answer.status), headers))
-        pieces = body_pieces(body, answer, until_end=answer.status != 204)
-        while True:
-            async with asyncio.timeout(self.patience_seconds):
-                piece = await anext(pieces, b"")
-            if not piece:
-                break
+        while piece := await body.read(reader):
+            self._go_on(limit)
             exchange.first_byte = exchange.first_byte or datetime.now(UTC)
             if answer.status < 300:
                 exchange.usage.feed(piece)
@@ -263,6 +262,12 @@ class Gate:
         await agent.send_piece(rest if chosen is None else chosen.feed(rest) + chosen.end())
         if agent.is_chunked:
             await agent.send(LAST_CHUNK)
+
+    def _go_on(self, limit: asyncio.Timeout) -> None:
+        """Something came, so that patience begins anew; not at every piece, as that takes longer than the piece."""
+        now, until = asyncio.get_running_loop().time(), limit.when()
+        if until is not None and until - now < 0.9 * self.patience_seconds:
+            limit.reschedule(now + self.patience_seconds)
 
 
 def _problem(problem: Exception, *, was_sent: bool) -> str:
