@@ -14,7 +14,7 @@ from agents.answers import Answer
 from agents.model_server import ANSWERS, Api, stream_event, usage_of
 from agents.test_model_server import PATHS
 from steelyard.records import Usage
-from steelyard.runner._call_usage import MOST_KEPT, EventSplitter, UsageChunkFilter, UsageReader
+from steelyard.runner._call_usage import MOST_KEPT, EventSplitter, UsageChunkFilter, UsageReader, refusal_name
 
 CASES: list[tuple[Api, bool]] = [(api, streamed) for api in PATHS for streamed in (False, True)]
 EXPECTED = {"input": "input_tokens", "cache_read": "cache_read_tokens", "output": "output_tokens"}
@@ -138,6 +138,22 @@ def test_dialects_of_usage_are_told_apart(kind: Api, usage: dict[str, object], e
 def test_what_is_no_answer_states_nothing(api: Api, text: bytes) -> None:
     reader = read(api, [text])
     assert (reader.usage, reader.is_final) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (b'{"type": "error", "error": {"type": "overloaded_error", "message": "x"}}', "overloaded_error"),
+        (b'{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}', "429 RESOURCE_EXHAUSTED"),
+        (b'{"error": {"type": "a\\u001b[2J' + b"y" * 500 + b'"}}', "a[2J" + "y" * 96),
+        (b'{"error": "words"}', None),
+        (b'{"detail": 1}', None),
+        (b"<html>", None),
+        (b"[" * 9_999, None),
+    ],
+)
+def test_a_refusal_is_known_by_the_endpoints_own_name_for_it(body: bytes, name: str | None) -> None:
+    assert refusal_name(body) == name
 
 
 def test_usage_along_the_way_is_not_that_of_all() -> None:

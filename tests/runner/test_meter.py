@@ -134,6 +134,7 @@ def test_a_refusal_of_the_endpoint_is_passed_back_and_costs_nothing(status: int,
     assert (refused.status, refused.headers["retry-after"], answered.status) == (status, "0", 200)
     assert (first.status, first.usage, first.is_lower_bound, first.is_successful) == (status, None, False, False)
     assert (second.status, second.is_successful) == (200, True)
+    assert (first.refused_as, second.refused_as) == (f"scripted {status}", None)
 
 
 @pytest.mark.parametrize("api", PATHS)
@@ -315,7 +316,7 @@ def test_an_endpoint_that_hangs_is_given_up_and_may_have_used_something(tmp_path
     with metered(tmp_path, Script(hangs_from=0), patience_seconds=0.2) as meter:
         answer = meter.ask()
         (call,) = meter.count().calls
-    assert (answer.status, call.status, call.is_lower_bound) == (504, None, True)
+    assert (answer.status, call.status, call.is_lower_bound, call.was_cut) == (504, None, True, False)
     assert call.error == "the endpoint sent nothing in time"
 
 
@@ -354,6 +355,7 @@ def test_an_agent_that_leaves_ends_its_call(tmp_path: Path) -> None:
             time.sleep(0.02)
         (call,) = meter.count().calls
     assert (call.error, call.is_lower_bound) == ("the agent left before the answer had ended", True)
+    assert call.was_cut
 
 
 def test_closing_cuts_what_is_open_and_gives_the_whole_count(tmp_path: Path) -> None:
@@ -369,6 +371,7 @@ def test_closing_cuts_what_is_open_and_gives_the_whole_count(tmp_path: Path) -> 
         meter.admission.refuse("late")
     assert [(call.status, call.is_lower_bound) for call in count.calls] == [(200, False), (None, True)]
     assert count.calls[1].error == "the try ended before the answer had"
+    assert [call.was_cut for call in count.calls] == [False, True]
 
 
 def test_a_certificate_is_checked_against_the_systems_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

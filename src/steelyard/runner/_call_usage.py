@@ -16,6 +16,7 @@ MOST_KEPT = 64 << 20
 LONGEST_MODEL = 200
 UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 """What reading a JSON text that is none, or is nested without end, ends in."""
+LONGEST_REFUSAL = 100
 _EVENT_END = re.compile(rb"\n\r?\n")
 
 
@@ -67,6 +68,11 @@ class _Generated(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
 
 
+class _Refusal(msgspec.Struct):
+    error: Any = None  # Any: an object, or what a server has in its place
+
+
+_REFUSAL = msgspec.json.Decoder(_Refusal)
 _Part: TypeAlias = _Chat | _ResponseEvent | _MessageEvent | _Generated
 _PARTS: dict[ApiKind, type[_Part]] = {
     "chat": _Chat,
@@ -224,6 +230,21 @@ def _updated(before: object, after: ClaudeUsage) -> ClaudeUsage:
         return after
     told = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}
     return msgspec.structs.replace(before, **told)
+
+
+def refusal_name(body: bytes) -> str | None:
+    """What an endpoint calls the error that it answers with; None where its words are not known.
+
+    >>> refusal_name(b'{"error": {"message": "...", "type": "insufficient_quota", "code": "insufficient_quota"}}')
+    'insufficient_quota'
+    """
+    try:
+        told = _REFUSAL.decode(body)
+    except UNREADABLE:
+        return None
+    error = told.error if isinstance(told.error, dict) else {}
+    words = dict.fromkeys(str(word) for name in ("type", "code", "status") if (word := error.get(name)) is not None)
+    return "".join(char for char in " ".join(words) if char.isprintable())[:LONGEST_REFUSAL] or None
 
 
 class UsageChunkFilter:

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.runner._agent_side import AgentReader, AgentSide
 from steelyard.runner._api_requests import ApiRequest, request_of
 from steelyard.runner._call_budget import REFUSALS, CallBudget
-from steelyard.runner._call_usage import UsageChunkFilter, UsageReader
+from steelyard.runner._call_usage import UsageChunkFilter, UsageReader, refusal_name
 from steelyard.runner._http import (
     LAST_CHUNK,
     BadMessage,
@@ -37,6 +37,8 @@ MOST_CONNECTIONS = 64
 """Open connections of a try. Each takes a file of this process."""
 MOST_CALLS = 20_000
 """Calls of a try: each takes two lines of its file."""
+MOST_REFUSAL = 1 << 14
+"""Bytes of a refusal that are kept to be read, save for its last piece."""
 PATIENCE_SECONDS = 600.0
 """How long an endpoint may send nothing: some think for minutes before a whole answer."""
 NO_RETRY = ("x-should-retry", "false")
@@ -59,6 +61,9 @@ class _Exchange:
     """Whether the agent has the head of an answer."""
     status: int | None = None
     first_byte: datetime | None = None
+    refusal: bytes = b""
+    """The beginning of an answer that is a refusal."""
+    was_cut: bool = False
     error: str | None = "the try ended before the answer had"
     """None once the answer has come whole."""
 
@@ -188,6 +193,8 @@ class Gate:
             first_byte=exchange.first_byte,
             ended=datetime.now(UTC),
             error=exchange.error,
+            was_cut=exchange.was_cut,
+            refused_as=refusal_name(exchange.refusal) if exchange.refusal else None,
         )
         self.log.end(ended)
         if reason := self.budget.spend(ended):
@@ -203,6 +210,7 @@ class Gate:
                 return False  # an answer that breaks off is closed, as the endpoint closed it
             return await exchange.agent.say(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
         except asyncio.CancelledError:
+            exchange.was_cut = True
             if exchange.agent.reader.is_gone:
                 exchange.error = "the agent left before the answer had ended"
             raise
@@ -256,6 +264,8 @@ class Gate:
             exchange.first_byte = exchange.first_byte or datetime.now(UTC)
             if answer.status < 300:
                 exchange.usage.feed(piece)
+            elif len(exchange.refusal) < MOST_REFUSAL:
+                exchange.refusal += piece
             shown = mask.feed(piece)
             await agent.send_piece(shown if chosen is None else chosen.feed(shown))
         rest = mask.end()
