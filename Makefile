@@ -8,6 +8,9 @@ API := $(VENV)/.api
 WORKERS ?= auto
 # Files and folders that `make test` and `make test-pythons` run, such as TESTS="tests/server"; without, all tests.
 TESTS ?=
+# Agents that `make test-agents` runs, such as AGENTS="codex"; without, all. Of those in NEWEST the newest version is taken.
+AGENTS ?=
+NEWEST ?=
 # Versions that `make test-pythons` leaves out, such as WITHOUT="3.12".
 WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
@@ -70,12 +73,13 @@ docs: $(STAMP) ## write the generated documentation tables again
 bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
 	$(BIN)/python -m benchmarks
 
-test-agents: $(STAMP) ## install pinned agents, run each against a scripted model, and read their logs back (2.5 GB, needs npm)
-	$(BIN)/python -m pytest -q -p no:xdist -m agents tests/agents
+test-agents: $(STAMP) ## install pinned agents, run each isolated against a scripted model, and compare the counts (4 GB, needs npm)
+	STEELYARD_TESTED_AGENTS="$(AGENTS)" STEELYARD_NEWEST_AGENTS="$(NEWEST)" $(BIN)/python -m pytest -q -p no:xdist -m agents tests/agents
 
-long: $(BROWSER) $(API) mutants test-agents test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
+long: $(BROWSER) $(API) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents" --ignore=tests/arena/test_soak.py
 	$(BIN)/python -m pytest -q -p no:xdist -m long tests/arena/test_soak.py
+	$(MAKE) test-agents NEWEST="gemini-cli opencode mini-swe-agent aider openhands"
 	$(BIN)/python -m benchmarks.coverage.hard_cases --write docs/statistics.md
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena

@@ -1,24 +1,32 @@
-"""Installs pinned agents by name into scratch folders, and runs one against the scripted model without any network."""
+"""Installs agents by name into scratch folders, and runs one as a plan would: sandbox, relay, meter, scripted model."""
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
-from agents.model_server import Script, ServedCall, Step, calls_of
+from agents.model_server import Script, ServedCall, Step
+from runner.trying import Tried, bench, job_of
+from steelyard import sandbox
+from steelyard.runner._adapters import Adapter, adapters
+from steelyard.runner._plan_records import Tier
+from steelyard.runner._run_of_cell import log_files
+from steelyard.runner._trying import agent_version
 
 HERE = Path(__file__).resolve().parent
-PROMPT = "Write hello into the file hello.txt."
-TOKEN = "sk-scripted-0000"  # noqa: S105 # no secret: the scripted model takes any
-KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TERM")
+ONLY = os.environ.get("STEELYARD_TESTED_AGENTS", "").split()
+"""The agents to test; all where none is named."""
+NEWEST = os.environ.get("STEELYARD_NEWEST_AGENTS", "").split()
+"""Agents of which the newest version is taken in place of the pinned one, to see what has drifted."""
 
 
 @dataclass(frozen=True)
@@ -26,110 +34,114 @@ class Agent:
     """What `agents.toml` says of one."""
 
     name: str
-    program: str
     model: str
-    arguments: Sequence[str]
-    environment: Mapping[str, str]
-    logs: Mapping[str, str]
-    files: Mapping[str, str] = field(default_factory=dict)
     npm: str | None = None
     pip: Sequence[str] = ()
+    python: str | None = None
+    """The Python that it needs, if not ours will do."""
     steps: Sequence[str] = ()
     """Commands in place of the script's own."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables for runs in which the model refuses."""
+
+    @property
+    def adapter(self) -> Adapter:
+        return adapters(HERE)[self.name]
+
+    @property
+    def packages(self) -> list[str]:
+        """What to install: the pinned version, or the newest."""
+        pinned = [self.npm] if self.npm is not None else [*self.pip]
+        return [_unpinned(package) for package in pinned] if self.name in NEWEST else pinned
+
+    @property
+    def pinned(self) -> str:
+        """The version that is pinned."""
+        return re.split("==|@", self.npm or self.pip[0])[-1]
+
+    def place(self, folder: Path) -> Path:
+        """Where it is installed; its newest version beside the pinned one."""
+        return folder / (f"{self.name}-newest" if self.name in NEWEST else self.name)
+
+    def programs(self, folder: Path) -> Path:
+        """Where its program is once it is installed."""
+        return self.place(folder) / ("bin" if self.npm is None else "node_modules/.bin")
+
+
+def _unpinned(package: str) -> str:
+    """
+    >>> _unpinned("@openai/codex@0.166.0"), _unpinned("mini-swe-agent==2.4.6")
+    ('@openai/codex@latest', 'mini-swe-agent')
+    """
+    if "==" in package:
+        return package.partition("==")[0]
+    name, at, _ = package.rpartition("@")
+    return f"{name}@latest" if at and name else package
 
 
 @cache
 def agents() -> dict[str, Agent]:
     declared = tomllib.loads((HERE / "agents.toml").read_text(encoding="utf-8"))
-    return {name: Agent(name=name, **facts) for name, facts in declared.items()}
+    return {name: Agent(name=name, **facts) for name, facts in declared.items() if not ONLY or name in ONLY}
 
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What an agent left behind, and what the model counted."""
+    """A run of an agent, and what the model counted."""
 
-    folder: Path
+    tried: Tried
     calls: list[ServedCall]
-    exit_status: int
-    stopped: bool
-    """It did not end by itself."""
-    seconds: float
-    logs: Mapping[str, Path]
+    version: str | None
+    logs: Mapping[str, Sequence[Path]]
+    """Its logs: what it printed, and what it keeps of its sessions."""
 
     @property
     def words(self) -> str:
         """What it said, for the message of a test that fails."""
-        texts = [(self.folder / name).read_text(encoding="utf-8", errors="replace") for name in ("stdout", "stderr")]
-        return "\n".join(text[-2000:] for text in texts)
+        said = [self.tried.folder / name for name in ("stdout", "stderr")]
+        texts = [path.read_text(encoding="utf-8", errors="replace") for path in said]
+        return "\n".join([str(self.tried.ending), *(text[-2000:] for text in texts)])
 
 
 def install(agent: Agent, folder: Path) -> Path:
-    """The folder with the agent's program, which package managers put there last; one that has it is taken as it is."""
-    place = folder / agent.name
-    if (place / agent.program).exists():
-        return place
+    """The folder with the agent's programs, which package managers fill last; one that has it is taken as it is."""
+    programs = agent.programs(folder)
+    if (programs / agent.adapter.command[0]).exists():
+        return programs
+    place = agent.place(folder)
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     if agent.npm is not None:
         npm = shutil.which("npm")
         assert npm is not None, "npm is not on PATH"
-        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), agent.npm]
+        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), *agent.packages]
         subprocess.run(command, check=True)
-        return place
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        return programs
+    python = shutil.which(agent.python) if agent.python else sys.executable
+    assert python is not None, f"{agent.python} is not on PATH"
+    subprocess.run([python, "-m", "venv", str(place)], check=True)
     pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, *agent.pip], check=True)
-    return place
+    subprocess.run([*pip, *agent.packages], check=True)
+    return programs
 
 
-def run_agent(agent: Agent, installed: Path, folder: Path, *, status: int = 200, seconds: float = 120) -> AgentRun:
-    """One run in a fresh folder: its own HOME, an empty git work tree, and a model that is reached over loopback."""
-    for name in ("home", "work", "tmp"):
-        (folder / name).mkdir(parents=True)
-    subprocess.run(["git", "init", "--quiet", str(folder / "work")], check=True)
+def run_agent(agent: Agent, programs: Path, folder: Path, *, status: int = 200, seconds: float = 120) -> AgentRun:
+    """One run in a fresh folder against a model that answers, or that refuses with the status."""
+    adapter = agent.adapter
+    assert adapter.speaks in ("chat", "responses", "messages", "gemini")
     steps = [Step(run=command) for command in agent.steps] or list(Script().steps)
-    job = {
-        "run": str(folder),
-        "command": [str(installed / agent.program), *agent.arguments],
-        "environment": {**_environment(folder, installed), **agent.environment},
-        "files": dict(agent.files),
-        "filled": {
-            "prompt": PROMPT,
-            "model": agent.model,
-            "token": TOKEN,
-            "install": str(installed),
-            "run": str(folder),
-        },
-        "steps": [asdict(step) for step in steps],
-        "status": status,
-        "seconds": seconds,
-    }
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    inside = [sys.executable, "-m", "agents.inside", str(folder / "job.json")]
-    done = subprocess.run(
-        [*room(folder), *inside], cwd=HERE.parent, capture_output=True, text=True, timeout=seconds + 60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    ending = json.loads((folder / "ending.json").read_text(encoding="utf-8"))
-    logs = {name: folder / place for name, place in agent.logs.items()}
-    return AgentRun(folder, calls_of((folder / "count.json").read_text(encoding="utf-8")), logs=logs, **ending)
-
-
-def room(folder: Path) -> list[str]:
-    """The beginning of a command that leaves it no network but loopback, and one folder to write to.
-
-    Processes that an agent leaves behind end with the room. Where there is no bubblewrap, nothing keeps an agent from
-    the network but its own settings.
-    """
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        return []
-    alone = ["--unshare-net", "--unshare-pid", "--die-with-parent"]
-    seen = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(folder), str(folder)]
-    return [bwrap, *alone, *seen, "--"]
-
-
-def _environment(folder: Path, installed: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    kept["PATH"] = f"{installed / 'bin'}{os.pathsep}{kept.get('PATH', '/usr/bin:/bin')}"
-    return {**kept, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "DO_NOT_TRACK": "1"}
+    unsafe = sandbox.active_isolation().name != "bubblewrap"
+    tier = Tier(env=dict(agent.env)) if status != 200 else None
+    (folder / "plan").mkdir(parents=True)
+    with (
+        mock.patch.dict(os.environ, {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}),
+        bench(Script(steps=tuple(steps), status=status), kind=adapter.speaks) as scripted,
+    ):
+        job = job_of(adapter, folder / "plan", seconds=seconds, model=agent.model, kind=adapter.speaks, tier=tier)
+        version = agent_version(adapter, unsafe=unsafe)
+        tried = scripted.tried(job, folder / "try-1", unsafe=unsafe)
+        calls = list(scripted.server.calls)
+    logs = list(log_files(tried.folder, adapter.logs))
+    printed = [path for path in logs if path.parent == tried.folder]
+    kept = [path for path in logs if path.parent != tried.folder]
+    return AgentRun(tried, calls, version, {"stdout": printed, "session": kept})

@@ -1,8 +1,9 @@
 """Logs that real agents leave today, against what the model itself counted: `make test-agents`.
 
-Each agent is installed by name in its pinned version and runs without a network against a scripted model in the same
-room. What its logs say of tokens by kind, calls, model, tool calls and outcome must be what the model counted. Where a
-log cannot show something, `LOGS` names it, and the run must be marked as a lower bound or the field must be missing.
+Each agent is installed by name and runs as a plan would run it: in the sandbox, without a network, through relay and
+meter to a scripted model. The Run of the cell must say what the model counted, to the token, and so must each of the
+agent's logs alone: tokens by kind, calls, model, tool calls and outcome. Where a log cannot show something, `LOGS`
+names it, and what is read from it must be marked as a lower bound or the field must be missing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from agents.conftest import VERSIONS
 from agents.model_server import ServedCall
 from agents.running import AgentRun, agents, install, run_agent
+from runner.trying import KEY
 from steelyard.records import TOKEN_KINDS, Run
 from steelyard.workflow.read import RunReading
 
@@ -29,6 +32,8 @@ FIELDS = {
     "reasoning": "reasoning_tokens",
 }
 BOTH = "stdout and session"
+GIVES_UP = ("claude-code", "codex")
+"""Agents that end when they have been told for a while that they ask too often."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +69,18 @@ LOGS: dict[tuple[str, str], Log] = {
     ("mini-swe-agent", "session"): Log(model="openai/{model}"),
     ("inspect", "session"): Log(shows_each_call=False, model="openai-api/scripted/{model}", outcome="passed"),
 }
-REFUSED = [*((name, 401) for name in agents()), ("claude-code", 429), ("codex", 429)]
+LOGS = {(name, log): facts for (name, log), facts in LOGS.items() if name in agents()}
+REFUSED = [(name, status) for name in agents() for status in (401, 429) if status == 401 or name in GIVES_UP]
 """The refusals after which an agent ends by itself; the other agents try again for longer than a test waits."""
 
 
 class Fresh:
     """Runs of agents, each made once."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, versions: dict[str, str | None]) -> None:
+        self._versions = versions
         kept = os.environ.get("STEELYARD_AGENTS")
-        self._installs = Path(kept).resolve() if kept else scratch / "installs"
+        self.installs = Path(kept).resolve() if kept else scratch / "installs"
         self._scratch = scratch
         self._runs: dict[tuple[str, int], AgentRun] = {}
 
@@ -82,18 +89,20 @@ class Fresh:
         if (name, status) not in self._runs:
             agent = agents()[name]
             folder = self._scratch / f"{name}-{status}"
-            self._runs[name, status] = run_agent(agent, install(agent, self._installs), folder, status=status)
+            made = run_agent(agent, install(agent, self.installs), folder, status=status)
+            self._runs[name, status], self._versions[name] = made, made.version
         return self._runs[name, status]
 
 
 @pytest.fixture(scope="session")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
-    return Fresh(tmp_path_factory.mktemp("agents"))
+def fresh(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Fresh:
+    return Fresh(tmp_path_factory.mktemp("agents"), pytestconfig.stash.setdefault(VERSIONS, {}))
 
 
 def read_back(made: AgentRun, log: str) -> Run:
     """The one run that the log tells of."""
-    paths = list(made.logs.values()) if log == BOTH else [made.logs[log]]
+    paths = [path for name, paths in made.logs.items() if log in (name, BOTH) for path in paths]
+    assert paths, made.words  # it no longer keeps its log there
     reading = RunReading(paths)
     runs = list(reading)
     assert reading.summary.rejected_count == 0
@@ -115,10 +124,35 @@ def logged(made: AgentRun, log: Log) -> list[ServedCall]:
 @pytest.mark.parametrize("name", agents())
 def test_an_agent_does_its_task_and_ends(name: str, fresh: Fresh) -> None:
     made = fresh.run(name)
-    assert (made.exit_status, made.stopped) == (0, False), made.words
+    evidence = made.tried.evidence
+    assert (evidence.exit_status, evidence.ended_by) == (0, "itself"), made.words
     assert {call.model for call in made.calls} == {agents()[name].model}
     if name != "inspect":  # works in a folder of its own
-        assert (made.folder / "work" / "hello.txt").read_text(encoding="utf-8") == "hello\n"
+        assert (made.tried.folder / "work" / "hello.txt").read_text(encoding="utf-8") == "hello\n"
+
+
+@pytest.mark.parametrize("name", agents())
+def test_the_run_of_a_cell_is_what_the_model_counted(name: str, fresh: Fresh) -> None:
+    made = fresh.run(name)
+    run, served = made.tried.run, made.calls
+    assert [counted([call]) for call in served] == [
+        {field: getattr(call.usage, field) for field in counted(served)} for call in run.calls or ()
+    ]
+    assert {call.model for call in run.calls or ()} == {agents()[name].model}
+    assert run.tool_calls == sum(call.tool is not None for call in served)
+    assert (run.provenance or {})["usage"] == "counted"
+    assert {call.key.removeprefix("Bearer ") for call in served} == {KEY}  # the agent never had it
+    hidden = {log.hides_title for (of, _), log in LOGS.items() if of == name}
+    expected = {"meter_and_log_differ", "calls_not_logged"} if True in hidden else set()
+    assert {finding.code for finding in made.tried.findings} == expected
+
+
+@pytest.mark.parametrize("name", agents())
+def test_nothing_of_an_agent_is_left_running(name: str, fresh: Fresh) -> None:
+    fresh.run(name)
+    programs = str(agents()[name].place(fresh.installs).resolve())
+    lines = [(entry / "cmdline").read_bytes() for entry in Path("/proc").glob("[0-9]*") if (entry / "cmdline").exists()]
+    assert not [line for line in lines if programs.encode() in line]
 
 
 @pytest.mark.parametrize(("name", "log"), LOGS)
@@ -170,7 +204,7 @@ def test_times_lie_within_the_run(name: str, log: str, fresh: Fresh) -> None:
     made = fresh.run(name)
     run = read_back(made, log)
     for seconds in (run.elapsed_seconds, run.duration_seconds):
-        assert seconds is None or 0 <= seconds <= made.seconds
+        assert seconds is None or 0 <= seconds <= (made.tried.run.elapsed_seconds or 0)
     if log != "stdout":
         assert run.elapsed_seconds is not None
 
@@ -180,8 +214,10 @@ def test_times_lie_within_the_run(name: str, log: str, fresh: Fresh) -> None:
 )
 def test_a_model_that_refuses_is_no_fault_of_the_agent(name: str, status: int, log: str, fresh: Fresh) -> None:
     made, facts = fresh.run(name, status), LOGS[name, log]
-    assert not made.stopped, made.words
+    ending = made.tried.ending
+    assert made.tried.evidence.ended_by == "itself", made.words
     assert {call.status for call in made.calls} == {status}
+    assert (ending.name, ending.cause, ending.stops_agent) == ("not_started", "infrastructure", status == 401)
     run = read_back(made, log)
     assert run.success is not True
     assert run.stated_pass is None

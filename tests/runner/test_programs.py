@@ -79,6 +79,15 @@ def test_a_virtual_environment_works_inside(tmp_path: Path, monkeypatch: pytest.
         assert result.stdout == b"mine\n", result.stderr
 
 
+def test_a_program_in_a_linked_folder_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = script(tmp_path / "versions/2/bin/agent", "#!/bin/sh\n")
+    (tmp_path / "current").symlink_to("versions/2")
+    monkeypatch.setenv("PATH", f"{tmp_path}/current/bin:/usr/bin:/bin")
+    program = program_named("agent")
+    assert program is not None
+    assert (program.path, program.readable) == (str(agent), (agent,))
+
+
 def test_links_in_a_circle_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

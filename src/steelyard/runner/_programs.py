@@ -55,11 +55,15 @@ def program_named(name: str) -> Program | None:
 
 
 def _end_of_links(path: Path) -> Path:
-    """The file that links lead to. A virtual environment's link to its interpreter stays: it says which it is."""
+    """The file that links lead to, by a path without links, which is all that a sandbox shows.
+
+    A virtual environment's link to its interpreter stays: it says which it is.
+    """
     for _ in range(_MOST_LINKS):
+        path = Path(os.path.realpath(path.parent), path.name)
         if not path.is_symlink() or _environment_of(path) is not None:
-            return path
-        path = Path(os.path.normpath(path.parent / os.readlink(path)))
+            break
+        path = path.parent / os.readlink(path)
     return path
 
 
