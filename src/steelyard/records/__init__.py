@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from steelyard.records._run import (
         VERDICTS as VERDICTS,
         Action as Action,
+        BenchmarkTiming as BenchmarkTiming,
         Call as Call,
         Change as Change,
         Component as Component,

@@ -1,0 +1,171 @@
+"""What a judge must not see, taken out of what it is shown: who did the work, with what, where and for how much.
+
+Agents write their names into comments, trailers and files of their own. Whatever is taken out leaves a mark in its
+place and is counted, so that a finding can tell of it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import PurePosixPath
+
+from steelyard.runner._work_diff import FileDiff
+
+BUILT_IN = frozenset({"nop", "oracle", "model", "command"})
+"""Adapters whose names are everyday words; they say nothing about who did the work."""
+
+WELL_KNOWN = (
+    "aider",
+    "anthropic",
+    "chatgpt",
+    "claude",
+    "codex",
+    "copilot",
+    "deepseek",
+    "gemini",
+    "github copilot",
+    "mini-swe-agent",
+    "openai",
+    "opencode",
+    "openhands",
+    "qwen",
+    "swe-agent",
+)
+"""Agents, and families and makers of models, by which an answer gives itself away although the plan does not name
+them. They stay where the task itself speaks of them: a task may be about such a model."""
+
+OWN_FILES = re.compile(
+    r"(?:^|/)(?:\.(?:claude|codex|gemini|aider|opencode|openhands|qwen|cursor|goose|continue)[^/]*(?:/|$)"
+    r"|(?:CLAUDE|AGENTS?|GEMINI|QWEN)\.md$|\.cursorrules$|copilot-instructions\.md$)",
+    re.IGNORECASE,
+)
+"""Files that agents keep for themselves; they are left out whole."""
+
+_TRAILER = re.compile(
+    r"^([ +\-]?[^\w\n]{0,8})(?:co-authored-by|signed-off-by|assisted-by|generated-by|on-behalf-of)\s?:.*$",
+    re.IGNORECASE,
+)
+_HOME = re.compile(r"(?<![\w.])/(?:home|Users)/[A-Za-z0-9._\-]+")
+_ROOT_HOME = re.compile(r"(?<![\w./])/root(?=/)")
+_OWN_PLACE = r"(?:/cells/[0-9a-f]{4,64}(?:/try-[0-9]+)?)?(?:/(?:work|home|verify))?"
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What must not reach a judge about the cells it judges, and about the plan."""
+
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Folders of this machine."""
+    ids: tuple[str, ...] = ()
+    """Ids of cells and runs."""
+    costs_usd: tuple[float, ...] = ()
+    tokens: tuple[int, ...] = ()
+    overlaid: frozenset[str] = frozenset()
+    """Files that a tier laid over the work: they are not the agent's, and show the tier."""
+
+
+@dataclass
+class Blinding:
+    """Takes secrets out of texts, and counts what it took out.
+
+    >>> blinding = Blinding(Secrets(agents=("night-owl",), models=("acme/large-2",)))
+    >>> blinding.text("fixed by Night Owl (large 2)")
+    'fixed by [agent] ([model])'
+    >>> blinding.summary
+    '1 agent, 1 model'
+    """
+
+    secrets: Secrets
+    spoken_of: str = ""
+    """The task's own words: well-known names in them stay everywhere."""
+    removed: Counter[str] = field(default_factory=Counter)
+    """How often something of each kind was taken out."""
+    _steps: list[tuple[str, re.Pattern[str]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        told, spoken_of = self.secrets, self.spoken_of.lower()
+        places = sorted({path.rstrip("/") for path in told.paths if len(path) > 1}, key=len, reverse=True)
+        if places:
+            joined = "|".join(map(re.escape, places))
+            self._steps.append(("path", re.compile(rf"(?:{joined}){_OWN_PLACE}(?![\w.\-])")))
+        self._steps += [("path", _HOME), ("path", _ROOT_HOME), ("trailer", _TRAILER)]
+        self._add("id", told.ids, re.escape)
+        self._add("cost", [_amount(cost) for cost in told.costs_usd if cost > 0], str)
+        self._add("tokens", [_count(tokens) for tokens in told.tokens if tokens >= 1_000], str)
+        self._add("model", [form for name in told.models for form in {name, name.rpartition("/")[2]}], _spelled)
+        self._add("agent", [name for name in told.agents if name not in BUILT_IN], _spelled)
+        self._add("tier", told.tiers, re.escape, flags=0)
+        self._add("agent", [name for name in WELL_KNOWN if name not in spoken_of], _spelled)
+
+    def _add(
+        self, kind: str, names: Iterable[str], pattern: Callable[[str], str], *, flags: int = re.IGNORECASE
+    ) -> None:
+        """One pattern for all names, the longest first, each standing as a word of its own."""
+        words = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
+        if words:
+            joined = "|".join(pattern(word) for word in words)
+            self._steps.append((kind, re.compile(rf"(?<![A-Za-z0-9])(?:{joined})(?![A-Za-z0-9])", flags)))
+
+    @property
+    def summary(self) -> str:
+        """How much of each kind was taken out; empty where nothing was."""
+        return ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.removed.items()))
+
+    def text(self, text: str) -> str:
+        """The text with a mark in place of each secret."""
+        return "".join(map(self._line, text.splitlines(keepends=True)))
+
+    def _line(self, line: str) -> str:
+        # Characters that nobody sees, or that look like letters, would hide a name from the patterns and not from a
+        # model. Lines without a secret stay as they are: a task may be about such characters.
+        plain = line if line.isascii() else _plain(line)
+        blinded = plain
+        for kind, pattern in self._steps:
+            blinded = pattern.sub(partial(self._marked, kind), blinded)
+        return line if blinded == plain else blinded
+
+    def _marked(self, kind: str, match: re.Match[str]) -> str:
+        self.removed[kind] += 1
+        kept = match[1] if match.re is _TRAILER else ""
+        return f"{kept}[{kind}]"
+
+    def diff(self, files: Iterable[FileDiff]) -> str:
+        """The change without the agent's own files, and without secrets."""
+        shown: list[str] = []
+        for file in files:
+            if OWN_FILES.search(file.path) or PurePosixPath(file.path).as_posix() in self.secrets.overlaid:
+                self.removed["file"] += 1
+            else:
+                shown.append(self.text(file.text))
+        return "".join(shown)
+
+
+def _plain(line: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKC", line) if unicodedata.category(char) != "Cf")
+
+
+def _spelled(name: str) -> str:
+    """A pattern for the name however its parts are joined: `claude-x-4.5`, `Claude X 4 5`, `claudeX45`."""
+    parts = re.findall(r"[A-Za-z]+|[0-9]+", name)
+    return r"[\W_]{0,2}".join(map(re.escape, parts)) if parts else re.escape(name)
+
+
+def _amount(cost: float) -> str:
+    """A pattern for the amount, rounded anywhere from the cent on; two decimals alone are only money behind a sign."""
+    long = {f"{cost:.{digits}f}" for digits in range(3, 9)} | {repr(cost)}
+    exact = "|".join(re.escape(text) for text in sorted(long, key=len, reverse=True))
+    cents = re.escape(f"{cost:.2f}")
+    return rf"(?<![0-9.])(?:\$\s?)?(?:{exact})(?![0-9])|\$\s?{cents}(?![0-9])|{cents}(?=\s?(?:USD|dollars))"
+
+
+def _count(tokens: int) -> str:
+    """A pattern for the count, with separators between thousands or without."""
+    return re.escape(f"{tokens:,}").replace(",", r"[,_' ]?")

@@ -1,0 +1,91 @@
+"""What an agent changed: two folders compared file by file, as a judge is shown it.
+
+The folder is the agent's and may hold anything: links are not followed, and what is large or no text is only named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from difflib import unified_diff
+from pathlib import Path
+from typing import NamedTuple
+
+LEFT_OUT = frozenset({".git", ".hg", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules"})
+"""Folders that tools fill by themselves."""
+LARGEST_FILE = 512 << 10
+MOST_LINES = 5_000
+"""Longer files are named and not shown: comparing takes time that grows with the product of their lengths."""
+MOST_FILES = 20_000
+
+
+class FileDiff(NamedTuple):
+    """One file that was added, removed or changed."""
+
+    path: str
+    text: str
+    """The change as a unified diff, or a line that says why it is not shown."""
+
+
+def work_diff(before: Iterable[Path], after: Path) -> tuple[FileDiff, ...]:
+    """What differs between the folders laid over each other in `before` and the folder `after`, ordered by path."""
+    old: dict[str, Path] = {}
+    for folder in before:
+        old |= dict(_files(folder))
+    new = dict(_files(after))
+    paths = sorted(old.keys() | new.keys())
+    changed = ((path, _change(path, old.get(path), new.get(path))) for path in paths)
+    return tuple(FileDiff(path, text) for path, text in changed if text)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    count = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
+        for name in sorted(files):
+            count += 1
+            if count > MOST_FILES:
+                return
+            path = Path(place, name)
+            yield path.relative_to(folder).as_posix(), path
+
+
+def _change(path: str, old: Path | None, new: Path | None) -> str:
+    """The diff of one file; empty where nothing differs."""
+    sides = [_content(side) for side in (old, new)]
+    if sides[0] == sides[1]:
+        return ""
+    names = [f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null"]
+    head = f"--- {names[0]}\n+++ {names[1]}\n"
+    lines = [_lines(side) for side in sides]
+    first, second = lines
+    if first is None or second is None:
+        return f"{head}(not shown: no text, or too long)\n"
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in unified_diff(first, second, names[0], names[1])
+    )
+
+
+def _content(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        if path.is_symlink():
+            return f"(a link to {path.readlink()})\n".encode("utf-8", "surrogateescape")
+        if not path.is_file():
+            return b"(not a regular file)\n"
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        return f"(not readable: {error.strerror})\n".encode()
+
+
+def _lines(content: bytes | None) -> list[str] | None:
+    """The lines of a text; None for what cannot be shown as one."""
+    if content is None:
+        return []
+    if len(content) > LARGEST_FILE or b"\0" in content:
+        return None
+    lines = content.decode("utf-8", "replace").splitlines(keepends=True)
+    return lines if len(lines) <= MOST_LINES else None
