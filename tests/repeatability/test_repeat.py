@@ -473,3 +473,18 @@ def test_without_a_canon_the_figure_shows_the_outputs_beside_each_other(steelyar
     assert "every distance is 1" not in figure.svg
     several = sy.repeat([{"task": task, "output": {"text": "x"}} for task in ("a", "b")])
     assert several.figure().title == "Raw repeatability by prompt"
+
+
+def test_samples_that_broke_off_are_counted_beside_the_outputs(steelyard: Steelyard, tmp_path: Path) -> None:
+    answered = [{"task": "clamp", "output": {"text": "x = 1", "language": "python"}, "attempt": n} for n in (1, 2, 3)]
+    broken = {"task": "clamp", "attempt": 4, "outcome": "errored", "failure": {"cause": "infrastructure"}}
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in (*answered, broken)))
+    done = steelyard("repeat", str(path), "--no-repair", "--json")
+    assert done.status == 0  # nothing is wrong with the file
+    [prompt] = json.loads(done.stdout)["prompts"]
+    assert (prompt["asked"], prompt["n"], prompt["failed"]) == (4, 3, 1)
+    assert prompt["metrics"]["r_raw"] == 1.0  # 3 of the 3 that were answered
+    told = {finding["code"]: finding["message"] for finding in prompt["findings"]}
+    assert told["failed_samples"].startswith("1 of 4 samples broke off")
+    assert "3 of 4" in steelyard("repeat", str(path), "--no-repair").stdout

@@ -59,6 +59,8 @@ class Prompt:
     canon: str | None = None
     """The canon that came with the input."""
     contract: Contract | None = None
+    failed: int = 0
+    """Samples that were asked for and gave no output, because the run broke off."""
     is_experiment: bool = False
     """Whether it came as an experiment file with a canon of its own, which never enters the store."""
     findings: tuple[Finding, ...] = ()
@@ -270,7 +272,7 @@ class _Reader:
                 self.findings.append(item)
             else:
                 run = item.entry.run
-                if run.output is None:
+                if run.output is None and not _broke_off(run):
                     reason = "the record has no output.text, which repeatability compares"
                     self.rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
                 else:
@@ -282,6 +284,7 @@ class _Reader:
 
     def _prompt_of(self, runs: list[Run], tasks: int) -> Prompt:
         contract = self.contracts.named(runs[0].task, tasks=tasks)
+        answered = [run for run in runs if run.output is not None]
         languages = Counter(run.output.language for run in runs if run.output and run.output.language)
         common = languages.most_common(1)[0][0] if languages else None
         stated = self.language or (contract.language if contract else None) or common
@@ -292,11 +295,23 @@ class _Reader:
             message = f"outputs are in {len(languages)} languages ({listed}); all are read as {language}"
             findings.append(Finding(code="mixed_languages", message=message))
         key = {name: key_of(runs[0], name) for name in self.by}
-        answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(runs, 1)]
+        answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(answered, 1)]
         tier = key.get("tier")
         named = key | ({"tier": tier_text(tier, runs[0].tier_scheme)} if tier else {})
         shown = " / ".join(str(value) for value in named.values() if value is not None) or ALL_RUNS
-        prompt = Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
+        failed = len(runs) - len(answered)
+        if failed:
+            message = f"{failed} of {len(runs)} samples broke off without an output, which is not compared"
+            findings.append(Finding(code="failed_samples", message=message, where=shown))
+        prompt = Prompt(
+            shown,
+            tuple(answers),
+            language=language,
+            key=key,
+            contract=contract,
+            failed=failed,
+            findings=tuple(findings),
+        )
         return prompt if stated else _prose_as_text(prompt)
 
     @staticmethod
@@ -345,6 +360,11 @@ class _Reader:
             is_experiment=True,
             findings=tuple(findings),
         )
+
+
+def _broke_off(run: Run) -> bool:
+    """Whether the run failed on the way, so that it has no output through nobody's mistake in the file."""
+    return run.failure is not None or run.outcome == "errored"
 
 
 def _some(names: Iterable[str]) -> str:

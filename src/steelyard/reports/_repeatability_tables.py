@@ -56,7 +56,8 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
         values.insert(1, range_text(interval.get("low"), interval.get("high"), "share"))
         different = number_text(result.metrics.get("unique_signatures"), "signatures")
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
-        add_row(table, result.prompt, f"{result.n:,}", different, *values, canon)
+        outputs = f"{result.n:,} of {result.n + result.failed:,}" if result.failed else f"{result.n:,}"
+        add_row(table, result.prompt, outputs, different, *values, canon)
     return table
 
 

@@ -91,6 +91,9 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
     key: dict[str, str | None] = {}
     """What the outputs were grouped by."""
     n: int
+    """Outputs that were compared."""
+    failed: int = 0
+    """Samples that were asked for and broke off without an output."""
     profile: str
     tau: float
     level: str
@@ -115,6 +118,8 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
             "prompt": self.prompt,
             "key": self.key,
             "n": self.n,
+            "asked": self.n + self.failed,
+            "failed": self.failed,
             "metrics": self.metrics,
             "reasons": self.reasons,
             "intervals": self.intervals,

@@ -165,6 +165,7 @@ class _Worker:
             prompt=prompt.name,
             key=prompt.key,
             n=len(codes),
+            failed=prompt.failed,
             profile=self.profile,
             tau=self.tau,
             level=bench.level,
