@@ -88,6 +88,23 @@ def test_a_program_in_a_linked_folder_is_found_where_it_is(tmp_path: Path, monke
     assert (program.path, program.readable) == (str(agent), (agent,))
 
 
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_stand_in_of_a_version_manager_is_not_taken_for_the_program(
+    knows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managed = script(tmp_path / "versions/3/bin/agent", "#!/bin/sh\n")
+    other = script(tmp_path / "bin/agent", "#!/bin/sh\n")
+    script(tmp_path / "shims/agent", "#!/bin/sh\nexec pyenv exec agent\n")
+    script(
+        tmp_path / "bin/pyenv",
+        f'#!/bin/sh\ntest "$1 $2" = "which agent" && {"echo " + str(managed) if knows else "false"}\n',
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}/shims:{tmp_path}/bin:/usr/bin:/bin")
+    program = program_named("agent")
+    assert program is not None
+    assert program.path == str(managed if knows else other)
+
+
 def test_links_in_a_circle_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

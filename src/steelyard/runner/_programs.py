@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
 """What a sandbox shows anyway."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_SHIMS = "shims"
+"""The folder of a version manager's stand-ins, which need the manager and all of its files to start."""
+_MANAGERS = ("pyenv", "mise", "asdf", "nodenv", "rbenv")
 _MOST_LINKS = 40
 _HEAD_BYTES = 512
 
@@ -33,10 +38,15 @@ def program_named(name: str) -> Program | None:
     Of a Node package its outermost `node_modules` is needed, of a Python one its virtual environment and what that was
     made from, of any other program the file alone. A script's interpreter is looked up the same way.
     """
-    place = shutil.which(name)
+    return _program(name, os.environ.get("PATH", os.defpath))
+
+
+@cache
+def _program(name: str, search_path: str) -> Program | None:
+    place = _found(name, search_path)
     if place is None:
         return None
-    start = _end_of_links(Path(os.path.abspath(place)))
+    start = _end_of_links(place)
     readable: dict[Path, None] = {}
     folders: dict[str, None] = {str(start.parent): None}
     waiting, seen = [start], set[Path]()
@@ -46,12 +56,29 @@ def program_named(name: str) -> Program | None:
             continue
         seen.add(path)
         readable |= dict.fromkeys(_needed_for(path))
-        for interpreter in _interpreters(path):
+        for interpreter in _interpreters(path, search_path):
             folders[str(interpreter.parent)] = None
             waiting.append(_end_of_links(interpreter))
     shown = [path for path in readable if not str(path).startswith(_SYSTEM)]
     search = [folder for folder in folders if folder not in SYSTEM_PATH.split(":")]
     return Program(str(start), tuple(sorted(shown)), ":".join([*search, SYSTEM_PATH]))
+
+
+def _found(name: str, search_path: str) -> Path | None:
+    """The file of that name, and what it stands for where a version manager put a stand-in in its place."""
+    place = shutil.which(name, path=search_path)
+    if place is None:
+        return None
+    path = Path(os.path.abspath(place))
+    if path.parent.name != _SHIMS:
+        return path
+    for manager in _MANAGERS:
+        if program := shutil.which(manager, path=search_path):
+            told = subprocess.run([program, "which", path.name], capture_output=True, text=True, check=False)  # noqa: S603
+            if told.returncode == 0 and Path(told.stdout.strip()).is_file():
+                return Path(told.stdout.strip())
+    rest = [folder for folder in search_path.split(os.pathsep) if Path(folder).name != _SHIMS]
+    return _found(path.name, os.pathsep.join(rest))
 
 
 def _end_of_links(path: Path) -> Path:
@@ -88,7 +115,7 @@ def _needed_for(path: Path) -> Iterator[Path]:
         yield path
 
 
-def _interpreters(path: Path) -> Iterator[Path]:
+def _interpreters(path: Path, search_path: str) -> Iterator[Path]:
     """Who runs the file if it is a script: the program of its first line, and the one that `env` is to find."""
     try:
         with path.open("rb") as script:
@@ -100,6 +127,6 @@ def _interpreters(path: Path) -> Iterator[Path]:
     words = head[2:].split(b"\n", 1)[0].decode(errors="replace").split()
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    found = shutil.which(words[0]) if words else None
-    if found is not None:
-        yield Path(found)
+    interpreter = _found(words[0], search_path) if words else None
+    if interpreter is not None:
+        yield interpreter
