@@ -19,6 +19,14 @@ when = ["fibonacci", "python"]
 text = ["first", "second"]
 
 [[answers]]
+when = ["roll", "temperature=0.0"]
+text = ["cold"]
+
+[[answers]]
+when = ["roll"]
+text = ["warm"]
+
+[[answers]]
 when = ["busy"]
 status = 429
 text = ["too many"]
@@ -68,6 +76,11 @@ def test_several_texts_are_given_in_turn(model: ScriptedModel) -> None:
     body = {"messages": [{"content": "fibonacci in python"}]}
     texts = [json.loads(ask(model, "/chat/completions", body)[1])["choices"][0]["message"]["content"] for _ in range(3)]
     assert texts == ["first", "second", "first"]
+
+
+def test_numbers_of_a_request_choose_an_answer_too(model: ScriptedModel) -> None:
+    for sent, text in (({"temperature": 0.0}, "cold"), ({"temperature": 1.0}, "warm"), ({}, "warm")):
+        assert text in ask(model, "/v1/messages", {"messages": [{"content": "roll"}], **sent})[1]
 
 
 def test_a_request_that_nothing_fits_and_a_scripted_failure_are_errors(model: ScriptedModel) -> None:

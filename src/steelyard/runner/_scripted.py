@@ -4,8 +4,8 @@
 endpoint, so that nothing but this line differs from a plan for a real model. The script is a file like this:
 
     [[answers]]
-    when = ["fibonacci"]                # texts that the request must hold, all of them; any request without
-    text = ["def f(n): ...", "no idea"] # given in turn
+    when = ["fibonacci", "temperature=0.0"]  # what the request must hold, all of it; any request without
+    text = ["def f(n): ...", "no idea"]      # given in turn
 
 The first entry whose `when` fits answers. Tokens are the length of texts over four, as a rule of thumb has it.
 """
@@ -42,7 +42,7 @@ class ScriptedAnswer(Record, frozen=True, kw_only=True):
     """What the scripted model says to some requests."""
 
     when: tuple[str, ...] = ()
-    """Texts that the request must hold, all of them; none fits every request."""
+    """Texts that the request must hold, all of them, or numbers with their names; none fits every request."""
     text: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("ok",)
     """What it answers, given in turn."""
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] = 200
@@ -139,11 +139,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _texts_of(value: Any) -> str:  # Any: JSON values
-    """All texts in the request, one after the other."""
+    """All texts in the request, one a line, and its numbers with their names, as `temperature=0.5`."""
     if isinstance(value, str):
         return value
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return "\n".join(_texts_of(part) for part in parts)
+    if isinstance(value, dict):
+        return "\n".join(
+            f"{key}={item}" if isinstance(item, (int, float)) else _texts_of(item) for key, item in value.items()
+        )
+    return "\n".join(map(_texts_of, value)) if isinstance(value, list) else ""
 
 
 def _error(message: str) -> bytes:
