@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -16,10 +17,11 @@ from steelyard.runner._executing import executing
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._gathering import CellState, cell_states, write_runs
 from steelyard.runner._lock import lock_of, locked, plan_path
+from steelyard.runner._machine import cells_running
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
 from steelyard.runner._plan_records import AgentUse, seconds_of
 from steelyard.runner._programs import program_named
-from steelyard.runner._scheduling import PlanProgress, Scheduler
+from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
 from steelyard.runner._trying import agent_version, isolation_for, missing_program
 
 Tell: TypeAlias = Callable[[PlanProgress], None]
@@ -43,6 +45,8 @@ class RunSettings:
     only: Collection[str] = ()
     """Labels of agents, ids of tasks or of cells; empty for all."""
     tell: Tell | None = None
+    finished: Finished | None = None
+    """Told of each cell that is done."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,11 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
             retry_wait_seconds=seconds_of(plan.retry_wait),
             done=done,
             tell=settings.tell,
+            finished=settings.finished,
         )
         try:
-            scheduler.run()
+            with cells_running() if to_run else nullcontext():
+                scheduler.run()
         finally:
             states = list(cell_states(folder, opened.cells))
             findings += write_runs(folder, read, states)
@@ -129,7 +135,7 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
     done = {cell.id} if folder.is_done(cell.id) else set()
     endpoints, versions = _ready(opened.read, [] if done else [cell], unsafe=settings.unsafe)
     with executing(opened.read, endpoints, versions, unsafe=settings.unsafe) as executor:
-        Scheduler(
+        scheduler = Scheduler(
             folder,
             [cell],
             executor,
@@ -139,7 +145,10 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
             retry_wait_seconds=seconds_of(plan.retry_wait),
             done=done,
             tell=settings.tell,
-        ).run()
+            finished=settings.finished,
+        )
+        with cells_running():
+            scheduler.run()
     return next(iter(cell_states(folder, [cell])))
 
 

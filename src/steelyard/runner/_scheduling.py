@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._cell_records import Cell, CellResult, Ending, TryOutcome, TryResult
@@ -18,6 +18,10 @@ SAME_FAILURES = 5
 """After the same infrastructure failure so many times in a row, an agent's cells are started no more."""
 LONGEST_WAIT_SECONDS = 300.0
 _TICK_SECONDS = 0.1
+
+
+Finished: TypeAlias = Callable[[Cell, TryOutcome], None]
+"""Told of each cell that is done, in the thread that ran it."""
 
 
 class Executor(Protocol):
@@ -83,10 +87,11 @@ class Scheduler:
         retry_wait_seconds: float,
         done: set[str],
         tell: Callable[[PlanProgress], None] | None = None,
+        finished: Finished | None = None,
     ) -> None:
         self._folder, self._executor, self._spending = folder, executor, spending
         self._parallel, self._retries, self._retry_wait = parallel, retries, retry_wait_seconds
-        self._tell = tell
+        self._tell, self._finished = tell, finished
         self._total = len(cells)
         self._done = set(done)
         self._waiting = [_Waiting(cell) for cell in cells if cell.id not in done]
@@ -191,6 +196,8 @@ class Scheduler:
                 if outcome is not None:
                     self._after(entry, outcome)
                 self._changed.notify_all()
+        if is_done and outcome is not None and self._finished is not None:
+            self._finished(cell, outcome)
         self._tell_progress()
 
     def _claim(self, entry: _Waiting) -> bool:
@@ -229,7 +236,7 @@ class Scheduler:
         if ending.is_final:
             return
         entry.failures += 1
-        if ending.is_retried and ending.cause == "infrastructure" and entry.failures <= self._retries:
+        if ending.is_retried and ending.cause != "cancelled" and entry.failures <= self._retries:
             wait = min(self._retry_wait * 2 ** (entry.failures - 1), LONGEST_WAIT_SECONDS)
             entry.ready_at = time.monotonic() + wait
             self._waiting.insert(0, entry)
