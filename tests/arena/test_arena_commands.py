@@ -77,6 +77,27 @@ def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytes
     assert [row["cost_ranking"] for row in by_cost] == [1, 2]
 
 
+def test_a_receipt_and_a_narrow_row_say_that_a_review_is_wanted(
+    filled: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def actions() -> dict[str, str | None]:
+        receipts = output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *filled)["receipts"]
+        return {receipt["submission_id"]: receipt["recommended_action"] for receipt in receipts}
+
+    assert [name for name, action in actions().items() if action] == ["odd-1"]
+    assert run(["arena", "submit", str(SAMPLES / "submissions.jsonl"), *filled]) == 0
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("odd-1"))
+    assert "manual_review !" in row
+    monkeypatch.setenv("COLUMNS", "70")
+    assert run(["arena", "standings", "fix-race", *filled]) == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[1] for line in shown.splitlines() if line.split()[2:3] == ["!"]] == ["odd-1"]
+    assert "manual_review ! (1 row)" in " ".join(shown.split())
+    assert run(["arena", "review", "odd-1", "--accept", "--reason", "checked", *filled]) == 0
+    capsys.readouterr()
+    assert set(actions().values()) == {None}
+
+
 def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (
         ["standings"],

@@ -136,6 +136,7 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
         ("lower bounds", receipt.lower_bounds),
         ("flags", receipt.flags),
         ("warnings", receipt.warnings),
+        ("recommended", [receipt.recommended_action] if receipt.recommended_action else ()),
     ):
         if names:
             yield f"{what}: {', '.join(names)}"

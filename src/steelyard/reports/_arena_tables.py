@@ -13,6 +13,7 @@ from steelyard.results import (
     Leader,
     Leaderboard,
     Outliers,
+    Receipt,
     ScoreHistory,
     Standing,
     Standings,
@@ -24,6 +25,8 @@ from steelyard.results import (
 
 RECEIPTS_SHOWN = 20
 NOTES_SHOWN = 5
+REVIEW_MARK = " !"
+"""Marks a submission that waits for a review, also where there is no room for notes."""
 UNSTATED = {
     "estimated_cost": "cost not stated: 50 *",
     "execution_time": "time not stated: 50 *",
@@ -55,8 +58,9 @@ def standings_table(standings: Standings) -> TextTable:
         scores = [_score(standing, name) for name in numbers]
         named = [standing.agent or DASH, standing.model or DASH, f"{standing.percentile:.1f}"]
         profile = [standing.profile] if len(standings.scored_by) > 1 else []
+        name = f"{standing.submission_id}{REVIEW_MARK if standing.recommended_action else ''}"
         rank = str(getattr(standing, f"{by}_ranking"))
-        add_row(table, rank, standing.submission_id, *named, *scores, *profile, "; ".join(_notes(standing)))
+        add_row(table, rank, name, *named, *scores, *profile, "; ".join(_notes(standing)))
     return table
 
 
@@ -93,7 +97,7 @@ def receipts_table(submitted: Submitted) -> TextTable:
         if receipt.overall_ranking is not None:
             place = [str(receipt.overall_ranking), str(receipt.percentile)]
         cells = [receipt.submission_id, receipt.task_id, f"{receipt.overall_score:.2f}", *place, receipt.status]
-        add_row(table, *cells, _unstated(receipt.defaulted))
+        add_row(table, *cells, "; ".join(_notes(receipt)))
     rest = len(submitted.receipts) - RECEIPTS_SHOWN
     if rest > 0:
         add_row(table, f"... and {rest:,} more")
@@ -189,12 +193,13 @@ def _notes_in_short(standings: Sequence[Standing]) -> str:
     return f"Notes: {'; '.join(told)}" if told else ""
 
 
-def _notes(standing: Standing) -> list[str]:
-    notes = [_unstated(standing.defaulted)] if standing.defaulted else []
+def _notes(standing: Standing | Receipt) -> list[str]:
+    notes = [f"{standing.recommended_action}{REVIEW_MARK}"] if standing.recommended_action else []
+    notes += standing.flags
+    notes += [_unstated(standing.defaulted)] if standing.defaulted else []
     notes += [f"claimed {', '.join(standing.claimed)}"] if standing.claimed else []
     notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []
-    notes += [*standing.flags, *standing.warnings]
-    return [*notes, *([standing.recommended_action] if standing.recommended_action else [])]
+    return [*notes, *standing.warnings]
 
 
 def leaders_line(leaderboard: Leaderboard) -> str:

@@ -58,6 +58,8 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What looks suspicious about the evaluation."""
     lower_bounds: tuple[str, ...] = ()
     """Counts of which only a part is known, so that scores made from them are too good."""
+    recommended_action: str | None = None
+    """`manual_review` where the flags ask for it and nobody has accepted or excluded the submission."""
 
 
 def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values

@@ -196,13 +196,13 @@ def _accept_part(
     changes, concerned = _changes(store, task_states, newcomers, policy)
     store.later(insert_columns, submissions, columns)
     store.later(save_task_states, task_states)
-    _tell(store, newcomers, receipts, rules, now)
+    _tell(store, newcomers, receipts, now)
     if concerned is not None:
         store.later(write_losses, changes, concerned, rules=rules, policy=policy, now=now)
     return dict(zip(columns["id"], receipts, strict=True))
 
 
-def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], rules: Rules, now: int) -> None:
+def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], now: int) -> None:
     """Put an event into the outbox for each evaluation, and another for each that needs a review."""
     told = {
         "task_key": newcomers.columns["task_key"],
@@ -214,7 +214,7 @@ def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], r
         "flags": [";".join(receipt.flags) or None for receipt in receipts],
     }
     store.later(write_events, EVALUATED, told, now)
-    suspicious = [row for row, receipt in enumerate(receipts) if len(receipt.flags) >= rules.outliers.flags_for_review]
+    suspicious = [row for row, receipt in enumerate(receipts) if receipt.recommended_action is not None]
     if suspicious:
         flagged = {name: [values[row] for row in suspicious] for name, values in told.items()}
         store.later(write_events, OUTLIER, flagged, now)

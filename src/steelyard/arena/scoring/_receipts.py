@@ -12,10 +12,11 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._counted_values import CountedValues, TaskValues, count_values, join_values, of_tallies
 from steelyard.arena.scoring._rescoring import Scores, Yardstick, score_all
+from steelyard.arena.scoring._review_log import decisions_after, read_reviews
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import KEPT_SCORES, RANKED_SCORES, tenths_column
 from steelyard.arena.scoring._stored_tallies import read_middles, read_scores
-from steelyard.arena.scoring._suspicion import SUSPECT, flags_of, warnings_of
+from steelyard.arena.scoring._suspicion import REVIEW, SUSPECT, flags_of, warnings_of
 from steelyard.arena.scoring._task_state import StoredTask, TaskState, load_task_states
 from steelyard.results import Policy, Receipt
 from steelyard.store.schema import submissions
@@ -101,6 +102,7 @@ def receipts_of(
 ) -> list[Receipt]:
     """The receipts of rows that are given as columns of the store, each with its task, what it scores now and where."""
     shown = [(scores[name] / 100).tolist() for name in KEPT_SCORES]
+    flags = flags_of(rules.outliers, token_medians, *(columns[name] for name in SUSPECT))
     made = map(
         Receipt,
         columns["id"],
@@ -111,9 +113,10 @@ def receipts_of(
         versions,
         defaulted_of(*(columns[name] for name in DEFAULTED)),
         claimed_of(columns["is_claimed"], columns["details"]),
-        flags_of(rules.outliers, token_medians, *(columns[name] for name in SUSPECT)),
+        flags,
         warnings_of(rules.validation, shown[: len(RANKED_SCORES)], columns["total_tokens"]),
         lower_bounds_of(columns["details"]),
+        [REVIEW if len(raised) >= rules.outliers.flags_for_review else None for raised in flags],
     )
     return list(made)
 
@@ -155,16 +158,26 @@ def stored_receipts(
         token_medians=medians[which].tolist(),
         rules=rules,
     )
-    counts = [excluded_at is None for excluded_at in columns["excluded_at"]]
+    rows = zip(receipts, columns["excluded_at"], columns["task_key"], columns["ordinal"], strict=True)
     return {
-        receipt.submission_id: receipt if does_count else _without_place(receipt)
-        for receipt, does_count in zip(receipts, counts, strict=True)
+        receipt.submission_id: _reviewed(connection, receipt, task_key, ordinal)
+        if excluded_at is None
+        else _without_place(receipt)
+        for receipt, excluded_at, task_key, ordinal in rows
     }
+
+
+def _reviewed(connection: Connection, receipt: Receipt, task_key: int, ordinal: int) -> Receipt:
+    """The receipt, without the wish for a review where a person has accepted the submission."""
+    if receipt.recommended_action is None or not decisions_after(read_reviews(connection, task_key, ordinal)).accepted:
+        return receipt
+    return msgspec.structs.replace(receipt, recommended_action=None)
 
 
 def _without_place(receipt: Receipt) -> Receipt:
     """The receipt of a submission that is excluded: what it scores, and no place."""
-    return msgspec.structs.replace(receipt, status="excluded", overall_ranking=None, percentile=None)
+    nowhere = {"overall_ranking": None, "percentile": None, "recommended_action": None}
+    return msgspec.structs.replace(receipt, status="excluded", **nowhere)
 
 
 def _read_rows(connection: Connection, ids: Sequence[str]) -> Columns:
