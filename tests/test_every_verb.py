@@ -7,7 +7,7 @@ import importlib
 import inspect
 import json
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from cyclopts import App
 
 import steelyard as sy
 from steelyard import workflow
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import NothingUsable, SteelyardError, UnknownName, UsageError
 from steelyard.results import GroupsExplanation
 from steelyard.surfaces.cli import build_app, run
 from steelyard.workflow import RENAMED, field_sentences
@@ -276,7 +276,7 @@ def test_limits_of_time_that_leave_no_run_are_an_error() -> None:
     for verb in (sy.measure, sy.judges):
         with pytest.raises(NothingUsable, match="outside the asked-for time"):
             verb(_runs(), since="2027-01-01")  # type: ignore[operator]
-    with pytest.raises(UsageError, match="before --since"):
+    with pytest.raises(UsageError, match="until lies before since"):
         sy.measure(_runs(), since="2026-02-02", until="2026-02-01")
 
 
@@ -327,3 +327,36 @@ def test_a_metric_may_be_named_alone_in_python() -> None:
     alone, listed = (sy.measure(runs, by="agent", metrics=metrics) for metrics in ("pass_rate", ["pass_rate"]))
     assert alone.to_dict() == listed.to_dict()
     assert list(alone.groups[0].metrics) == ["pass_rate"]
+
+
+RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03:04:05Z"}]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: sy.measure(RUNS, since="someday"), "since 'someday' is not a date"),
+        (lambda: sy.usage(RUNS, budget=-1), "budget -1 is not an amount of dollars (budget=50)"),
+        (lambda: sy.compare(RUNS, a="agent=a", b=[]), "there is nothing to compare with (b='agent=NAME,model=NAME')"),
+        (lambda: sy.rank(RUNS, by=["agent"], min_coverage=2), "min_coverage 2 is not a share"),
+        (lambda: sy.gate(RUNS, rule="pass_rate >= baseline"), "none is given (baseline='main.jsonl')"),
+        (lambda: sy.matrix(RUNS, by=["task"]), "(by='agent,model')"),
+        (lambda: sy.explain(RUNS, metric="pass_rate", run="x", by=["agent"]), "run and by exclude each other"),
+        (lambda: sy.measure(RUNS, since="2027-01-01"), "(check since and until)"),
+    ],
+    ids=str,
+)
+def test_an_error_of_a_call_names_keywords_and_no_options_of_the_command_line(
+    call: Callable[[], object], told: str
+) -> None:
+    with pytest.raises(SteelyardError) as raised:
+        call()
+    assert told in str(raised.value)
+    assert "--" not in str(raised.value)
+
+
+def test_an_error_of_a_command_names_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"task": "t"}\n', "utf-8")
+    assert run(["measure", str(path), "--since", "someday"]) == 2
+    assert "--since 'someday' is not a date" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON)
         return Normalized(text=code, version=version, fell_back=f"holds the separator U+{ord(SEPARATOR):04X}")
     normal_form = _FORMS[level]
     if level != "tree" and language is not None and language_named(language) != PYTHON:
-        raise UsageError(f"the level {level!r} is for Python, and this is {language}", hint="use --level tree")
+        raise UsageError(f"the level {level!r} is for Python, and this is {language}", hint="--normalize tree")
     # The plain text is the second try: taking off a fence or a blank after a backslash can make text parse.
     for candidate in (code, plain):
         normal = normal_form(candidate, language)

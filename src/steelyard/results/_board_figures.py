@@ -130,7 +130,7 @@ def group_dots(result: Measurement, width: int) -> Figure:
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         label = key_name(group.key, result.tier_scheme)
         rows.append(Estimate(label=label, value=value, low=low, high=high, note=note))
-    said = "no intervals (--interval auto)" if result.interval == "none" else confidence_text(result.level)
+    said = "no intervals were asked for" if result.interval == "none" else confidence_text(result.level)
     note = f"{metric.figure if metric.level == 'run' else 'whole group'} of each group; {said}; {_measured(result)}"
     return dots(rows, title=f"{metric.title}{_by(result)}", axis=metric_axis(metric), note=note, width=width)
 
@@ -141,7 +141,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
 
     quality, cost = _main_metric(result), catalog()["cost_usd"]
     if quality.better != "higher" or quality.level != "run" or any(cost.name not in g.metrics for g in result.groups):
-        hint = "--metrics pass_rate,cost_usd"
+        hint = "measure pass_rate and cost_usd"
         raise UsageError("a Pareto figure needs a metric of runs of which more is better, and cost_usd", hint=hint)
     values = [_mean(group, quality.name) for group in result.groups]
     costs = [_mean(group, cost.name) for group in result.groups]
@@ -173,7 +173,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
 def group_tokens(result: Measurement, width: int) -> Figure:
     """Tokens by kind of each group."""
     if not result.groups or any(name not in result.groups[0].metrics for name in TOKEN_KINDS.values()):
-        raise UsageError("tokens by kind were not measured", hint="leave --metrics out")
+        raise UsageError("tokens by kind were not measured", hint="measure without naming metrics")
     rows = []
     for group in result.groups:
         values = {kind: group.metrics[name] for kind, name in TOKEN_KINDS.items()}
@@ -196,7 +196,7 @@ def group_components(result: Measurement, width: int) -> Figure:
     names = list(dict.fromkeys(name for group in result.groups for name in group.components))
     kinds = [name for name in names if any(_component(group, name) for group in result.groups)]
     if not kinds:
-        raise UsageError("no run states its tokens by component", hint="--figure tokens shows them by kind")
+        raise UsageError("no run states its tokens by component", hint="the figure tokens shows them by kind")
     rows = [
         StackedRow(key_name(group.key, result.tier_scheme), {kind: _component(group, kind) or 0.0 for kind in kinds})
         for group in result.groups

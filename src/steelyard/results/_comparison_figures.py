@@ -99,10 +99,10 @@ def flip_square(result: Comparison, width: int) -> Figure:
     pair = result.pairs[0]
     judged = next((each for each in pair.metrics if each.difference.metric == "pass_rate"), None)
     if judged is None or not judged.difference.tasks:
-        raise UsageError("flips need the pass rate of both sides on common tasks", hint="--metrics pass_rate")
+        raise UsageError("flips need the pass rate of both sides on common tasks", hint="compare pass_rate")
     counts = judged.difference.flips
     if counts is None:
-        raise UsageError("flips need tasks that count the same on both sides", hint="--weight-by tasks")
+        raise UsageError("flips need tasks that count the same on both sides", hint="weight by tasks")
     return flips(
         a=result.a.label,
         b=pair.b.label,

@@ -22,7 +22,7 @@ WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 def usage_days(result: UsageSummary, width: int) -> Figure:
     """What each day cost, stacked by the first key that is no time."""
     if not any(each.cost_usd for each in result.days):
-        raise UsageError("no day has a known cost", hint="--figure tokens")
+        raise UsageError("no day has a known cost", hint="the figure tokens needs no cost")
     sums: defaultdict[str, float] = defaultdict(float)
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
@@ -47,7 +47,7 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
 def usage_run_costs(result: UsageSummary, width: int) -> Figure:
     """How the costs of runs spread."""
     if not any(result.run_costs):
-        raise UsageError("no run has a known cost", hint="--figure tokens")
+        raise UsageError("no run has a known cost", hint="the figure tokens needs no cost")
     note = "lower bounds included" if result.total.lower_bound else ""
     axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
     return histogram(result.run_costs, title="Cost of each run", axis=axis, note=note, width=width)

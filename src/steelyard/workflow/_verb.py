@@ -23,7 +23,7 @@ from typing import (
     overload,
 )
 
-from steelyard.errors import UnknownKey, UnknownName, UsageError
+from steelyard.errors import SteelyardError, UnknownKey, UnknownName, UsageError
 from steelyard.workflow._opening_runs import Progress, refuse_unrecognized
 from steelyard.workflow._renamed import renamed_keyword
 
@@ -93,8 +93,15 @@ def verb(
                 raise UsageError(f"{name} needs {first}")
             if chosen is not None and (keywords or given[1:]):
                 raise UsageError(f"{name} takes options= or single options, not both")
-            if chosen is None:
-                chosen = _made(kind, name, given[len(runs) :], keywords)
+            if chosen is not None:
+                return answer(runs, chosen, progress)
+            try:
+                return answer(runs, _made(kind, name, given[len(runs) :], keywords), progress)
+            except SteelyardError as error:
+                _name_keywords(error, {field.name for field in fields(cast("Any", kind))})
+                raise
+
+        def answer(runs: tuple[Any, ...], chosen: Options, progress: Progress | None) -> Result:  # Any: as above
             for option, choices in _closed_choices(cast("Any", kind)).items():
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
@@ -111,6 +118,30 @@ def verb(
         return cast("Verb[Input, P, Options, Result]", call)
 
     return decorate
+
+
+_FLAG = re.compile(r"--(?P<no>no-)?(?P<name>[a-z][a-z-]*)")
+_FLAG_WITH_VALUE = re.compile(r"--(?P<name>[a-z][a-z-]*) (?P<value>\S+)")
+_NUMBER = re.compile(r"[\d.]+")
+
+
+def _name_keywords(error: SteelyardError, keywords: set[str]) -> None:
+    """Let an error of a call with keywords name these, and not the options of the command line."""
+
+    def told(text: str | None) -> str | None:
+        if text is None or "steelyard " in text:  # a whole command is right as it is
+            return text
+        alone = _FLAG_WITH_VALUE.fullmatch(text)
+        if alone and (name := alone["name"].replace("-", "_")) in keywords:
+            return f"{name}={alone['value'] if _NUMBER.fullmatch(alone['value']) else repr(alone['value'])}"
+        return _FLAG.sub(named, text)
+
+    def named(flag: re.Match[str]) -> str:
+        name = flag["name"].replace("-", "_")
+        return flag[0] if name not in keywords else f"{name}=False" if flag["no"] else name
+
+    error.message, error.where, error.hint = str(told(error.message)), told(error.where), told(error.hint)
+    error.args = (error.message,)
 
 
 def _made(kind: type[Options], name: str, given: tuple[Any, ...], keywords: dict[str, Any]) -> Options:
