@@ -172,7 +172,8 @@ def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> st
 def _tiers(result: Measurement) -> TextTable:
     """One row for the uplift of each tier and for each figure over all of them."""
     base = result.across[0].base
-    table = plain_table(f"Across tiers: uplift over {clean(tier_text(base, result.tier_scheme))}")
+    uplift_over = f"uplift over {clean(tier_text(base, result.tier_scheme))}"
+    table = plain_table(f"Across tiers: {uplift_over}, and how far the tiers' medians lie apart")
     rest = [name for name in result.by if name != "tier"]
     for name in (*rest, "figure"):
         table.add_column(name)
@@ -184,7 +185,9 @@ def _tiers(result: Measurement) -> TextTable:
             add_row(table, *keys, f"uplift of {clean(tier_text(tier, result.tier_scheme))} ↑", text)
         for name, value in across.values.items():
             label = " ".join(heading(name).split())
-            add_row(table, *keys, label, number_text(value.value, catalog()[name].unit))
+            # a pass rate's median is 0 or 1, so it often is the same for every tier
+            apart = " (all medians equal)" if value.value == 0 else ""
+            add_row(table, *keys, label, f"{number_text(value.value, catalog()[name].unit)}{apart}")
     return table
 
 

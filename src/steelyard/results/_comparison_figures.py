@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from steelyard.results._gate import Gate
     from steelyard.statistics import Interval
 
-VERDICT_MARKS = {"better": " ▲ better", "worse": " ▼ worse"}
+VERDICT_MARKS = {"better": " better", "worse": " worse"}
 """What stands beside a difference that is shown, by arrow and word."""
 
 OWN_SCALES = Axis(title="Left: lower, right: higher; each row has its own scale", low=-1, high=1, bare=True)
