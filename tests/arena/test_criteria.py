@@ -10,6 +10,8 @@ import lzma
 import os
 import random
 import struct
+import subprocess
+import sys
 import tarfile
 import threading
 import zipfile
@@ -298,6 +300,93 @@ IN_VAIN = {
     "exit functions",
 }
 ENDING = {"end", "a thread", "descriptors"}
+
+
+TWO_CLASSES = {
+    "test_both.py": (
+        "import unittest\nimport solution\n\n\nclass Base(unittest.TestCase):\n"
+        "    def right(self):\n        self.assertEqual(solution.f(), 1)\n\n\n"
+        "class First(Base):\n    def test_a(self):\n        self.right()\n\n\n"
+        "class Second(Base):\n    def test_b(self):\n        self.right()\n"
+    )
+}
+UNDOING = {
+    "the preparation of the next class": (
+        "def evil(kind):\n    del Second.setUpClass\n\n\ndef patch():\n    Second.setUpClass = classmethod(evil)\n"
+    ),
+    "a shared method": (
+        "old = Base.right\n\n\ndef evil(self):\n    Base.right = old\n\n\ndef patch():\n    Base.right = evil\n"
+    ),
+    "a method put before a shared one": (
+        "def evil(self):\n    del Second.right\n\n\ndef patch():\n    Second.right = evil\n"
+    ),
+    "the next test": (
+        "old = Second.test_b\n\n\ndef evil(self):\n    Second.test_b = old\n\n\n"
+        "def patch():\n    Second.test_b = evil\n"
+    ),
+    "a mark on the next class": (
+        "def patch():\n    Second.__unittest_skip__ = True\n    threading.Timer(0.05, undo).start()\n\n\n"
+        "def undo():\n    del Second.__unittest_skip__\n"
+    ),
+    "the place of the next test": (
+        "import gc, unittest\n\n\ndef patch():\n    for suite in gc.get_objects():\n"
+        "        if type(suite) is unittest.TestSuite and any(type(test) is Second for test in suite._tests):\n"
+        "            test = suite._tests[0]\n            suite._tests[0] = lambda result: test(result)\n"
+    ),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("attack", list(UNDOING))
+def test_what_a_test_rests_on_is_compared_before_it_runs(tmp_path: Path, attack: str) -> None:
+    own = folder_of(tmp_path / "own", TWO_CLASSES)
+    code = (
+        "import sys, threading\ncalls = []\n\n\ndef f():\n    global Base, Second\n    calls.append(1)\n"
+        "    if len(calls) == 1:\n        tests = sys.modules['test_both']\n"
+        "        Base, Second = tests.Base, tests.Second\n        exec(CODE, globals())\n        patch()\n"
+        f"    return 1\n\n\nCODE = {UNDOING[attack]!r}\n"
+    )
+    found = check({"type": "tests_pass", "tests": str(own)}, folder_of(tmp_path / "made", {"solution.py": code}))
+    assert (found.met, found.reason) == (False, "the code under test changed the tests or the test library")
+
+
+COUNTING = """import sys
+from steelyard.arena.checking import _unittest_watching as watching
+
+calls, see = 0, watching.see
+
+
+def counting(value):
+    global calls
+    calls += 1
+    return see(value)
+
+
+watching.see = counting
+from steelyard.arena.checking._unittest_runner import judged, run_tests
+
+words = []
+run_tests(["test_many.py"], words.append)
+assert judged(words) == {"ran": int(sys.argv[1]), "bad": 0, "changed": 0}
+print(calls)
+"""
+
+
+@pytest.mark.parametrize(("classes", "tests"), [(20, 5), (1, 100), (100, 1)])
+def test_twice_the_tests_take_twice_the_comparisons(tmp_path: Path, classes: int, tests: int) -> None:
+    def comparisons(classes: int, tests: int) -> int:
+        """How many functions are compared; in a process of its own, since the test library is changed in it."""
+        body = "".join(f"    def test_{n}(self): self.assertEqual({n}, {n})\n" for n in range(tests))
+        kinds = "".join(f"class C{n}(Base):\n    def help(self): pass\n{body}" for n in range(classes))
+        base = "import unittest\n\nclass Base(unittest.TestCase):\n    def setUp(self): pass\n"
+        folder_of(tmp_path / f"{classes}-{tests}", {"test_many.py": base + kinds})
+        command = [sys.executable, "-c", COUNTING, str(classes * tests)]
+        done = subprocess.run(command, cwd=tmp_path / f"{classes}-{tests}", capture_output=True, check=True)
+        return int(done.stdout)
+
+    few = comparisons(classes, tests)
+    many = comparisons(4 * classes, tests) if classes > 1 else comparisons(classes, 4 * tests)
+    assert many <= 4.2 * few  # four times the tests; quadratic would be 16 times
 
 
 @needs_sandbox

@@ -58,10 +58,12 @@ class Outcomes:
     def startTest(self, test: unittest.TestCase) -> None:
         self.has_started = True
         place = self.watched.place_of(test)
+        if place is not None and self.watched.is_touched(place):
+            self.say("changed")
         self.say("changed" if place is None else f"start {place}")
 
     def stopTest(self, test: unittest.TestCase) -> None:
-        if self.watched.is_changed() or self.watched.is_meddled(test):
+        if self.watched.is_changed(after=self.watched.place_of(test)) or self.watched.is_meddled(test):
             self.say("changed")
         self.say("stop")
         self.has_started = False
@@ -91,8 +93,11 @@ class Outcomes:
         else:
             if not is_honest:
                 self.say("bad")
-            for place in self.watched.places_in(str(test)):  # a class or module whose tests do not start
+            places = self.watched.places_in(str(test))
+            for place in places:  # a class or module whose tests do not start
                 self.say(f"away {place}")
+            if places and self.watched.is_touched(places[-1] + 1):
+                self.say("changed")
 
     def addUnexpectedSuccess(self, _test: object) -> None:
         self.say("failed")
@@ -198,8 +203,7 @@ def run_tests(own: list[str], say: Say) -> tuple[()]:
     sys.meta_path.insert(-1, task)
     suite = load(task, say) if own else unittest.TestLoader().discover(".")
     single = tuple(cases(suite))
-    watched.add_tests(single)
-    watched.add_suites(suite)
+    watched.add_tests(single, suite)
     say(f"tests {len(single)}")
     if is_changed():
         say("changed")
