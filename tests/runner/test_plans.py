@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.errors import BadPlan
+from steelyard.errors import BadPlan, UsageError
 from steelyard.records import Run
 from steelyard.runner import Cell, open_plan
 from steelyard.surfaces.cli import run
@@ -209,6 +209,40 @@ def test_a_cell_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.Ca
     assert listed[2:] == capsys.readouterr().out.split()[-4:]
     assert sy.run(plan, out=tmp_path / "runs").done == 6
     assert len(list((tmp_path / "runs").glob("cells/*/try-*"))) == 6
+
+
+def test_mended_checks_are_applied_to_the_work_that_there_is(plan: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    wrong = changed(plan, '["test", "-f", "done.txt"]', '["test", "-f", "dun.txt"]')
+    assert sy.run(wrong, out=out).to_dict()["endings"] == {"failed": 6}
+    tries = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/try-*/evidence.json")}
+    mended = changed(plan, '["test", "-f", "dun.txt"]', '["test", "-f", "done.txt"]')
+    assert sy.run(mended, out=out, dry_run=True).done == 0
+    result = sy.run(mended, out=out, regrade=True)
+    assert (result.done, result.to_dict()["endings"]) == (6, {"failed": 2, "passed": 4})
+    kept = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/try-*/evidence.json")}
+    assert set(kept.values()) == set(tries.values())  # no agent ran again
+    assert sorted(record.verdict or False for record in records(out)) == [False, False, True, True, True, True]
+    assert sy.run(mended, out=out, regrade=True).to_dict()["endings"] == {"failed": 2, "passed": 4}
+
+
+def test_regrading_runs_no_agent(plan: Path, tmp_path: Path) -> None:
+    result = sy.run(plan, out=tmp_path / "runs", regrade=True)
+    assert (result.done, result.cells) == (0, 6)
+    assert not list(tmp_path.glob("runs/cells/*/try-*"))
+
+
+def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    sy.run(plan, out=out, only=["nop"])
+    lock = json.loads((out / "lock.json").read_text())
+    (out / "lock.json").write_text(json.dumps({**lock, "agents": {"shell": "1.0", "nop": None}}))
+    with pytest.raises(UsageError, match=r"shell 1\.0, now none.*--accept-drift"):
+        sy.run(plan, out=out)
+    assert sy.run(plan, out=out, dry_run=True).done == 2
+    result = sy.run(plan, out=out, accept_drift=True)
+    assert result.done == 6
+    assert "version_drift" in [finding.code for finding in result.findings]
 
 
 def test_an_unknown_cell_is_answered_with_what_there_is(plan: Path, tmp_path: Path) -> None:

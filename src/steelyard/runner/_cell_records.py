@@ -34,6 +34,8 @@ class Cell(Record, frozen=True, kw_only=True):
     """Which attempt, from 1 on; of a judge, which sample."""
     time_limit_seconds: float
     """How long a try may take."""
+    work: str = ""
+    """The same digest without how the work is checked: `--regrade` finds by it what an agent did under other checks."""
     judged: tuple[str, ...] = ()
     """The cells that a judge looks at, in the order in which it sees them."""
     is_calibration: bool = False

@@ -18,7 +18,7 @@ ORACLE = "oracle"
 
 def cells_of(read: PlanRead) -> list[Cell]:
     """Every cell, first attempts first, so that early results tell of all agents and tasks alike."""
-    tasks = [(task, task_digest(read, task), _solution_digest(read, task)) for task in read.plan.tasks]
+    tasks = [(task, _asked_digest(read, task), _checked_digest(read, task)) for task in read.plan.tasks]
     variants = [
         (use, model, tier, setting, _variant_digest(read, use, tiers[tier]))
         for use in read.plan.agents
@@ -29,14 +29,15 @@ def cells_of(read: PlanRead) -> list[Cell]:
     ]
     cells: list[Cell] = []
     for attempt in range(1, read.plan.plan.attempts + 1):
-        for task, content, solution in tasks:
+        for task, asked, checked in tasks:
             for use, model, tier, setting, variant in variants:
                 limit = read.time_limit_seconds(task, use)
-                own = solution if use.use == ORACLE else None
-                identity = digest_of(FORMAT_VERSION, content, variant, own, model, setting, attempt, limit)
+                own = _solution_digest(read, task) if use.use == ORACLE else None
+                work = digest_of(FORMAT_VERSION, asked, variant, own, model, setting, attempt, limit)
                 cells.append(
                     Cell(
-                        id=identity[:ID_DIGITS],
+                        id=digest_of(work, checked)[:ID_DIGITS],
+                        work=work[:ID_DIGITS],
                         task=task.id,
                         agent=use.label,
                         model=model,
@@ -75,12 +76,19 @@ def _refuse_equal(read: PlanRead, cells: list[Cell]) -> None:
 
 def task_digest(read: PlanRead, task: PlanTask) -> str:
     """What the agent is given and how its work is checked. The solution is not part of it: the agent never sees it."""
+    return digest_of(_asked_digest(read, task), _checked_digest(read, task))
+
+
+def _asked_digest(read: PlanRead, task: PlanTask) -> str:
+    return digest_of(read.prompt_of(task), tree_digest(read.path_of(task.work)) if task.work else None)
+
+
+def _checked_digest(read: PlanRead, task: PlanTask) -> str | None:
     verify = task.verify
-    checked = None
-    if verify is not None:
-        hidden = tree_digest(read.path_of(verify.hidden)) if verify.hidden else None
-        checked = (verify.command, verify.report, verify.format, verify.time_limit, verify.limits, hidden)
-    return digest_of(read.prompt_of(task), tree_digest(read.path_of(task.work)) if task.work else None, checked)
+    if verify is None:
+        return None
+    hidden = tree_digest(read.path_of(verify.hidden)) if verify.hidden else None
+    return digest_of(verify.command, verify.report, verify.format, verify.time_limit, verify.limits, hidden)
 
 
 def _solution_digest(read: PlanRead, task: PlanTask) -> str | None:

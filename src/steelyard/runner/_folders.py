@@ -1,7 +1,7 @@
 """A plan's folder: a folder for each cell, claimed by whoever runs it and finished by one rename.
 
 runs/NAME/ plan.toml lock.json cells.jsonl runs.jsonl
-  cells/ID/ claim result.json           # written last: its presence means that the cell is done
+  cells/ID/ cell.json claim result.json           # written last: its presence means that the cell is done
     try-1/ started.json work/ home/ stdout stderr meter.jsonl ending.json verify/
 """
 
@@ -130,8 +130,8 @@ class PlanFolder:
         """What became of a try; None where whoever ran it was stopped before it ended."""
         return read_record(try_folder / "ending.json", TryOutcome)
 
-    def claim(self, cell_id: str) -> bool:
-        """Whether the cell is now ours to run: nobody else runs it, and it is not done."""
+    def claim(self, cell_id: str, *, again: bool = False) -> bool:
+        """Whether the cell is now ours to run: nobody else runs it, and it is not done unless it is done `again`."""
         folder = self.cell(cell_id)
         folder.mkdir(parents=True, exist_ok=True)
         ours = _own_claim()
@@ -139,7 +139,7 @@ class PlanFolder:
         if not _create(folder / "claim", content) and not _take_over(folder / "claim", content):
             return False
         self._tokens[cell_id] = ours.token
-        if self.is_done(cell_id):  # by somebody who ended between our look and our claim
+        if not again and self.is_done(cell_id):  # by somebody who ended between our look and our claim
             self.release(cell_id)
             return False
         return True
@@ -160,6 +160,15 @@ class PlanFolder:
         for cell_id in list(self._tokens):
             with suppress(FileNotFoundError):
                 os.utime(self.cell(cell_id) / "claim")
+
+    def describe(self, cell: Cell) -> None:
+        """Keep what the cell is, for when the plan no longer has it."""
+        _replace(self.cell(cell.id) / "cell.json", msgspec.json.encode(cell))
+
+    def done_works(self) -> dict[str, str]:
+        """Of cells with a result, by what their agent was given: the id of one whose work can be checked again."""
+        described = [read_record(self.cell(cell_id) / "cell.json", Cell) for cell_id in sorted(self.finished())]
+        return {cell.work: cell.id for cell in described if cell is not None and cell.work}
 
     def new_try(self, cell_id: str) -> Path:
         """An empty folder for the next try; what an earlier one left is never used again."""
@@ -182,6 +191,10 @@ class PlanFolder:
         _replace(self.cell(result.id) / "result.json", msgspec.json.encode(result), keep=True)
         self.release(result.id)
         return True
+
+    def reopen(self, cell_id: str) -> None:
+        """Take the cell's result back, so that it runs again; its tries stay."""
+        (self.cell(cell_id) / "result.json").unlink(missing_ok=True)
 
     def results(self) -> Iterator[CellResult]:
         """Every result, in the order of ids."""

@@ -101,7 +101,7 @@ def drift(before: Lock, now: Lock) -> list[str]:
     """
     told = [f"steelyard {before.steelyard}, now {now.steelyard}"] if before.steelyard != now.steelyard else []
     return told + [
-        f"{label} {before.agents[label]}, now {version}"
+        f"{label} {before.agents[label] or 'none'}, now {version or 'none'}"
         for label, version in now.agents.items()
         if label in before.agents and before.agents[label] != version
     ]

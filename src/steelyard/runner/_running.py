@@ -21,6 +21,7 @@ from steelyard.runner._machine import cells_running
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
 from steelyard.runner._plan_records import AgentUse, seconds_of
 from steelyard.runner._programs import program_named
+from steelyard.runner._regrading import regrade
 from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
 from steelyard.runner._trying import agent_version, isolation_for, missing_program
 
@@ -41,6 +42,8 @@ class RunSettings:
 
     unsafe: bool = False
     accept_drift: bool = False
+    is_regrade: bool = False
+    """Run no agent: check the work that there is, and have it judged again."""
     parallel: int | None = None
     only: Collection[str] = ()
     """Labels of agents, ids of tasks or of cells; empty for all."""
@@ -84,6 +87,10 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     """Run what is not done yet, and gather everything."""
     read, plan = opened.read, opened.read.plan.plan
     cells = chosen_cells(opened, settings.only)
+    if settings.is_regrade:
+        for cell in cells:
+            if cell.kind == "judge":
+                folder.reopen(cell.id)
     states = list(cell_states(folder, opened.cells))
     done = {state.cell.id for state in states if state.state == "done"}
     to_run = [cell for cell in cells if cell.id not in done]
@@ -98,7 +105,7 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     with executing(read, endpoints, versions, unsafe=settings.unsafe) as executor:
         scheduler = Scheduler(
             folder,
-            cells,
+            [cell for cell in cells if cell.kind == "judge" or not settings.is_regrade],
             executor,
             spending=spending,
             parallel=parallel,
@@ -109,7 +116,9 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
             finished=settings.finished,
         )
         try:
-            with cells_running() if to_run else nullcontext():
+            with cells_running() if to_run or settings.is_regrade else nullcontext():
+                if settings.is_regrade:
+                    regrade(folder, cells, executor, parallel=parallel, stop=scheduler.stop)
                 scheduler.run()
         finally:
             states = list(cell_states(folder, opened.cells))

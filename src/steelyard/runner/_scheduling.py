@@ -206,6 +206,7 @@ class Scheduler:
         if not self._folder.claim(cell.id):
             return False
         entry.is_claimed = True
+        self._folder.describe(cell)
         for folder in self._folder.tries(cell.id):
             outcome = self._folder.outcome(folder)
             if outcome is None:

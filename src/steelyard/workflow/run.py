@@ -52,6 +52,8 @@ class RunOptions(Options):
     """Cells that run at the same time; the plan's number by default."""
     accept_drift: bool = False
     """Go on although an agent or steelyard has another version than when the plan was begun."""
+    regrade: bool = False
+    """Run no agent: verify the work that there is, as the plan says now, and have it judged again."""
     unsafe: bool = False
     """Run agents with limits only where nothing on this machine can isolate them."""
 
@@ -85,6 +87,7 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
         RunSettings(
             unsafe=options.unsafe,
             accept_drift=options.accept_drift,
+            is_regrade=options.regrade,
             parallel=options.parallel,
             only=tuple(options.only),
             tell=_teller(progress),

@@ -1,0 +1,76 @@
+"""Checking finished work again, without running any agent: after a task's verification was mended."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from steelyard.runner._cell_records import Cell, CellResult
+from steelyard.runner._executing import PlanExecutor
+from steelyard.runner._folders import PlanFolder
+
+_KEPT = ("work", "home", "stdout", "stderr", "meter.jsonl", "evidence.json", "started.json")
+
+
+def regrade(
+    folder: PlanFolder, cells: Sequence[Cell], executor: PlanExecutor, *, parallel: int, stop: threading.Event
+) -> int:
+    """Verify the work of every cell that has some, under its own id or under that of earlier checks; how many had."""
+    works = folder.done_works()
+    with ThreadPoolExecutor(parallel) as pool:
+        waiting = [
+            pool.submit(_regrade_cell, folder, cell, works.get(cell.work), executor, stop)
+            for cell in cells
+            if cell.kind == "run"
+        ]
+        try:
+            return sum(future.result() for future in waiting)
+        except BaseException:
+            stop.set()  # Ctrl-C: what runs is ended, what waits is not begun
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _regrade_cell(
+    folder: PlanFolder, cell: Cell, other: str | None, executor: PlanExecutor, stop: threading.Event
+) -> bool:
+    before = folder.result(cell.id)
+    source = cell.id if before is not None else other
+    result = before if before is not None or other is None else folder.result(other)
+    if source is None or result is None or not folder.claim(cell.id, again=True):
+        return False
+    try:
+        last = folder.tries(source)[-1]
+        if source != cell.id:
+            folder.describe(cell)
+            last = _taken_over(folder, cell, source)
+        outcome = executor.regraded(cell, last, stop)
+        if outcome is None or not outcome.result.ending.is_final:
+            return False
+        tries = (*result.tries[:-1], outcome.result)
+        regraded = CellResult(
+            id=cell.id, ending=outcome.result.ending, tries=tries, run=outcome.run, findings=outcome.findings
+        )
+        folder.end_try(last, outcome)
+        return folder.finish(msgspec.structs.replace(regraded, judgment=result.judgment))
+    finally:
+        folder.release(cell.id)
+
+
+def _taken_over(folder: PlanFolder, cell: Cell, source: str) -> Path:
+    """A copy of the last try of another cell: what the agent did is the same, whatever it is checked by."""
+    last = folder.tries(source)[-1]
+    copy = folder.cell(cell.id) / last.name
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir()
+    for name in _KEPT:
+        if (last / name).is_dir():
+            shutil.copytree(last / name, copy / name, symlinks=True)
+        elif (last / name).is_file():
+            shutil.copy2(last / name, copy / name, follow_symlinks=False)
+    return copy
