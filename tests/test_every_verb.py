@@ -44,7 +44,7 @@ COMMAND_ONLY = {
     "gate": {"summary"},
     "repeat": {"samples"},
     "speedup": {"benchmarks"},
-    "run": {"list"},
+    "run": {"list", "as"},
 }
 """What else only a command takes: how much it shows and where; `to_dicts` takes `benchmarks` in Python."""
 APP = build_app()

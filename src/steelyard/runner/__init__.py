@@ -28,6 +28,9 @@ if TYPE_CHECKING:
         CellState as CellState,
         cell_states as cell_states,
     )
+    from steelyard.runner._harbor import (
+        write_harbor_job as write_harbor_job,
+    )
     from steelyard.runner._lock import (
         known_lock as known_lock,
     )

@@ -8,12 +8,11 @@ from steelyard.errors import BadPlan, UsageError
 from steelyard.records import DEFAULT_SCHEME, tier_problem
 from steelyard.runner._cell_records import Cell
 from steelyard.runner._digests import digest_of, tree_digest
-from steelyard.runner._plan import PlanRead
+from steelyard.runner._judging import with_judges
+from steelyard.runner._plan import ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, PlanTask, Tier
 
 ID_DIGITS = 16
-ORACLE = "oracle"
-"""The agent whose work is the task's known solution."""
 
 
 def cells_of(read: PlanRead) -> list[Cell]:
@@ -21,7 +20,7 @@ def cells_of(read: PlanRead) -> list[Cell]:
     tasks = [(task, _asked_digest(read, task), _checked_digest(read, task)) for task in read.plan.tasks]
     variants = [
         (use, model, tier, setting, _variant_digest(read, use, tiers[tier]))
-        for use in read.plan.agents
+        for use in (*read.plan.agents, *read.calibrating)
         for tiers in [_tiers(use)]
         for model in use.models or (None,)
         for tier in tiers
@@ -31,6 +30,9 @@ def cells_of(read: PlanRead) -> list[Cell]:
     for attempt in range(1, read.plan.plan.attempts + 1):
         for task, asked, checked in tasks:
             for use, model, tier, setting, variant in variants:
+                is_calibration = use in read.calibrating
+                if is_calibration and (attempt > 1 or (use.use == ORACLE and task.oracle is None)):
+                    continue
                 limit = read.time_limit_seconds(task, use)
                 own = _solution_digest(read, task) if use.use == ORACLE else None
                 work = digest_of(FORMAT_VERSION, asked, variant, own, model, setting, attempt, limit)
@@ -45,10 +47,11 @@ def cells_of(read: PlanRead) -> list[Cell]:
                         setting=setting,
                         attempt=attempt,
                         time_limit_seconds=limit,
+                        is_calibration=is_calibration,
                     )
                 )
     _refuse_equal(read, cells)
-    return cells
+    return with_judges(read, cells)
 
 
 def _tiers(use: AgentUse) -> Mapping[str | None, Tier]:

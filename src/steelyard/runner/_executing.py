@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,13 +21,15 @@ from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
 from steelyard.runner._cells import task_digest, tier_scheme_of
 from steelyard.runner._endings import ending_of
 from steelyard.runner._endpoint_book import EndpointBook
-from steelyard.runner._folders import read_record, started_at
+from steelyard.runner._folders import PlanFolder, read_record, started_at
+from steelyard.runner._judging import judge_as_agent, judge_cell
 from steelyard.runner._lock import machine
 from steelyard.runner._meter import Meter
 from steelyard.runner._meter_records import CallLimits, MeterCount, ResolvedEndpoint, read_meter
 from steelyard.runner._plan import PlanRead, value_of
-from steelyard.runner._plan_records import Budget
+from steelyard.runner._plan_records import Budget, PlanTask
 from steelyard.runner._run_of_cell import run_of_cell
+from steelyard.runner._scripted import SCRIPTED, ScriptedModel
 from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.runner._trying import try_cell
 from steelyard.runner._verifying import verify
@@ -48,14 +50,30 @@ class PlanExecutor:
     ) -> None:
         self._read, self._meter, self._versions, self._unsafe = read, meter, versions, unsafe
         self._digests: dict[str, str] = {}
+        self._cells: dict[str, Cell] = {}
 
     def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
         """Run the cell in an empty folder, within what it may spend; `stop` ends it early."""
-        job = self.job(cell)
         limits = CallLimits(usd=allowed.usd, tokens=None if allowed.tokens is None else int(allowed.tokens))
-        evidence = try_cell(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
-        (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
-        return self._outcome(job, folder, evidence, stop, is_of_plan=_is_of_plan(self._read.plan.plan.budget, allowed))
+        is_of_plan = _is_of_plan(self._read.plan.plan.budget, allowed)
+
+        def tried(job: Job) -> TryOutcome:
+            evidence = try_cell(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
+            (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
+            return self._outcome(job, folder, evidence, stop, is_of_plan=is_of_plan)
+
+        if cell.kind == "run":
+            return tried(self.job(cell))
+        place = PlanFolder(folder.parent.parent.parent)
+        self._cells = self._cells or {each.id: each for each in place.cells()}
+        return judge_cell(
+            cell,
+            self._read,
+            place,
+            number=_number(folder),
+            cells=self._cells,
+            ask=lambda task: tried(self.job(cell, task)),
+        )
 
     def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
         """What became of a try whose runner was stopped before it could say: its calls are counted, if it made any."""
@@ -70,10 +88,10 @@ class PlanExecutor:
         evidence = read_record(folder / _EVIDENCE, TryEvidence)
         return None if evidence is None else self._outcome(self.job(cell), folder, evidence, stop, is_of_plan=False)
 
-    def job(self, cell: Cell) -> Job:
-        """The cell with all that running it takes."""
+    def job(self, cell: Cell, asked: PlanTask | None = None) -> Job:
+        """The cell with all that running it takes; a judge is asked something else than the task."""
         read, task = self._read, self._read.task_of(cell.task)
-        use = read.use_of(cell.agent)
+        use = read.use_of(cell.agent) if cell.kind == "run" else judge_as_agent(read, cell)
         endpoint = read.endpoint_of(use)
         if cell.task not in self._digests:
             self._digests[cell.task] = task_digest(read, task)
@@ -86,10 +104,10 @@ class PlanExecutor:
         }
         return Job(
             cell=cell,
-            task=task,
+            task=task if cell.kind == "run" else asked or PlanTask(id=task.id, prompt=""),
             use=use,
             adapter=read.adapters[use.use],
-            prompt=read.prompt_of(task),
+            prompt=read.prompt_of(asked or task),
             plan_folder=read.folder,
             endpoint=endpoint,
             endpoint_kind=read.plan.endpoints[endpoint].kind if endpoint is not None else None,
@@ -121,7 +139,7 @@ class PlanExecutor:
         count = evidence.count
         is_silent = count is None and evidence.isolation != "none"  # without a network it can call nobody
         result = TryResult(
-            number=int(folder.name.removeprefix("try-")),
+            number=_number(folder),
             ending=ending,
             started_at=evidence.started_at,
             ended_at=evidence.ended_at,
@@ -156,21 +174,22 @@ def executing(
     read: PlanRead, endpoints: Iterable[str], versions: Mapping[str, str | None], *, unsafe: bool
 ) -> Iterator[PlanExecutor]:
     """Who runs the tries, with a meter before these endpoints."""
-    resolved = {name: resolved_endpoint(read, name) for name in endpoints}
-    if not resolved:
-        yield PlanExecutor(read, meter=None, versions=versions, unsafe=unsafe)
-        return
-    with Meter(resolved) as meter:
+    with ExitStack() as served:
+        resolved = {name: resolved_endpoint(read, name, served) for name in endpoints}
+        meter = served.enter_context(Meter(resolved)) if resolved else None
         yield PlanExecutor(read, meter=meter, versions=versions, unsafe=unsafe)
 
 
-def resolved_endpoint(read: PlanRead, name: str) -> ResolvedEndpoint:
-    """The endpoint with its address and key, which stand in the environment."""
+def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedEndpoint:
+    """The endpoint with its address and key, which stand in the environment; a scripted one is started."""
     endpoint = read.plan.endpoints[name]
+    url = value_of(endpoint.url)
+    if url.startswith(SCRIPTED):
+        url = served.enter_context(ScriptedModel(read.path_of(url.removeprefix(SCRIPTED)))).url
     return ResolvedEndpoint(
         name=name,
         kind=endpoint.kind,
-        url=value_of(endpoint.url),
+        url=url,
         key=value_of(endpoint.key) if endpoint.key else None,
         parallel=endpoint.parallel,
         requests_per_minute=endpoint.requests_per_minute,
@@ -186,6 +205,10 @@ def command_shown(read: PlanRead, cell: Cell) -> str:
 
 def _quoted(word: str) -> str:
     return word if word and not set(word) & set(" \t\n\"'$\\") else f"'{word}'"
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name.removeprefix("try-"))
 
 
 def _usage(count: MeterCount) -> Usage | None:

@@ -10,9 +10,9 @@ import msgspec
 
 from steelyard.records import Failure, Finding, Run, encode_run
 from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
-from steelyard.runner._cells import ORACLE
 from steelyard.runner._folders import PlanFolder
-from steelyard.runner._plan import PlanRead
+from steelyard.runner._judgments import completed_runs
+from steelyard.runner._plan import ORACLE, PlanRead
 
 State = Literal["done", "unfinished", "open"]
 """`done`: there is a result; `unfinished`: tries were made, and the next run tries again; `open`: nothing was tried."""
@@ -55,24 +55,28 @@ def _unfinished(folder: PlanFolder, cell: Cell) -> CellState:
 def write_runs(folder: PlanFolder, read: PlanRead, states: Sequence[CellState]) -> list[Finding]:
     """Write `runs.jsonl`: a Run for each cell that was tried, under the names that the plan has now."""
     broken = broken_tasks(read, states)
-    lines = [
-        encode_run(named_run(read, state, is_broken=state.cell.task in broken)) + b"\n"
+    named = {
+        state.cell.id: named_run(read, state, is_broken=state.cell.task in broken)
         for state in states
-        if state.run is not None and not state.cell.is_calibration and state.cell.kind == "run"
-    ]
-    folder.write("runs.jsonl", b"".join(lines))
+        if state.run is not None and state.cell.kind == "run"
+    }
+    runs, about_judges = completed_runs(read, folder, [state.cell for state in states], named)
+    folder.write("runs.jsonl", b"".join(encode_run(run) + b"\n" for run in runs))
     message = "the known solution fails this task's verification, so its verdicts are set aside"
     findings = [Finding(code="oracle_fails", message=message, where=f"task {task}") for task in sorted(broken)]
-    return findings + [finding for state in states for finding in state.findings]
+    return [*findings, *about_judges, *(finding for state in states for finding in state.findings)]
 
 
 def broken_tasks(read: PlanRead, states: Iterable[CellState]) -> set[str]:
     """Tasks whose known solution fails: their verifier, not the agents, is at fault."""
-    oracles = {use.label for use in read.plan.agents if use.use == ORACLE}
     return {
         state.cell.task
         for state in states
-        if state.state == "done" and state.cell.agent in oracles and state.run and state.run.verdict is False
+        if state.cell.kind == "run"
+        and read.use_of(state.cell.agent).use == ORACLE
+        and state.state == "done"
+        and state.run is not None
+        and state.run.verdict is False
     }
 
 

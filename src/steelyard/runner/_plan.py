@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,12 +28,18 @@ from steelyard.runner._plan_records import (
     PlanTask,
     seconds_of,
 )
+from steelyard.runner._rubrics import read_rubric
+from steelyard.runner._scripted import SCRIPTED, read_script
 from steelyard.settings import TEXT_BYTES
 
 Part = TypeVar("Part", bound=Record)
 _UNREAD = Endpoint(kind="chat", url="unread")
 """Stands for an endpoint that cannot be read, while other mistakes are looked for."""
 SCHEMA_HINT = "steelyard schema plan shows what may stand there"
+
+
+NOP, ORACLE = "nop", "oracle"
+"""The agents whose work is known: none, and the right one."""
 
 
 class PlanRead:
@@ -44,6 +50,10 @@ class PlanRead:
         self.adapters = adapters(path.parent)
         self.folder = path.parent.absolute()
         self.digest = hashlib.sha256(text).hexdigest()
+
+    def with_tasks(self, tasks: Iterable[PlanTask]) -> PlanRead:
+        """The plan with more tasks than its file names."""
+        return PlanRead(msgspec.structs.replace(self.plan, tasks=(*self.plan.tasks, *tasks)), self.path, self.text)
 
     def path_of(self, text: str) -> Path:
         """The path that the plan names, relative to its folder."""
@@ -59,7 +69,16 @@ class PlanRead:
 
     @cached_property
     def _uses(self) -> dict[str, AgentUse]:
-        return {use.label: use for use in self.plan.agents}
+        return {use.label: use for use in (*self.calibrating, *self.plan.agents)}
+
+    @cached_property
+    def calibrating(self) -> tuple[AgentUse, ...]:
+        """The agents that judging and measuring need beside the plan's own: no change, and the known solution."""
+        if not self.plan.judges and self.plan.plan.measure is None:
+            return ()
+        listed = {use.use for use in self.plan.agents} | {use.label for use in self.plan.agents}
+        needed = [NOP, *([ORACLE] if any(task.oracle for task in self.plan.tasks) else [])]
+        return tuple(AgentUse(use=name) for name in needed if name not in listed)
 
     def task_of(self, name: str) -> PlanTask:
         """The task of that id."""
@@ -72,7 +91,7 @@ class PlanRead:
     @cached_property
     def workers(self) -> dict[str, AgentUse | JudgeUse]:
         """Agents and judges by label."""
-        uses: list[AgentUse | JudgeUse] = [*self.plan.judges, *self.plan.agents]
+        uses: list[AgentUse | JudgeUse] = [*self.plan.judges, *self._uses.values()]
         return {use.label: use for use in uses}
 
     def endpoint_of(self, use: AgentUse | JudgeUse) -> str | None:
@@ -172,8 +191,14 @@ def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
         yield from _path_mistakes(where, read.path_of(text), text, is_folder=is_folder)
     for use in plan.agents:
         yield from _use_mistakes(read, use)
+    for name in sorted({judge.label for judge in plan.judges} & {use.label for use in plan.agents}):
+        yield UsageError(f"an agent and a judge are both named {name!r}", hint='tell them apart: name = "..."')
     for judge in plan.judges:
         yield from _endpoint_mistakes(read, judge, f"judge {judge.label!r}")
+        yield from _unreadable(read_rubric, read.path_of(judge.rubric), f"judge {judge.label!r}")
+    for name, endpoint in plan.endpoints.items():
+        if endpoint.url.startswith(SCRIPTED):
+            yield from _unreadable(read_script, read.path_of(endpoint.url.removeprefix(SCRIPTED)), f"endpoint {name!r}")
     yield from _price_mistakes(read)
 
 
@@ -181,6 +206,14 @@ def _repeated(what: str, names: list[str], hint: str) -> Iterator[SteelyardError
     for name, count in Counter(names).items():
         if count > 1:
             yield UsageError(f"{count} {what}s are named {name!r}", hint=hint)
+
+
+def _unreadable(reader: Callable[[Path], object], path: Path, where: str) -> Iterator[SteelyardError]:
+    """Why a file that the plan names cannot be read."""
+    try:
+        reader(path)
+    except UsageError as error:
+        yield UsageError(error.message, where=f"{where}, {path.name}", hint=error.hint)
 
 
 def _refused(where: str, check: Callable[[str], object], text: str) -> Iterator[SteelyardError]:

@@ -260,6 +260,9 @@ class Measure(Record, frozen=True, kw_only=True):
     """Cores that the command is pinned to."""
     report: str | None = None
     """The file or folder that holds the timings; standard output by default."""
+    hidden: str | None = None
+    """A folder that is laid over each copy first, so that no agent brings its own benchmarks; `{task}` stands for the
+    task's id."""
     time_limit: str | None = None
     """How long one measuring may take; ten minutes by default."""
 

@@ -18,14 +18,17 @@ from steelyard.runner._folders import PlanFolder
 from steelyard.runner._gathering import CellState, cell_states, write_runs
 from steelyard.runner._lock import lock_of, locked, plan_path
 from steelyard.runner._machine import cells_running
+from steelyard.runner._measuring import Progress, measure_sides
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
-from steelyard.runner._plan_records import AgentUse, seconds_of
+from steelyard.runner._plan_records import AgentUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._regrading import regrade
 from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
 from steelyard.runner._trying import agent_version, isolation_for, missing_program
 
 Tell: TypeAlias = Callable[[PlanProgress], None]
+MoreTasks: TypeAlias = Callable[[Plan], Sequence[PlanTask]]
+"""Gives the tasks that a plan takes from elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class RunSettings:
     tell: Tell | None = None
     finished: Finished | None = None
     """Told of each cell that is done."""
+    tell_measuring: Progress | None = None
+    more_tasks: MoreTasks | None = None
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,11 @@ class PlanEnd:
     is_interrupted: bool = False
 
 
-def open_plan(path: Path) -> OpenedPlan:
+def open_plan(path: Path, *, more_tasks: MoreTasks | None = None) -> OpenedPlan:
     """The plan with its cells; `BadPlan` with every mistake, before anything starts."""
     read = load_plan(path)
+    if more_tasks is not None and read.plan.plan.tasks_from is not None:
+        read = read.with_tasks(more_tasks(read.plan))
     return OpenedPlan(read, cells_of(read))
 
 
@@ -120,6 +127,8 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
                 if settings.is_regrade:
                     regrade(folder, cells, executor, parallel=parallel, stop=scheduler.stop)
                 scheduler.run()
+            if plan.measure is not None and not scheduler.is_interrupted:
+                findings += _measured(opened, folder, settings)
         finally:
             states = list(cell_states(folder, opened.cells))
             findings += write_runs(folder, read, states)
@@ -133,10 +142,19 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     )
 
 
+def _measured(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> list[Finding]:
+    """Measure the speed of what is done, once every cell that agents work in is."""
+    waiting = sum(cell.kind == "run" and not folder.is_done(cell.id) for cell in opened.cells)
+    if waiting:
+        message = f"speed is measured when all cells are done; {waiting:,} are not"
+        return [Finding(code="not_measured_yet", message=message)]
+    return measure_sides(opened.read, folder, opened.cells, unsafe=settings.unsafe, tell=settings.tell_measuring)
+
+
 def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
     """Run one cell of a plan's folder, for engines that start commands; a cell that is done stays as it is."""
     cell = folder.cell_named(name)
-    opened = open_plan(plan_path(folder))
+    opened = open_plan(plan_path(folder), more_tasks=settings.more_tasks)
     if cell.id not in {each.id for each in opened.cells}:
         hint = f"steelyard run {opened.read.path} --list writes the cells of today"
         raise UsageError("the plan has changed and has no such cell any more", where=cell.id, hint=hint)

@@ -5,11 +5,15 @@ The folder is the agent's and may hold anything: links are not followed, and wha
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import file_chunks, whole_file
 
 LEFT_OUT = frozenset({".git", ".hg", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules"})
 """Folders that tools fill by themselves."""
@@ -75,17 +79,21 @@ def _content(path: Path | None) -> bytes | None:
             return f"(a link to {path.readlink()})\n".encode("utf-8", "surrogateescape")
         if not path.is_file():
             return b"(not a regular file)\n"
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        return f"(not readable: {error.strerror})\n".encode()
+        if path.stat().st_size <= LARGEST_FILE:
+            return whole_file(path)
+        digest = hashlib.sha256()
+        for chunk in file_chunks(path):
+            digest.update(chunk)
+        return b"\0" + digest.digest()  # as no text, it is named and not shown
+    except (OSError, UnreadableFile):
+        return b"(not readable)\n"
 
 
 def _lines(content: bytes | None) -> list[str] | None:
     """The lines of a text; None for what cannot be shown as one."""
     if content is None:
         return []
-    if len(content) > LARGEST_FILE or b"\0" in content:
+    if b"\0" in content:
         return None
     lines = content.decode("utf-8", "replace").splitlines(keepends=True)
     return lines if len(lines) <= MOST_LINES else None

@@ -6,17 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.records import sum_in_order
+from steelyard.records import Finding, sum_in_order
 from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun
 from steelyard.runner import (
     Cell,
     CellState,
     OpenedPlan,
+    Plan,
     PlanFolder,
     PlanProgress,
+    PlanTask,
     RunSettings,
     cell_states,
     command_shown,
@@ -27,11 +29,15 @@ from steelyard.runner import (
     open_plan,
     run_cell as run_in_folder,
     run_plan,
+    write_harbor_job,
 )
 from steelyard.settings import named_path
 from steelyard.workflow._opening_runs import Progress
 from steelyard.workflow._options import Names, Options
 from steelyard.workflow._verb import verb
+
+if TYPE_CHECKING:
+    from steelyard.workflow._delivering import Delivery
 
 PlanInput: TypeAlias = str | Path
 RUNS = Path("runs")
@@ -77,10 +83,11 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
     >>> result.done, result.cells
     (1, 1)
     """
-    opened = open_plan(named_path(plan))
+    opened = open_plan(named_path(plan), more_tasks=_more_tasks)
     folder = _folder(opened, options)
     if options.dry_run:
         return _outlook(opened, folder)
+    delivery = _delivery(opened, folder)
     end = run_plan(
         opened,
         folder,
@@ -91,6 +98,8 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
             parallel=options.parallel,
             only=tuple(options.only),
             tell=_teller(progress),
+            tell_measuring=_measuring_teller(progress),
+            finished=delivery.finished if delivery else None,
         ),
     )
     return PlanRun(
@@ -102,20 +111,53 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
         spent=end.spent,
         is_over_budget=end.is_over_budget,
         is_interrupted=end.is_interrupted,
-        findings=tuple(end.findings),
+        findings=(*end.findings, *_delivered(delivery, end.states)),
     )
+
+
+def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
+    """Who delivers the plan's runs to its arena; None where it names none."""
+    address = opened.read.plan.plan.deliver
+    if address is None:
+        return None
+    from steelyard.workflow._delivering import Delivery  # brings the arena and its store
+
+    return Delivery(address, folder, tasks={task.id for task in opened.read.plan.tasks})
+
+
+def _delivered(delivery: Delivery | None, states: Iterable[CellState]) -> list[Finding]:
+    """Deliver what an earlier run left undelivered; what the arena did not take."""
+    if delivery is None:
+        return []
+    for state in states:
+        if state.state == "done" and state.ending is not None:
+            delivery.deliver(state.cell, state.ending, state.run)
+    return delivery.findings
+
+
+def _more_tasks(plan: Plan) -> list[PlanTask]:
+    from steelyard.workflow._delivering import arena_tasks  # brings the arena and its store
+
+    return arena_tasks(plan)
 
 
 def open_cells(plan: PlanInput, *, out: Path | None = None) -> list[str]:
     """The ids of the plan's cells without a result, first to last; its folder is made ready for `run_cell`."""
-    opened = open_plan(named_path(plan))
+    opened = open_plan(named_path(plan), more_tasks=_more_tasks)
     return [cell.id for cell in list_cells(opened, _folder(opened, RunOptions(out=out)))]
+
+
+def harbor_job(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[Finding]]:
+    """Write the plan as a job for Harbor; the folder it is in, and what could not be carried over."""
+    opened = open_plan(named_path(plan), more_tasks=_more_tasks)
+    folder = named_path(out) if out is not None else RUNS / f"{opened.read.plan.name}-harbor"
+    return folder, write_harbor_job(opened.read, folder)
 
 
 def run_cell(folder: Path, cell: str, *, unsafe: bool = False, progress: Progress | None = None) -> PlanCells:
     """Run one cell of a plan's folder; one that is done stays as it is."""
     place = PlanFolder(named_path(folder))
-    state = run_in_folder(place, cell, RunSettings(unsafe=unsafe, tell=_teller(progress)))
+    state = run_in_folder(place, cell, RunSettings(unsafe=unsafe, tell=_teller(progress), more_tasks=_more_tasks))
     return _listed(place, [state])
 
 
@@ -144,6 +186,12 @@ def _teller(progress: Progress | None) -> Callable[[PlanProgress], None] | None:
         done = told.done
 
     return tell
+
+
+def _measuring_teller(progress: Progress | None) -> Callable[[int, int, str], None] | None:
+    if progress is None:
+        return None
+    return lambda done, total, what: progress(f"measuring: {done:,} of {total:,} ({what})", 0)
 
 
 def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:

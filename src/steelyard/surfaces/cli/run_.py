@@ -4,16 +4,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from steelyard.records import finding_dict
 from steelyard.results import PlanCells, PlanOutlook, PlanRun
 from steelyard.surfaces.cli._options import Csv, Json, OnePath, Quiet
 from steelyard.surfaces.cli._output import check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar, show_results
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow.run import RunOptions, open_cells, plan_cells, run as run_plan, run_cell
+from steelyard.workflow.run import RunOptions, harbor_job, open_cells, plan_cells, run as run_plan, run_cell
 
 if TYPE_CHECKING:
     from steelyard.results import Result
@@ -39,6 +40,10 @@ def run_command(
     list: Annotated[  # noqa: A002 # the user's word for it
         bool, Parameter(help="Start nothing: print the ids of the cells to run, one a line.", negative="")
     ] = False,
+    as_: Annotated[
+        Literal["harbor"] | None,
+        Parameter(name="--as", help="Start nothing: write the plan as a job for another tool into --out."),
+    ] = None,
     json: Json = False,
     csv: Csv = False,
     quiet: Quiet = False,
@@ -47,8 +52,11 @@ def run_command(
 
     Example: steelyard run plan.toml
     Example: steelyard run plan.toml --dry-run
+    Example: steelyard run plan.toml --as harbor --out job
     """
     check_printed(json=json, csv=csv)
+    if as_ is not None:
+        return _as_harbor(plan, options.out, json=json)
     if list:
         ids = open_cells(plan, out=options.out)
         print_json({"cells": ids}) if json else print_lines(ids)
@@ -102,6 +110,18 @@ def cell(
         result = run_cell(folder, cell, unsafe=unsafe, progress=progress)
     _give(result, json=json, csv=False)
     return 0 if all(each.state == "done" for each in result.listed) else 1
+
+
+def _as_harbor(plan: OnePath, out: OnePath | None, *, json: bool) -> int:
+    folder, findings = harbor_job(plan, out=out)
+    if json:
+        print_json({"folder": str(folder), "findings": [finding_dict(finding) for finding in findings]})
+    else:
+        print_lines(
+            [f"wrote {folder}: cd {folder} && harbor run -c job.json", f"then: steelyard measure {folder}/jobs"]
+        )
+        print_findings(findings)
+    return 0
 
 
 def _give(result: Result, *, json: bool, csv: bool) -> None:

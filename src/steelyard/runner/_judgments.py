@@ -1,0 +1,253 @@
+"""From judges' answers to the judgments of runs: who is fit to judge, what two orders of a pair agree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.records import Finding, Judgment, Run, exact_mean, model_group, sum_in_order
+from steelyard.runner._cell_records import Cell, CellResult
+from steelyard.runner._folders import PlanFolder
+from steelyard.runner._judging import JudgeAnswer
+from steelyard.runner._measuring import measured_samples, with_benchmarks
+from steelyard.runner._plan import NOP, ORACLE, PlanRead
+
+MOST_MISTAKES = 0.1
+"""From which share of wrong answers about `nop` and `oracle` on a judge is unfit."""
+_FAMILIES = {"gpt": "openai", "chatgpt": "openai", "codex": "openai", "o": "openai"}
+"""First words of names of models that belong to one maker; else the first word is the family."""
+
+
+class Judged(NamedTuple):
+    """One finished cell of a judge."""
+
+    cell: Cell
+    answer: JudgeAnswer
+    cost_usd: float | None
+
+
+def completed_runs(
+    read: PlanRead, folder: PlanFolder, cells: Sequence[Cell], runs: Mapping[str, Run]
+) -> tuple[list[Run], list[Finding]]:
+    """The runs (by cell) with judgments and timings, and what is to be told of the judges.
+
+    Runs that exist for calibration alone are left out.
+    """
+    by_id = {cell.id: cell for cell in cells}
+    results = {cell.id: result for cell in cells if (result := folder.result(cell.id)) is not None}
+    answers = [_judged(cell, results[cell.id]) for cell in cells if cell.kind == "judge" and cell.id in results]
+    readable = [judged for judged in answers if judged is not None]
+    findings = [
+        *_unread(cells, results),
+        *_redacted(readable, by_id),
+        *_families(readable, by_id),
+    ]
+    unfit, told = calibration(readable, by_id, results, uses={cell.agent: _use(read, cell) for cell in cells})
+    findings += told
+    fit = [judged for judged in readable if judged.cell.agent not in unfit]
+    judgments = _of_single(fit)
+    compared, disagreements = _of_pairs(fit)
+    findings += disagreements
+    samples = measured_samples(read, folder, cells)
+    completed = []
+    for cell in cells:
+        if cell.kind == "run" and not cell.is_calibration and cell.id in runs:
+            own = (*judgments.get(cell.id, ()), *compared.get(cell.id, ()))
+            run = with_benchmarks(runs[cell.id], samples.get(cell.id))
+            completed.append(msgspec.structs.replace(run, judgments=own) if own else run)
+    return completed, findings
+
+
+def _use(read: PlanRead, cell: Cell) -> str:
+    return read.use_of(cell.agent).use if cell.kind == "run" else cell.kind
+
+
+def _judged(cell: Cell, result: CellResult) -> Judged | None:
+    """The answer of a judge's cell; None where it gave none."""
+    if result.judgment is None:
+        return None
+    costs = [each.cost_usd for each in result.tries]
+    known = [cost for cost in costs if cost is not None]
+    cost = sum_in_order(known) if len(known) == len(costs) else None
+    return Judged(cell, msgspec.convert(result.judgment, JudgeAnswer), cost)
+
+
+def _unread(cells: Iterable[Cell], results: Mapping[str, CellResult]) -> list[Finding]:
+    """Judges that did not judge, each with how often."""
+    asked, missing = Counter[str](), Counter[str]()
+    for cell in cells:
+        if cell.kind == "judge" and cell.id in results:
+            asked[cell.agent] += 1
+            missing[cell.agent] += results[cell.id].judgment is None
+    return [
+        Finding(
+            code="not_judged",
+            message=f"{count} of {asked[judge]} answers could not be read, and count as not judged",
+            where=f"judge {judge}",
+        )
+        for judge, count in missing.items()
+        if count
+    ]
+
+
+def _redacted(answers: Iterable[Judged], cells: Mapping[str, Cell]) -> list[Finding]:
+    """Attempts that give away who made them, each told once for all judges."""
+    told: dict[str, str] = {}
+    for judged in answers:
+        if judged.answer.redacted and len(judged.cell.judged) == 1:
+            told.setdefault(judged.cell.judged[0], judged.answer.redacted)
+    return [
+        Finding(
+            code="judge_blinded",
+            severity="info",
+            message=f"taken out of what judges saw: {redacted}",
+            where=cells[id_].sentence,
+        )
+        for id_, redacted in told.items()
+    ]
+
+
+def _families(answers: Iterable[Judged], cells: Mapping[str, Cell]) -> list[Finding]:
+    """Judges that judged models of their own family, which they tend to prefer."""
+    own: dict[str, set[str]] = {}
+    for judged in answers:
+        for id_ in judged.cell.judged:
+            model = cells[id_].model
+            if model is not None and family_of(model) == family_of(judged.cell.model or ""):
+                own.setdefault(judged.cell.agent, set()).add(model)
+    return [
+        Finding(
+            code="judge_same_family",
+            message=f"it judges models of its own family ({', '.join(sorted(models))}): compare with another judge",
+            where=f"judge {judge}",
+        )
+        for judge, models in own.items()
+    ]
+
+
+def family_of(model: str) -> str:
+    """The family that a model's name tells.
+
+    >>> family_of("anthropic/claude-sonnet-4-5"), family_of("gpt-5.1"), family_of("o3-mini")
+    ('claude', 'openai', 'openai')
+    """
+    name = model_group(model).rpartition("/")[2].lower()
+    word = "".join(char if char.isalpha() else " " for char in name).split()
+    return _FAMILIES.get(word[0], word[0]) if word else name
+
+
+def calibration(
+    answers: Iterable[Judged],
+    cells: Mapping[str, Cell],
+    results: Mapping[str, CellResult],
+    *,
+    uses: Mapping[str, str],
+) -> tuple[set[str], list[Finding]]:
+    """Judges that pass unchanged code or fail the known solution too often, and what each got wrong.
+
+    Where the task's own tests contradict what is known (unchanged code passes, the solution fails), nobody is blamed.
+    """
+    asked, wrong = Counter[str](), dict[str, list[str]]()
+    for judged in answers:
+        kinds = [uses[cells[id_].agent] for id_ in judged.cell.judged]
+        if any(_is_contradicted(kind, results[id_]) for kind, id_ in zip(kinds, judged.cell.judged, strict=True)):
+            continue
+        mistake: str | None
+        if kinds in ([NOP], [ORACLE]):
+            expected = kinds == [ORACLE]
+            mistake = "fails the known solution" if expected else "passes unchanged code"
+            is_right = judged.answer.passed is expected
+        elif sorted(kinds) == [NOP, ORACLE]:
+            mistake = "does not prefer the known solution to unchanged code"
+            is_right = judged.answer.better == "AB"[kinds.index(ORACLE)]
+        else:
+            continue
+        judge = judged.cell.agent
+        asked[judge] += 1
+        if not is_right:
+            wrong.setdefault(judge, []).append(f"{mistake} ({judged.cell.task})")
+    unfit = {judge for judge, mistakes in wrong.items() if len(mistakes) > MOST_MISTAKES * asked[judge]}
+    findings = [_calibrated(judge, wrong[judge], asked[judge], is_unfit=judge in unfit) for judge in wrong]
+    return unfit, findings
+
+
+def _is_contradicted(kind: str, result: CellResult) -> bool:
+    verdict = result.run.verdict if result.run is not None else None
+    return verdict is (kind == NOP) if kind in (NOP, ORACLE) else False
+
+
+def _calibrated(judge: str, mistakes: Sequence[str], asked: int, *, is_unfit: bool) -> Finding:
+    shown = "; ".join(mistakes[:3]) + ("; ..." if len(mistakes) > 3 else "")
+    said = f"wrong on {len(mistakes)} of {asked} calibration answers: it {shown}"
+    if not is_unfit:
+        return Finding(code="judge_mistaken", message=said, where=f"judge {judge}")
+    message = f"unfit, and its judgments are left out: {said}. Use another model or a clearer rubric"
+    return Finding(code="judge_unfit", severity="error", message=message, where=f"judge {judge}")
+
+
+def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
+    """Judgments by judged cell, where one attempt was judged."""
+    judgments: dict[str, list[Judgment]] = {}
+    for judged in answers:
+        if judged.answer.criteria:
+            said = Judgment(
+                judge=judged.answer.judge,
+                passed=judged.answer.passed,
+                cost_usd=judged.cost_usd,
+                criteria=judged.answer.criteria,
+            )
+            judgments.setdefault(judged.cell.judged[0], []).append(said)
+    return judgments
+
+
+def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], list[Finding]]:
+    """One judgment for each judge and cell: the share of its pairs that it won, a tie counting half.
+
+    A pair counts when both orders were judged. Where they disagree, the order decided and not the work: a tie.
+    """
+    orders: dict[tuple[str, int, frozenset[str]], list[Judged]] = {}
+    for judged in answers:
+        if judged.answer.better is not None:
+            orders.setdefault((judged.cell.agent, judged.cell.attempt, frozenset(judged.cell.judged)), []).append(
+                judged
+            )
+    points: dict[tuple[str, str], list[float]] = {}
+    costs: dict[tuple[str, str], list[float | None]] = {}
+    swayed, pairs = Counter[str](), Counter[str]()
+    for (judge, _, ids), both in orders.items():
+        if len(both) != 2:
+            continue
+        pairs[judge] += 1
+        winners = {_winner(judged) for judged in both}
+        swayed[judge] += len(winners) > 1
+        winner = winners.pop() if len(winners) == 1 else None
+        for id_ in ids:
+            points.setdefault((judge, id_), []).append(0.5 if winner is None else float(winner == id_))
+            costs.setdefault((judge, id_), []).extend(
+                None if judged.cost_usd is None else judged.cost_usd / 2 for judged in both
+            )
+    judgments: dict[str, list[Judgment]] = {}
+    for (judge, id_), won in points.items():
+        known = [cost for cost in costs[judge, id_] if cost is not None]
+        cost = sum_in_order(known) if len(known) == len(costs[judge, id_]) else None
+        said = Judgment(judge=f"{judge} (pairs)", weighted_score=exact_mean(won), cost_usd=cost)
+        judgments.setdefault(id_, []).append(said)
+    findings = [
+        Finding(
+            code="pair_disagreement",
+            message=f"{count} of {pairs[judge]} pairs were decided by their order, and count as ties",
+            where=f"judge {judge}",
+        )
+        for judge, count in swayed.items()
+        if count
+    ]
+    return judgments, findings
+
+
+def _winner(judged: Judged) -> str | None:
+    """The id of the better cell; None for a tie."""
+    place = {"A": 0, "B": 1}.get(judged.answer.better or "")
+    return None if place is None else judged.cell.judged[place]

@@ -1,0 +1,286 @@
+"""The speed of finished work: measured after all agents have ended, one side at a time, on cores of its own.
+
+A round measures every side of a task once, in an order of its own, so that whatever drifts (heat, other load) falls
+on all sides alike. A round is kept when all its sides are measured; one that was broken off is measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Annotated
+
+import msgspec
+
+from steelyard import sandbox
+from steelyard.errors import BadInput, UsageError
+from steelyard.files import whole_file
+from steelyard.formats import read_timings
+from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
+from steelyard.runner._agent_command import files_below
+from steelyard.runner._cell_records import Cell
+from steelyard.runner._digests import digest_of
+from steelyard.runner._folders import PlanFolder, read_record
+from steelyard.runner._machine import measuring
+from steelyard.runner._plan import NOP, ORACLE, PlanRead
+from steelyard.runner._plan_records import Bounds, Measure, seconds_of
+from steelyard.runner._programs import program_named
+from steelyard.runner._trying import AGENT_LIMITS
+from steelyard.sandbox import Stay
+
+TIME_LIMIT = "10m"
+_MOST_SAID = 200
+_PIN = "import os,sys;os.sched_setaffinity(0,set(map(int,sys.argv[1].split(','))));os.execvp(sys.argv[2],sys.argv[2:])"
+"""Pins the command alone: who waits for it stays on the other cores."""
+Samples = dict[str, tuple[float, ...]]
+Progress = Callable[[int, int, str], None]
+"""Told how many measurings of how many are done, and what was measured."""
+
+
+class MeasuredRound(Record, frozen=True, kw_only=True):
+    """One round of a task: every side measured once."""
+
+    number: Annotated[int, msgspec.Meta(ge=1)]
+    """Which round, from 1 on."""
+    command: str
+    """The digest of how it was measured; a round measured in another way is not mixed in."""
+    order: tuple[str, ...]
+    """The cells in the order in which they were measured."""
+    sides: dict[str, Samples]
+    """Seconds by benchmark, for each cell."""
+    failures: dict[str, str] = msgspec.field(default_factory=dict)
+    """Why a cell has no timings in this round."""
+
+
+def check_cores(measure: Measure) -> None:
+    """Refuse cores that this process may not use."""
+    missing = sorted(set(measure.cores) - os.sched_getaffinity(0))
+    if missing:
+        there = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+        raise UsageError(
+            f"core {missing[0]} is not there to measure on", where="[plan] measure", hint=f"there are {there}"
+        )
+
+
+def measure_sides(
+    read: PlanRead,
+    folder: PlanFolder,
+    cells: Sequence[Cell],
+    *,
+    unsafe: bool = False,
+    stop: Event | None = None,
+    tell: Progress | None = None,
+) -> list[Finding]:
+    """Measure what is not measured yet, and write `timings/`, which `steelyard speedup` reads."""
+    measure = read.plan.plan.measure
+    assert measure is not None  # nobody measures without
+    check_cores(measure)
+    by_task = _sides(read, folder, cells)
+    command = _command_digest(measure)
+    rounds = {task: _kept(folder.root, task, command, sides) for task, sides in by_task.items()}
+    missing = [
+        (number, task)
+        for number in range(1, measure.repeats + 1)
+        for task in by_task
+        if number not in {made.number for made in rounds[task]}
+    ]
+    total = measure.repeats * sum(map(len, by_task.values()))
+    done = total - sum(len(by_task[task]) for _, task in missing)
+    with measuring() if missing else nullcontext():
+        for number, task in missing:
+            order = list(by_task[task])
+            hidden = read.path_of(measure.hidden.replace("{task}", task)) if measure.hidden else None
+            Random(f"{read.plan.plan.seed}/{task}/{number}").shuffle(order)  # noqa: S311  # an order, not a secret
+            sides: dict[str, Samples] = {}
+            failures: dict[str, str] = {}
+            for cell in order:
+                measured = _measured(measure, by_task[task][cell], hidden, unsafe=unsafe, stop=stop)
+                if isinstance(measured, str):
+                    failures[cell] = measured
+                else:
+                    sides[cell] = measured
+                done += 1
+                if tell is not None:
+                    tell(done, total, f"{task}, round {number} of {measure.repeats}")
+            made = MeasuredRound(number=number, command=command, order=tuple(order), sides=sides, failures=failures)
+            _keep(folder.root, task, made)
+            rounds[task].append(made)
+    for task, kept in rounds.items():
+        _write_timings(read, folder, task, [cell for cell in cells if cell.id in by_task[task]], samples_of(kept))
+    return [finding for task, kept in rounds.items() for finding in _failed(task, kept, cells)]
+
+
+def _command_digest(measure: Measure) -> str:
+    """What tells one way to measure from another; more rounds are not another way."""
+    return digest_of(measure.command, measure.format, measure.report, measure.cores, measure.hidden)
+
+
+def _sides(read: PlanRead, folder: PlanFolder, cells: Iterable[Cell]) -> dict[str, dict[str, Path]]:
+    """The work to measure, by task and cell: every finished attempt of agents, and nop and oracle once."""
+    sides: dict[str, dict[str, Path]] = {}
+    for cell in cells:
+        if cell.kind != "run" or not folder.is_done(cell.id):
+            continue
+        if cell.attempt == 1 or read.use_of(cell.agent).use not in (NOP, ORACLE):
+            work = folder.tries(cell.id)[-1] / "work"
+            if work.is_dir():
+                sides.setdefault(cell.task, {})[cell.id] = work
+    return sides
+
+
+def _measured(measure: Measure, work: Path, hidden: Path | None, *, unsafe: bool, stop: Event | None) -> Samples | str:
+    """Seconds by benchmark, or why there are none."""
+    program = program_named(measure.command[0])
+    command = [program.path if program else measure.command[0], *measure.command[1:]]
+    if measure.cores:
+        command = ["python3", "-I", "-S", "-c", _PIN, ",".join(map(str, measure.cores)), *command]
+    with TemporaryDirectory() as place:
+        result = sandbox.run(
+            command,
+            copy=work,
+            files=files_below(hidden) if hidden else {},
+            variables={"PATH": program.search_path} if program else {},
+            limits=Bounds().limits(seconds_of(measure.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
+            readable=program.readable if program else (),
+            stay=Stay(Path(place), kept=("work",)),
+            unsafe=unsafe,
+            stop=stop,
+        )
+        if not result.ok:
+            said = _last_line(Path(place, "stderr"))
+            return f"{result.ending}{f': {said}' if said else ''}"
+        return _samples(measure, Path(place))
+
+
+def _last_line(path: Path) -> str:
+    lines = whole_file(path)[-_MOST_SAID:].decode("utf-8", "replace").strip().splitlines() if path.is_file() else []
+    return lines[-1][:_MOST_SAID] if lines else ""
+
+
+def _samples(measure: Measure, place: Path) -> Samples | str:
+    report = place / "work" / measure.report if measure.report else place / "stdout"
+    # The measured code is an agent's: a link could lead to any file of this machine.
+    if not report.exists() or not report.resolve().is_relative_to(place.resolve()):
+        return f"it wrote no {measure.report or 'timings to standard output'}"
+    try:
+        timings = read_timings(report)
+    except BadInput as error:
+        return error.message
+    if timings.format != measure.format:
+        return f"its timings are in the format {timings.format!r}, not {measure.format!r}"
+    return {timing.name: values for timing in timings.timings if (values := _seconds(timing))}
+
+
+def _seconds(timing: Timing) -> tuple[float, ...]:
+    """The samples of a benchmark; a tool that kept only the median gives one for each round."""
+    if timing.unit != SECONDS or timing.status != "ok":
+        return ()
+    if timing.usable_samples:
+        return tuple(timing.usable_samples)
+    median = timing.summary.median if timing.summary else None
+    return () if median is None else (median,)
+
+
+def _place(root: Path, task: str) -> Path:
+    """The folder of a task's rounds: ids may hold what no file name does."""
+    return root / "measured" / f"{file_name(task)}-{digest_of(task)[:8]}"
+
+
+def file_name(text: str) -> str:
+    """The text as a file name that people recognize."""
+    return re.sub(r"[^A-Za-z0-9._+@=,-]+", "-", text).strip(".-")[:100] or "unnamed"
+
+
+def _kept(root: Path, task: str, command: str, sides: Mapping[str, Path]) -> list[MeasuredRound]:
+    """The rounds measured in the same way that hold every side of today."""
+    rounds = []
+    for path in sorted(_place(root, task).glob("round-*.json")):
+        made = read_record(path, MeasuredRound)
+        if made is not None and made.command == command and set(sides) <= set(made.order):
+            rounds.append(made)
+    return rounds
+
+
+def _keep(root: Path, task: str, made: MeasuredRound) -> None:
+    place = _place(root, task)
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"round-{made.number:03}.json"
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(msgspec.json.encode(made))
+    partial.replace(path)
+
+
+def samples_of(rounds: Sequence[MeasuredRound]) -> dict[str, Samples]:
+    """All samples of each cell, round after round."""
+    joined: dict[str, Samples] = {}
+    for made in sorted(rounds, key=lambda made: made.number):
+        for cell, samples in made.sides.items():
+            own = joined.setdefault(cell, {})
+            for name, values in samples.items():
+                own[name] = (*own.get(name, ()), *values)
+    return joined
+
+
+def _failed(task: str, rounds: Sequence[MeasuredRound], cells: Iterable[Cell]) -> list[Finding]:
+    names = {cell.id: cell.sentence for cell in cells}
+    findings = []
+    for cell in {cell: None for made in rounds for cell in made.failures}:
+        reasons = [made.failures[cell] for made in rounds if cell in made.failures]
+        message = f"could not be measured in {len(reasons)} of {len(rounds)} rounds: {reasons[-1]}"
+        where = names.get(cell, task)
+        findings.append(Finding(code="not_measured", severity="error", message=message, where=where))
+    return findings
+
+
+def with_benchmarks(run: Run, samples: Samples | None) -> Run:
+    """The run with its timings; as it is without any."""
+    if not samples:
+        return run
+    timed = tuple(BenchmarkTiming(name=name, samples=values) for name, values in sorted(samples.items()))
+    return msgspec.structs.replace(run, benchmarks=timed)
+
+
+def measured_samples(read: PlanRead, folder: PlanFolder, cells: Sequence[Cell]) -> dict[str, Samples]:
+    """The samples of every cell that was measured as the plan says."""
+    measure = read.plan.plan.measure
+    if measure is None:
+        return {}
+    samples: dict[str, Samples] = {}
+    for task, sides in _sides(read, folder, cells).items():
+        samples |= samples_of(_kept(folder.root, task, _command_digest(measure), sides))
+    return samples
+
+
+def _write_timings(
+    read: PlanRead, folder: PlanFolder, task: str, cells: Iterable[Cell], samples: Mapping[str, Samples]
+) -> None:
+    """The task's folder in the layout that `speedup` reads."""
+    place = folder.root / "timings" / file_name(task)
+    attempts: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        result = folder.result(cell.id)
+        if cell.id not in samples or result is None or result.run is None:
+            continue
+        if (use := read.use_of(cell.agent).use) in (NOP, ORACLE):
+            path = place / f"{use}.json"
+        else:
+            key = (_agent_name(cell), cell.model or "default")
+            attempts[key] = number = attempts.get(key, 0) + 1
+            *above, last = map(file_name, key[1].split("/"))
+            name = f"{last}{'' if number == 1 else f'#{number}'}.json"
+            path = Path(place, "agents", key[0], *above, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(encode_run(with_benchmarks(result.run, samples[cell.id])) + b"\n")
+
+
+def _agent_name(cell: Cell) -> str:
+    """The agent with its tier and setting, which make it another one."""
+    setting = json.dumps(cell.setting, sort_keys=True) if cell.setting else None
+    return file_name("+".join(part for part in (cell.agent, cell.tier, setting) if part))

@@ -1,0 +1,102 @@
+"""Run: an arena's tasks are a plan's, and finished runs go to the arena as their cells are done."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.errors import StoreUnavailable, UsageError
+from steelyard.prices import open_book
+from steelyard.records import Finding, Refused, Rejected, Run, Task
+from steelyard.runner import Cell, Ending, Plan, PlanFolder, PlanTask, TryOutcome
+from steelyard.settings import DEFAULT_STORE
+from steelyard.workflow._arena import open_arena
+from steelyard.workflow._arena_runs import FromRuns, submission_of
+
+if TYPE_CHECKING:
+    from steelyard.arena import Arena
+
+DEFAULT = "arena"
+"""What a plan writes for the arena in the default store."""
+_MARK = "delivered.json"
+"""The file in a cell's folder that says what the arena answered."""
+
+
+def arena_of(address: str) -> Arena:
+    """The arena that a plan names; an error where there is none."""
+    return open_arena(DEFAULT_STORE if address == DEFAULT else address)
+
+
+def arena_tasks(plan: Plan) -> list[PlanTask]:
+    """The tasks of the plan's arena: an agent is asked what the title says, and the arena checks what it leaves.
+
+    Tasks that the plan itself names are left out.
+    """
+    known = {task.id for task in plan.tasks}
+    tasks = [task for task in arena_of(plan.plan.deliver or DEFAULT).tasks() if task.id not in known]
+    without = next((task.id for task in tasks if not task.title), None)
+    if without is not None:
+        hint = "name the task with its prompt in the plan: [[tasks]]"
+        raise UsageError(f"the arena's task {without!r} has no title, which says what to do", hint=hint)
+    return [PlanTask(id=task.id, prompt=_prompt(task), category=task.category) for task in tasks]
+
+
+def _prompt(task: Task) -> str:
+    files = [each.file_path for each in task.success_criteria if hasattr(each, "file_path")]
+    wanted = f"\n\nFiles that must be there in the end: {', '.join(files)}." if files else ""
+    return f"{task.title}{wanted}"
+
+
+class Delivery:
+    """Submits runs to an arena, each once: what was delivered before is known by a file in its cell's folder."""
+
+    def __init__(self, address: str, folder: PlanFolder, *, tasks: set[str]) -> None:
+        self._arena = arena_of(address)
+        self._folder = folder
+        self._given = FromRuns(None, open_book(), None)
+        self._lock = Lock()
+        self._refused: dict[str, Finding] = {}
+        missing = sorted(tasks - {task.id for task in self._arena.tasks()})
+        if missing:
+            hint = "steelyard arena task add FILE, or leave out deliver"
+            raise UsageError(f"the arena has no task {missing[0]!r}, so its runs cannot be delivered", hint=hint)
+
+    def finished(self, cell: Cell, outcome: TryOutcome) -> None:
+        """Deliver the run of a cell that was just finished."""
+        self.deliver(cell, outcome.result.ending, outcome.run)
+
+    def deliver(self, cell: Cell, ending: Ending, run: Run | None) -> None:
+        """Deliver the run of a cell that is done; what broke off through no fault of the agent is not delivered."""
+        mark = self._folder.cell(cell.id) / _MARK
+        is_whole = ending.cause in (None, "agent")
+        if cell.kind != "run" or cell.is_calibration or run is None or not is_whole or mark.exists():
+            return
+        with self._lock:  # the store takes one writer at a time, and cells end in threads
+            refusal = self._refusal(cell, run)
+            if refusal is None:
+                mark.write_bytes(msgspec.json.encode({"arena": self._arena.store.address}))
+            else:
+                self._refused[cell.id] = Finding(code="not_delivered", message=refusal, where=cell.sentence)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Runs that the arena did not take, each with the reason."""
+        return list(self._refused.values())
+
+    def _refusal(self, cell: Cell, run: Run) -> str | None:
+        """Why the arena does not take the run; None where it is in the arena now."""
+        try:
+            submission = submission_of(run, cell.task, self._given)
+        except Refused as error:
+            return f"the arena does not take it: {error.reason}"
+        work = self._folder.tries(cell.id)[-1] / "work"
+        if work.is_dir() and any(work.iterdir()):
+            artifacts = work.relative_to(self._folder.root).as_posix()
+            submission = msgspec.structs.replace(submission, artifacts=artifacts)
+        try:
+            [outcome] = self._arena.submit([submission], artifacts_root=self._folder.root.absolute())
+        except StoreUnavailable as error:
+            return f"{error.message}; the same command delivers it later"
+        return f"the arena does not take it: {outcome.reason}" if isinstance(outcome, Rejected) else None
