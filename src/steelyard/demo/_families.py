@@ -1,4 +1,4 @@
-"""Files for all four families: runs, outputs with a contract, timings, and an arena's tasks and submissions.
+"""Files for all four families: runs, outputs with a contract, timings, an arena's tasks and submissions, and plans.
 
 The numbers are made up as those of the runs are, from seeded uniform draws, so that every verb has something to show.
 """
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steelyard.demo._plans import plan_files
 from steelyard.demo._runs import EXPERIMENT, SEED, START, demo_runs
 from steelyard.records import encode_run
 
@@ -40,6 +41,10 @@ FAMILIES = (
             "steelyard arena standings --store sqlite:///{folder}/arena.db",
         ),
     ),
+    Family(
+        "Plans: run agents yourself, here with a scripted model (docs/run.md)",
+        ("steelyard run {folder}/plans/tiers.toml --out {folder}/tiers", "steelyard measure {folder}/tiers --by tier"),
+    ),
 )
 
 
@@ -49,6 +54,8 @@ def demo_files() -> Iterator[tuple[str, bytes]]:
     yield from _outputs()
     yield from _timings()
     yield "tasks.toml", TASKS.encode()
+    yield from ((f"plans/{name}", content.encode()) for name, content in plan_files())
+    yield "plans/contract.toml", CONTRACT.encode()
     yield "submissions.jsonl", b"".join(msgspec.json.encode(each) + b"\n" for each in _submissions())
 
 
