@@ -112,14 +112,17 @@ def test_a_runner_that_is_killed_fifty_times_is_resumed(tmp_path: Path) -> None:
     crash_series(tmp_path, cells=60, kills=50, seed=2)
 
 
-def test_ctrl_c_ends_what_runs_keeps_what_is_done_and_the_same_command_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_what_runs_keeps_what_is_done_and_the_same_command_goes_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     marker = f"stop-{os.getpid()}"
     folder = PlanFolder(tmp_path / "runs")
     with model_server(Script(steps=STEPS, has_many_calls=True)) as server:
         plan = written_plan(tmp_path, server.url, cells=6, marker=marker)
         process = started(plan, folder.root)
         until(lambda: len(folder.finished()) >= 1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=30)
         assert process.returncode == 130, err
         assert b"the same command goes on" in out

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Protocol, TypeAlias
 
 from steelyard.runner._budgets import Amounts, Spending
@@ -100,34 +103,50 @@ class Scheduler:
         self._streaks: dict[str, tuple[str, int]] = {}
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
+        self._workers = 0
+        self._all_ended = threading.Event()
         self.stop = threading.Event()
         self.stopped: dict[str, str] = {}
         """Agents whose cells are started no more, with the reason."""
         self.is_interrupted = False
 
     def run(self) -> None:
-        """Run what is to be run; Ctrl-C ends what runs and keeps what is done."""
-        threads = [threading.Thread(target=self._work) for _ in range(min(self._parallel, len(self._waiting)))]
-        for thread in threads:
-            thread.start()
-        touched = time.monotonic()
-        while any(thread.is_alive() for thread in threads):
-            try:
-                for thread in threads:
-                    thread.join(_TICK_SECONDS)
-                    if thread.is_alive():
-                        break
-                if time.monotonic() - touched >= TOUCHED_SECONDS:
-                    self._folder.touch_claims()
-                    touched = time.monotonic()
-            except KeyboardInterrupt:
-                self.is_interrupted = True
-                self._end_early()
+        """Run what is to be run; Ctrl-C, or a request to end, ends what runs and keeps what is done."""
+        with self._stopped_by_signals():
+            self._run_threads()
         for entry in self._waiting:
             if entry.is_claimed:
                 self._folder.release(entry.cell.id)
         if self._failure is not None:
             raise self._failure
+
+    def _run_threads(self) -> None:
+        self._workers = min(self._parallel, len(self._waiting))
+        for _ in range(self._workers):
+            threading.Thread(target=self._work).start()
+        touched = time.monotonic()
+        while self._workers:
+            self._all_ended.wait(_TICK_SECONDS)
+            if time.monotonic() - touched >= TOUCHED_SECONDS:
+                self._folder.touch_claims()
+                touched = time.monotonic()
+
+    @contextmanager
+    def _stopped_by_signals(self) -> Iterator[None]:
+        """Handled, not raised: an exception could come at any line, also between a claim and its try."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_interrupted = True
+        self._end_early()
 
     def _end_early(self) -> None:
         self.stop.set()
@@ -141,6 +160,11 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 # it is raised again where the caller sees it
             self._failure = self._failure or error
             self._end_early()
+        finally:
+            with self._changed:
+                self._workers -= 1
+                if not self._workers:
+                    self._all_ended.set()
 
     def _next(self) -> tuple[_Waiting, Amounts] | None:
         """The next cell and what it may spend, waited for; None when there is nothing more to start."""
