@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.errors import Interrupted
 from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, token_cost
-from steelyard.records import TOKEN_KINDS, Run, Usage
+from steelyard.records import Run
 from steelyard.runner._agent_command import shown_command
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
@@ -25,7 +25,7 @@ from steelyard.runner._folders import PlanFolder, read_record, started_at
 from steelyard.runner._judging import judge_as_agent, judge_cell
 from steelyard.runner._lock import machine
 from steelyard.runner._meter import Meter
-from steelyard.runner._meter_records import CallLimits, MeterCount, ResolvedEndpoint, read_meter
+from steelyard.runner._meter_records import NO_TOKENS, CallLimits, ResolvedEndpoint, read_meter
 from steelyard.runner._plan import PlanRead, value_of
 from steelyard.runner._plan_records import Budget, PlanTask
 from steelyard.runner._run_of_cell import run_of_cell
@@ -36,7 +36,6 @@ from steelyard.runner._verifying import verify
 from steelyard.version import __version__
 
 _EVIDENCE = "evidence.json"
-_NOTHING = Usage(**dict.fromkeys(TOKEN_KINDS, 0))
 INTERRUPTED = Ending(name="interrupted", cause="cancelled", is_retried=True, detail="its runner was stopped")
 CANCELLED = Ending(name="cancelled", cause="cancelled", is_retried=True, detail="stopped from outside")
 OVER_BUDGET = Ending(name="budget_plan", cause="cancelled", is_retried=True, detail="the plan's budget was used up")
@@ -144,7 +143,7 @@ class PlanExecutor:
             started_at=evidence.started_at,
             ended_at=evidence.ended_at,
             calls=len(count.calls) if count is not None else 0 if is_silent else None,
-            usage=_usage(count) if count is not None else _NOTHING if is_silent else None,
+            usage=count.usage if count is not None else NO_TOKENS if is_silent else None,
             cost_usd=0.0 if is_silent else cost_usd,
             is_lower_bound=count is not None and count.is_lower_bound,
         )
@@ -209,11 +208,6 @@ def _quoted(word: str) -> str:
 
 def _number(folder: Path) -> int:
     return int(folder.name.removeprefix("try-"))
-
-
-def _usage(count: MeterCount) -> Usage | None:
-    """The tokens of all calls; none were used where no call was made."""
-    return count.usage if count.calls else _NOTHING
 
 
 def _is_of_plan(budget: Budget | None, allowed: Amounts) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.errors import BadRecord
 from steelyard.files import whole_file
 from steelyard.prices import PriceBook
-from steelyard.records import Amount, Count, Record, Usage, add_usage
+from steelyard.records import TOKEN_KINDS, Amount, Count, Record, Usage, add_usage
 from steelyard.runner._plan_records import ApiKind, FromOne
 
 
@@ -32,6 +32,9 @@ class ResolvedEndpoint:
     """Calls started in a minute; None for no limit."""
     book: PriceBook | None = None
     """What its calls are priced by; None where no price is known."""
+
+
+NO_TOKENS = Usage(**dict.fromkeys(TOKEN_KINDS, 0))
 
 
 class CallLimits(Record, frozen=True, kw_only=True):
@@ -97,8 +100,9 @@ class MeterCount(Record, frozen=True, kw_only=True):
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all calls; None when no call states any."""
-        return add_usage(call.usage for call in self.calls)
+        """The tokens of all calls; None when they are not known. A call that was refused has used none."""
+        stated = add_usage(call.usage for call in self.calls)
+        return NO_TOKENS if stated is None and not self.is_lower_bound else stated
 
     @property
     def is_lower_bound(self) -> bool:

@@ -23,7 +23,7 @@ from steelyard.records import (
     kinds_of,
 )
 from steelyard.runner._cell_records import Ending
-from steelyard.runner._meter_records import MeterCount
+from steelyard.runner._meter_records import NO_TOKENS, MeterCount
 from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.tables import NamedRun, each_once, gather
 
@@ -161,7 +161,7 @@ def _from_meter(count: MeterCount, provenance: dict[str, Provenance]) -> dict[st
     )
     provenance["usage"] = "lower_bound" if count.is_lower_bound else "counted"
     provenance.pop("cost_usd", None)
-    usage = None if calls else Usage(**dict.fromkeys(TOKEN_KINDS, 0))  # no call was served: nothing was used
+    usage = None if calls else NO_TOKENS  # no call was served
     return {"calls": calls or None, "usage": usage, "cost_usd": None}
 
 
