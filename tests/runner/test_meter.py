@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import ssl
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -268,6 +266,17 @@ def test_a_budget_of_tokens_stops_in_mid_run(tmp_path: Path) -> None:
     assert count.refusal == "cell_tokens"
 
 
+def test_a_budget_that_is_used_up_to_the_token_is_used_up(tmp_path: Path) -> None:
+    with metered(tmp_path) as meter:
+        meter.ask()
+        (call,) = meter.count().calls
+        assert call.usage is not None
+        total = call.usage.total
+    (tmp_path / "again").mkdir()
+    with metered(tmp_path / "again", limits=CallLimits(tokens=total)) as meter:
+        assert [meter.ask().status for _ in range(2)] == [200, 400]
+
+
 def test_a_budget_of_dollars_stops_in_mid_run(tmp_path: Path) -> None:
     # $1 a million for input of all kinds, $10 for output: 0.021503 + 0.024010, so the second call passes $0.06
     book = EndpointBook("model", EndpointPrice(input_usd=1, output_usd=10))
@@ -372,31 +381,6 @@ def test_closing_cuts_what_is_open_and_gives_the_whole_count(tmp_path: Path) -> 
     assert [(call.status, call.is_lower_bound) for call in count.calls] == [(200, False), (None, True)]
     assert count.calls[1].error == "the try ended before the answer had"
     assert [call.was_cut for call in count.calls] == [False, True]
-
-
-def test_a_certificate_is_checked_against_the_systems_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, key = tmp_path / "made.pem", tmp_path / "key.pem"
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(made)]
-    try:
-        subprocess.run([*words, *names], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("no openssl to make a certificate with")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(made, key)
-    for store, status in ((None, 502), (made, 200)):
-        if store is not None:
-            monkeypatch.setenv("SSL_CERT_FILE", str(store))
-        with model_server(secured_by=context) as server:
-            url = server.url.replace("http:", "https:")
-            folder = tmp_path / str(status)
-            folder.mkdir()
-            with metered(folder, url=url) as meter:
-                answer = meter.ask()
-                (call,) = meter.count().calls
-            assert (answer.status, len(server.calls)) == (status, 1 if status == 200 else 0)
-            if status == 502:
-                assert str(call.error).startswith("the endpoint's certificate is not trusted: self")
 
 
 def test_an_unknown_endpoint_and_an_address_that_is_none_are_told(tmp_path: Path) -> None:

@@ -6,13 +6,15 @@ import asyncio
 import re
 import ssl
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from steelyard.errors import UsageError
-from steelyard.runner._http import HEAD_BYTES
+from steelyard.runner._http import HEAD_BYTES, BadMessage, head_bytes, read_answer
 from steelyard.runner._meter_records import ResolvedEndpoint
 
 CONNECT_SECONDS = 30.0
@@ -29,14 +31,20 @@ class Address:
     host: str
     port: int
     is_secure: bool
-    base: str
+    base: str = ""
     """The path before that of the API, without a slash at its end."""
+    authorization: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """The header that a proxy asks for."""
+
+    @property
+    def bracketed(self) -> str:
+        """The host as it stands before a port."""
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def authority(self) -> str:
         """Host and port as the header names them."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
+        return self.bracketed if self.port == (443 if self.is_secure else 80) else f"{self.bracketed}:{self.port}"
 
 
 def address_of(endpoint: ResolvedEndpoint) -> Address:
@@ -56,6 +64,23 @@ def address_of(endpoint: ResolvedEndpoint) -> Address:
         raise UsageError("the url has a path that cannot be asked for", where=f"endpoint {endpoint.name}")
     is_secure = parts.scheme == "https"
     return Address(host, port or (443 if is_secure else 80), is_secure, parts.path.rstrip("/"))
+
+
+def proxy_of(address: Address) -> Address | None:
+    """The proxy that HTTPS_PROXY names for an endpoint with https; None where there is none, or NO_PROXY names it."""
+    named = getproxies().get("https") if address.is_secure and not proxy_bypass(address.host) else None
+    if not named:
+        return None
+    try:
+        parts = urlsplit(named if "//" in named else f"//{named}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), None, None
+    if parts.scheme not in ("", "http") or not host:
+        raise UsageError("HTTPS_PROXY is not the address of a proxy", hint="write http://HOST:PORT")
+    user = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else None
+    given = () if user is None else (("proxy-authorization", f"Basic {b64encode(user.encode()).decode()}"),)
+    return Address(host, port or 80, is_secure=False, authorization=given)
 
 
 @dataclass
@@ -78,6 +103,7 @@ class Upstream:
         self.endpoint = endpoint
         self.address = address_of(endpoint)
         self._context = ssl.create_default_context() if self.address.is_secure else None
+        self._proxy = proxy_of(self.address)
         self._places = asyncio.Semaphore(endpoint.parallel)
         self._next_start = 0.0
         self._idle: list[Connection] = []
@@ -107,10 +133,29 @@ class Upstream:
                 return kept
             kept.close()
         async with asyncio.timeout(CONNECT_SECONDS):
+            if self._proxy is not None:
+                return await self._connect_through(self._proxy)
             reader, writer = await asyncio.open_connection(
                 self.address.host, self.address.port, ssl=self._context, limit=HEAD_BYTES
             )
         return Connection(reader, writer)
+
+    async def _connect_through(self, proxy: Address) -> Connection:
+        """A connection through the proxy that the environment names. The endpoint is still the one that is trusted."""
+        assert self._context is not None  # only endpoints with https have one
+        reader, writer = await asyncio.open_connection(proxy.host, proxy.port, limit=HEAD_BYTES)
+        connection = Connection(reader, writer)
+        try:
+            target = f"{self.address.bracketed}:{self.address.port}"
+            writer.write(head_bytes(f"CONNECT {target} HTTP/1.1", [("host", target), *proxy.authorization]))
+            answer = await read_answer(reader)
+            if answer.status != 200:
+                raise BadMessage(f"the proxy of HTTPS_PROXY refused the connection with status {answer.status}")
+            await writer.start_tls(self._context, server_hostname=self.address.host)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def keep(self, connection: Connection) -> None:
         """For the next call."""
