@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import secrets
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from steelyard.runner._meter_records import CallLimits
 from steelyard.runner._programs import program_named
 from steelyard.runner._try_records import EndedBy, Job, TryEvidence
 from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay, printable
+from steelyard.scratch import scratch_folder
 
 MIB, GIB = 1 << 20, 1 << 30
 AGENT_LIMITS = Limits(
@@ -110,11 +110,11 @@ def try_cell(
 @contextlib.contextmanager
 def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: str) -> Iterator[Admission]:
     """A way to the endpoint for this try alone, which the token opens."""
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
-        Path(scratch).chmod(0o711)  # the agent has a uid of its own
+    with scratch_folder() as scratch:
+        scratch.chmod(0o711)  # the agent has a uid of its own
         assert job.endpoint is not None  # job.uses_calls
         log = folder / "meter.jsonl"
-        admission = meter.admit(token, job.endpoint, log=log, limits=limits, socket_folder=Path(scratch))
+        admission = meter.admit(token, job.endpoint, log=log, limits=limits, socket_folder=scratch)
         try:
             yield admission
         finally:
