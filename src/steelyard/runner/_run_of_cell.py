@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.files import read_text
 from steelyard.records import (
     TOKEN_KINDS,
     Call,
@@ -28,7 +29,6 @@ from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.tables import NamedRun, each_once, gather
 
 MOST_LOGS = 1_000
-_LONGEST_ANSWER = 16 << 20
 _KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
 
@@ -52,8 +52,7 @@ def run_of_cell(
         facts |= _from_meter(count, provenance)
     facts |= _verdict(ending, verified, provenance)
     if job.adapter.name == "model" and evidence.exit_status == 0:
-        text = (folder / "stdout").read_bytes()[:_LONGEST_ANSWER].decode(errors="replace")
-        facts["output"] = Output(text=text)
+        facts["output"] = Output(text=read_text(folder / "stdout"))
     if tier_scheme is not None:
         facts["tier_scheme"] = tier_scheme
     run = Run(
