@@ -41,6 +41,8 @@ class Agent:
     """The Python that it needs, if not ours will do."""
     steps: Sequence[str] = ()
     """Commands in place of the script's own."""
+    says: str | None = None
+    """The model's words, for an agent that has no tools and takes edits from a text."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables for runs in which the model refuses."""
 
@@ -132,10 +134,11 @@ def run_agent(agent: Agent, programs: Path, folder: Path, *, status: int = 200, 
     steps = [Step(run=command) for command in agent.steps] or list(Script().steps)
     unsafe = sandbox.active_isolation().name != "bubblewrap"
     tier = Tier(env=dict(agent.env)) if status != 200 else None
+    script = Script(steps=tuple(steps), status=status, without_tools=agent.says or Script().without_tools)
     (folder / "plan").mkdir(parents=True)
     with (
         mock.patch.dict(os.environ, {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}),
-        bench(Script(steps=tuple(steps), status=status), kind=adapter.speaks) as scripted,
+        bench(script, kind=adapter.speaks) as scripted,
     ):
         job = job_of(adapter, folder / "plan", seconds=seconds, model=agent.model, kind=adapter.speaks, tier=tier)
         version = agent_version(adapter, unsafe=unsafe)

@@ -69,6 +69,7 @@ def run_of_cell(
         extra=_origin(job, evidence, ending, folder),
         **facts,
     )
+    findings += _other_models(job, count)
     findings += _settings_not_sent(job, count)
     return run, tuple(findings)
 
@@ -227,6 +228,15 @@ def _origin(job: Job, evidence: TryEvidence, ending: Ending, folder: Path) -> di
         **{f"x_{name}": value for name, value in job.facts.items()},
     }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def _other_models(job: Job, count: MeterCount | None) -> Iterator[Finding]:
+    """Models that the agent asked besides the one that the plan names: for titles, summaries, commit messages."""
+    asked = {call.model_asked for call in count.calls} if count is not None else set()
+    others = sorted(name for name in asked - {job.cell.model} if name is not None)
+    if others and job.cell.model is not None:
+        message = f"the agent also asked {', '.join(others)}; the plan names {job.cell.model}"
+        yield Finding(code="other_model_asked", severity="info", message=message, where=f"cell {job.cell.id}")
 
 
 def _settings_not_sent(job: Job, count: MeterCount | None) -> Iterator[Finding]:
