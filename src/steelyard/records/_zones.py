@@ -68,11 +68,13 @@ class DayFinder:
         """The day on which the moment lies in the zone; None for no moment."""
         if moment is None:
             return None
-        at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        if not self._start <= at < self._end:
-            self._day = in_zone(at, self._zone).date()
-            ends = self._ends.get(self._day) or self._ends.setdefault(self._day, self._ends_of(self._day))
-            self._start, self._end = ends
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        if self._start <= moment < self._end:
+            return self._day
+        self._day = in_zone(moment, self._zone).date()
+        ends = self._ends.get(self._day) or self._ends.setdefault(self._day, self._ends_of(self._day))
+        self._start, self._end = ends
         return self._day
 
     def _ends_of(self, day: date) -> tuple[datetime, datetime]:

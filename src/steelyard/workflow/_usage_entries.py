@@ -54,11 +54,11 @@ def entries_of(run: Run, book: PriceBook, place_of: Place) -> tuple[list[UsageEn
     is_low = bool(run.cost_is_lower_bound)
     return [
         UsageEntry(
-            place=part.place,
-            model=part.model,
-            usage=part.usage,
-            calls=_calls_in(part.calls) if part.calls or run.calls else None,
-            pico=cost,
+            part.place,
+            part.model,
+            part.usage,
+            _calls_in(part.calls) if part.calls or run.calls else None,
+            cost,
             is_low=is_low or (not stated and part.reason is not None and not part.unpriced),
             unpriced_calls=0 if stated or not part.calls else part.unpriced,
             unpriced=None if stated or not part.unpriced else part.reason or "a call states no tokens",

@@ -49,6 +49,28 @@ class _Outside(NamedTuple):
 _UNDATED = "undated"
 
 
+class _Doubts(NamedTuple):
+    """What is doubtful about the cost of one run's entries."""
+
+    is_low: bool
+    is_unpriced: bool
+    is_unstated: bool
+    is_elsewhere: bool
+    """Whether a cost that is stated for all of the run's entries stands in one that is not among these."""
+    unpriced_calls: int
+
+    @classmethod
+    def of(cls, entries: Sequence[UsageEntry]) -> _Doubts:
+        """Those of some entries of a run, or of all."""
+        return cls(
+            is_low=any([entry.is_low and entry.pico is not None for entry in entries]),
+            is_unpriced=any([entry.unpriced is not None for entry in entries]),
+            is_unstated=all([entry.is_unstated for entry in entries]),
+            is_elsewhere=len(entries) < entries[0].of and any([entry.elsewhere for entry in entries]),
+            unpriced_calls=sum([entry.unpriced_calls for entry in entries]),
+        )
+
+
 @dataclass(slots=True)
 class _Cell:
     """What was added up for one group."""
@@ -64,31 +86,22 @@ class _Cell:
     unpriced_runs: int = 0
     unstated_runs: int = 0
 
-    def add(self, entries: Sequence[UsageEntry]) -> None:
+    def add(self, entries: Sequence[UsageEntry], doubts: _Doubts) -> None:
         """What one run used in this group."""
         for entry in entries:
-            self._add_entry(entry)
-        self.add_run(entries)
+            usage = entry.usage
+            counts, total = (None, None) if usage is None else (kinds_of(usage), usage.total)
+            self.add_amounts(entry.calls, counts, total, entry.pico)
+        self.add_run(doubts)
 
-    def add_run(self, entries: Sequence[UsageEntry]) -> None:
+    def add_run(self, doubts: _Doubts) -> None:
         """One run, and what is doubtful about its cost."""
-        is_low = is_unpriced = is_elsewhere = False
-        is_unstated = True
-        for entry in entries:
-            is_low |= entry.is_low and entry.pico is not None
-            is_unpriced |= entry.unpriced is not None
-            is_unstated &= entry.is_unstated
-            is_elsewhere |= entry.elsewhere
-            self.unpriced_calls += entry.unpriced_calls
         self.runs += 1
-        self.lower_bound_runs += is_low
-        self.unpriced_runs += is_unpriced
-        self.unstated_runs += is_unstated
-        self.doubtful |= is_elsewhere and len(entries) < entries[0].of
-
-    def _add_entry(self, entry: UsageEntry) -> None:
-        counts, total = (None, None) if entry.usage is None else (kinds_of(entry.usage), entry.usage.total)
-        self.add_amounts(entry.calls, counts, total, entry.pico)
+        self.lower_bound_runs += doubts.is_low
+        self.unpriced_runs += doubts.is_unpriced
+        self.unstated_runs += doubts.is_unstated
+        self.unpriced_calls += doubts.unpriced_calls
+        self.doubtful |= doubts.is_elsewhere
 
     def add_amounts(
         self, calls: int | None, tokens: Sequence[int | None] | None, total: int | None, pico: Amount
@@ -179,19 +192,18 @@ class UsageTally:
 
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
-        entries, note = entries_of(run, self._book, self._place if self._question.timed else self._days.day_of)
-        of_models = [entry for entry in entries if self._has_model(entry.model)]
-        outside = [entry.place for entry in of_models if isinstance(entry.place, _Outside)]
-        chosen = [entry for entry in of_models if not isinstance(entry.place, _Outside)]
-        if self._question.timed and any(entry.place is None for entry in chosen):
-            self._notes[_UNDATED] += 1
-            self._total.doubtful = True
-            chosen = [entry for entry in chosen if entry.place is not None]
+        is_timed = self._question.timed
+        chosen, note = entries_of(run, self._book, self._place if is_timed else self._days.day_of)
+        if self._question.models:
+            chosen = [entry for entry in chosen if self._has_model(entry.model)]
+        if is_timed:
+            chosen = self._within(chosen)
         if not chosen:
-            self._add_outside(outside)
             return
-        self._notes.update([note] if note else ())
-        self._total.add_run(chosen)
+        if note:
+            self._notes[note] += 1
+        doubts = _Doubts.of(chosen)
+        self._total.add_run(doubts)
         known = [entry.pico for entry in chosen if entry.pico is not None]
         self._run_costs.append(_usd(sum(known)) if known else None)
         groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
@@ -204,15 +216,24 @@ class UsageTally:
             if entry.unpriced:
                 self._unpriced[model_group(entry.model), entry.unpriced] += 1
         for key, members in groups.items():
-            self._cells.setdefault(key, _Cell()).add(members)
+            cell = self._cells.get(key) or self._cells.setdefault(key, _Cell())
+            cell.add(members, doubts if len(groups) == 1 else _Doubts.of(members))
 
-    def _add_outside(self, places: Sequence[_Outside]) -> None:
-        self.runs_outside += bool(places)
-        for place in places:
+    def _within(self, entries: Sequence[UsageEntry]) -> list[UsageEntry]:
+        """The entries within the asked-for time; a run that has none is counted, and the day nearest to it kept."""
+        dated = [entry for entry in entries if entry.place is not None]
+        if len(dated) < len(entries):
+            self._notes[_UNDATED] += 1
+            self._total.doubtful = True
+        inside = [entry for entry in dated if not isinstance(entry.place, _Outside)]
+        outside = [] if inside else [entry.place for entry in dated if isinstance(entry.place, _Outside)]
+        self.runs_outside += bool(outside)
+        for place in outside:
             if place.is_before:
                 self.last_before = max(self.last_before or place.day, place.day)
             else:
                 self.first_after = min(self.first_after or place.day, place.day)
+        return inside
 
     def _place(self, moment: datetime | None) -> Hashable:
         """The day of a call; None where its time is not known."""
