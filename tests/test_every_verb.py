@@ -37,7 +37,7 @@ def _verbs() -> dict[str, type[Any]]:
 VERBS = _verbs()
 OVER_RUNS = [name for name in VERBS if name not in ("repeat", "speedup", "run")]
 WITH_TABLES = [name for name in VERBS if name not in ("explain", "run")]
-SURFACE = {"json", "csv", "out", "figure", "skip_bad", "quiet"}
+SURFACE = {"json", "csv", "csv_raw", "out", "figure", "skip_bad", "quiet"}
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
     "measure": {"all"},

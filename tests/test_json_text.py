@@ -1,4 +1,4 @@
-"""JSON on stdout is that of Python's own writer, byte for byte."""
+"""JSON on stdout is that of Python's own writer, byte for byte, save that invisible characters are escaped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,16 @@ values = st.recursive(
 @given(value=values)
 @example(value=[1e-05, 1e16, -0.0, 5e-324, 10**40, [], {}, [[]], {"a": {}}, '\x00\x1f\x7f\u2028/\\"é\ud800'])
 def test_json_is_what_pythons_own_writer_gives(value: Any) -> None:
-    assert json_text(value) == json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
+    theirs = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
+    written = json_text(value)
+    assert written.replace("\n", "").isprintable()
+    assert json.loads(written) == json.loads(theirs)
+    assert written == "".join(
+        character
+        if character == "\n" or character.isprintable()
+        else json.dumps(character)[1:-1]  # as Python itself escapes what is not ASCII
+        for character in theirs
+    ).replace("\x7f", "\\u007f")
 
 
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": -float("inf")}])

@@ -25,6 +25,30 @@ def clean(text: str) -> str:
     return "".join(_shown(char) for char in text)
 
 
+def visible_json(text: str) -> str:
+    r"""JSON with every invisible character as its escape: it means the same, and nothing in it can drive a terminal.
+
+    >>> visible_json('"c1 \x9b31m, turned \u202e, tag \U000e0041"')
+    '"c1 \\u009b31m, turned \\u202e, tag \\udb40\\udc41"'
+    """
+    return _BEYOND_ASCII.sub(_json_escapes, text)
+
+
+_BEYOND_ASCII = re.compile(r"[^\n -~]+")
+
+
+def _json_escapes(match: re.Match[str]) -> str:
+    run = match[0]
+    return run if run.isprintable() else "".join(map(_json_escape, run))
+
+
+def _json_escape(char: str) -> str:
+    if char.isprintable():
+        return char
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
 def _shown(char: str) -> str:
     if char.isprintable():
         return char

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     )
     from steelyard.plain_text import (
         clean as clean,
+        visible_json as visible_json,
     )
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from steelyard.reports._output_places import check_folder, writing
+from steelyard.reports._result_files import csv_cell
 from steelyard.results import OutputSample, PromptResult
 
 
 class RepeatabilityFiles:
     """Up to four CSV files in a folder, written prompt by prompt in full precision; every row carries the versions."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, csv_raw: bool = False) -> None:
         self.folder = folder
+        self._raw = csv_raw
         self._opened = ExitStack()
         self._writers: dict[str, Any] = {}  # Any: csv has no public name for its writers
 
@@ -42,15 +44,12 @@ class RepeatabilityFiles:
             file: IO[str] = self._opened.enter_context((self.folder / name).open("w", encoding="utf-8", newline=""))
             self._writers[name] = csv.DictWriter(file, row.keys(), lineterminator="\n")
             self._writers[name].writeheader()
-        self._writers[name].writerow({key: _cell(value) for key, value in row.items()})
+        self._writers[name].writerow({key: self._cell(value) for key, value in row.items()})
 
-
-def _cell(value: Any) -> Any:  # Any: what a CSV cell can hold
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"  # a spreadsheet would run it as a formula
-    return value
+    def _cell(self, value: Any) -> Any:  # Any: what a CSV cell can hold
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return csv_cell(value, raw=self._raw)
 
 
 def _distance_row(result: PromptResult, sample: OutputSample, stage: str) -> dict[str, Any]:

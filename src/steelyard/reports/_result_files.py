@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from steelyard.figures import FIGURE_ENDINGS
 from steelyard.reports._output_places import check_file, writing
@@ -15,17 +16,31 @@ from steelyard.results import Result, Row
 RESULT_ENDINGS = (".json", ".csv", ".parquet", ".html", ".md")
 
 
-def csv_text(rows: Sequence[Row]) -> str:
-    """One line a row; full precision, infinity as `inf`, missing as an empty cell."""
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def csv_cell(cell: Any, *, raw: bool = False) -> Any:  # Any: what a CSV cell can hold
+    """The cell; a text that a spreadsheet would run as a formula begins with a quote, unless it is asked for raw.
+
+    >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("=1+1", raw=True)
+    ("'=1+1", -1.5, '=1+1')
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS) and not raw else cell
+
+
+def csv_text(rows: Sequence[Row], *, raw: bool = False) -> str:
+    """One line a row; full precision, infinity as `inf`, missing as an empty cell, no cell a formula."""
     text = io.StringIO()
     if rows:
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        names = {name: csv_cell(name, raw=raw) for name in rows[0]}
+        writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows({name: csv_cell(cell, raw=raw) for name, cell in row.items()} for row in rows)
     return text.getvalue()
 
 
-def write_result(result: Result, path: Path) -> None:
+def write_result(result: Result, path: Path, *, csv_raw: bool = False) -> None:
     """Write the result in the format that the file's ending names."""
     ending = path.suffix.lower()
     if ending in FIGURE_ENDINGS:
@@ -36,7 +51,7 @@ def write_result(result: Result, path: Path) -> None:
         if ending == ".json":
             path.write_text(json_text(result.to_dict()) + "\n", "utf-8")
         elif ending == ".csv":
-            path.write_text(csv_text(result.to_dicts()), "utf-8")
+            path.write_text(csv_text(result.to_dicts(), raw=csv_raw), "utf-8")
         elif ending in (".html", ".md"):
             from steelyard.reports._report_files import result_document, result_markdown  # pages bring rich
 

@@ -102,11 +102,15 @@ class Result(ABC):
 
         return draw(self, name, width=width)
 
-    def save(self, path: Path | str) -> None:
-        """Write the result to a file; its ending decides the format: .json, .csv, .parquet, or .svg and .png."""
+    def save(self, path: Path | str, *, csv_raw: bool = False) -> None:
+        """Write the result to a file; its ending decides the format: .json, .csv, .parquet, or .svg and .png.
+
+        In CSV, a text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
+        return) gets a quote before it; with `csv_raw` it stays as it is.
+        """
         from steelyard.reports import write_result  # renders, and stands above results
 
-        write_result(self, Path(path))
+        write_result(self, Path(path), csv_raw=csv_raw)
 
     def _repr_html_(self) -> str:
         from steelyard.reports import result_html  # renders, and stands above results

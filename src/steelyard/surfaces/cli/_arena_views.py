@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, counted
+from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, counted, visible_json
 from steelyard.results import (
     AllStandings,
     Evaluation,
@@ -30,9 +30,9 @@ from steelyard.surfaces.cli._arena_options import (
     TaskName,
     TopOption,
 )
-from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, Seconds
-from steelyard.surfaces.cli._output import check_drawing, save_result, tell_written
-from steelyard.surfaces.cli._print import console, print_findings, print_json, show_results
+from steelyard.surfaces.cli._options import CsvRaw, FigureName, FromOne, FromZero, Json, Seconds
+from steelyard.surfaces.cli._output import check_drawing, check_raw, save_result, tell_written
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, show_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +61,7 @@ def standings(
     confidence: ConfidenceOption = None,
     out: StandingsFile = None,
     figure: FigureName = None,
+    csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
     """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
@@ -81,7 +82,7 @@ def standings(
 
     is_of_task = task is not None
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
-    is_drawn = _check_out(kind, figure, out)
+    is_drawn = _check_out(kind, figure, out, csv_raw=csv_raw)
     _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
     if until is not None and not is_of_task:
         raise UsageError("--until shows one task as it stood", hint="name a task, or leave --until out")
@@ -94,7 +95,7 @@ def standings(
     else:
         keys = split_names(by or "agent,model")
         result = leaderboard(store, by=keys, policy=policy, confidence=confidence, top=top)
-    save_result(result, figure, out)
+    save_result(result, figure, out, csv_raw=csv_raw)
     if json:
         print_json(result.to_dict())
     elif out is not None:
@@ -117,8 +118,9 @@ def _is_drawing(out: Path | None) -> bool:
     return out is not None and out.suffix.lower() in FIGURE_ENDINGS
 
 
-def _check_out(kind: type[Result], figure: str | None, out: Path | None) -> bool:
+def _check_out(kind: type[Result], figure: str | None, out: Path | None, *, csv_raw: bool) -> bool:
     """Whether a figure is asked for; refuses a file that cannot be written."""
+    check_raw(csv_raw=csv_raw, out=out)
     is_drawn = check_drawing(kind, figure, out)
     if out is not None and not is_drawn:
         check_file(out, endings=(*RESULT_ENDINGS, *FIGURE_ENDINGS))
@@ -150,6 +152,7 @@ def show(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
+    csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
     """One evaluation, explained: each score with its formula, the numbers put in, and the constants.
@@ -159,16 +162,22 @@ def show(
     from steelyard.reports import evaluation_lines
     from steelyard.workflow import show_submission  # brings SQLAlchemy
 
-    _check_out(Evaluation, figure, out)
+    _check_out(Evaluation, figure, out, csv_raw=csv_raw)
     evaluation = show_submission(store, submission, score=score)
-    return _print(evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure)
+    return _print(evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
 def _print(
-    result: Result, parts: Iterable[str | TextTable], *, json: bool, out: Path | None = None, figure: str | None = None
+    result: Result,
+    parts: Iterable[str | TextTable],
+    *,
+    json: bool,
+    out: Path | None = None,
+    figure: str | None = None,
+    csv_raw: bool = False,
 ) -> int:
     """Write the file, and print what was asked for; sentences and tables where nothing else was."""
-    save_result(result, figure, out)
+    save_result(result, figure, out, csv_raw=csv_raw)
     if json:
         print_json(result.to_dict())
     elif out is None:
@@ -252,6 +261,7 @@ def history(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
+    csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
     """How scores went, with their trend; or with --since, what changed in the standings.
@@ -264,13 +274,13 @@ def history(
 
     if since is not None and submitter is not None:
         raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
-    _check_out(ScoreHistory if since is None else StandingChanges, figure, out)
+    _check_out(ScoreHistory if since is None else StandingChanges, figure, out, csv_raw=csv_raw)
     if since is not None:
         changed = standing_changes(store, since=since, task=task)
-        return _print(changed, change_lines(changed, since=since), json=json, out=out)
+        return _print(changed, change_lines(changed, since=since), json=json, out=out, csv_raw=csv_raw)
     scores = score_history(store, task=task, submitter=submitter)
     parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
-    return _print(scores, parts, json=json, out=out, figure=figure)
+    return _print(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
 def bias(
@@ -280,6 +290,7 @@ def bias(
     confidence: Annotated[float, Parameter(help="Confidence of the intervals.")] = 0.95,
     out: ResultFile = None,
     figure: FigureName = None,
+    csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
     """Whether a tool does systematically better or worse than the others across tasks, with its interval.
@@ -289,9 +300,11 @@ def bias(
     from steelyard.reports import bias_line, bias_table
     from steelyard.workflow import tool_bias  # brings SQLAlchemy
 
-    _check_out(ToolBias, figure, out)
+    _check_out(ToolBias, figure, out, csv_raw=csv_raw)
     advantages = tool_bias(store, policy=policy, confidence=confidence)
-    return _print(advantages, [bias_line(advantages), bias_table(advantages)], json=json, out=out, figure=figure)
+    return _print(
+        advantages, [bias_line(advantages), bias_table(advantages)], json=json, out=out, figure=figure, csv_raw=csv_raw
+    )
 
 
 def compare_profiles(
@@ -304,6 +317,7 @@ def compare_profiles(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
+    csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
     """How ranks would move from one profile to another, on the submissions that are there.
@@ -313,9 +327,9 @@ def compare_profiles(
     from steelyard.reports import profile_lines
     from steelyard.workflow import compare_profiles as compare  # brings SQLAlchemy
 
-    _check_out(ProfileComparison, figure, out)
+    _check_out(ProfileComparison, figure, out, csv_raw=csv_raw)
     comparison = compare(store, first, second, task=task, movers=movers)
-    _print(comparison, profile_lines(comparison), json=json, out=out, figure=figure)
+    _print(comparison, profile_lines(comparison), json=json, out=out, figure=figure, csv_raw=csv_raw)
     if not json:
         print_findings(comparison.findings)
     return 0
@@ -342,7 +356,7 @@ def watch(
     while looks is None or seen < looks:
         for event in watched.news():
             if json:
-                print(msgspec.json.encode(event).decode(), flush=True)
+                print_text(visible_json(msgspec.json.encode(event).decode()) + "\n", flush=True)
             else:
                 terminal.print(clean(event_line(event)), flush=True)
         seen += 1

@@ -67,5 +67,13 @@ PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, 
 SkipBad = Annotated[bool, Parameter(help="Exit 0 although records were set aside.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
+CsvRaw = Annotated[
+    bool,
+    Parameter(
+        name="--csv-raw",
+        help="In CSV, leave texts that a spreadsheet would run as a formula as they are; else they get a quote.",
+        negative="",
+    ),
+]
 FigureName = Annotated[str | None, Parameter(help="Which figure to draw with --out FILE.svg or FILE.png.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]

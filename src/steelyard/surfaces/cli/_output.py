@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_figure_file, check_file, csv_text, writing
-from steelyard.surfaces.cli._options import Csv, FigureName, Json, OnePath, Quiet, SkipBad
-from steelyard.surfaces.cli._print import print_json, print_lines
+from steelyard.reports import (
+    FIGURE_ENDINGS,
+    RESULT_ENDINGS,
+    check_figure_file,
+    check_file,
+    csv_text,
+    visible_json,
+    writing,
+)
+from steelyard.surfaces.cli._options import Csv, CsvRaw, FigureName, Json, OnePath, Quiet, SkipBad
+from steelyard.surfaces.cli._print import print_json, print_lines, print_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +52,7 @@ class Output(Showing):
     """How a command with a result speaks and ends, and where its result goes."""
 
     csv: Csv = False
+    csv_raw: CsvRaw = False
     out: Annotated[OnePath | None, Parameter(help=f"Write the result to this file: {', '.join(RESULT_ENDINGS)}.")] = (
         None
     )
@@ -51,12 +60,13 @@ class Output(Showing):
     def check(self, *, markdown: bool = False) -> None:
         """Refuses what cannot go together or be written, before the work begins."""
         check_printed(json=self.json, csv=self.csv)
+        check_raw(csv_raw=self.csv_raw, csv=self.csv, out=self.out)
         if self.out is not None:
             check_file(self.out, endings=(*RESULT_ENDINGS, *([MARKDOWN] if markdown else [])))
 
     def _save(self, result: Result) -> None:
         if self.out is not None:
-            result.save(self.out)
+            result.save(self.out, csv_raw=self.csv_raw)
 
     def give(
         self,
@@ -80,11 +90,11 @@ class Output(Showing):
         else:
             self._save(result)
         if self.json and json_text is not None:
-            print(json_text())
+            print_text(visible_json(json_text()) + "\n")
         elif self.json:
             print_json(result.to_dict())
         elif self.csv:
-            print(csv_text((rows or result.to_dicts)()), end="")
+            print_text(csv_text((rows or result.to_dicts)(), raw=self.csv_raw))
         elif self.out is None:
             show()
         elif always_show:
@@ -114,9 +124,10 @@ class DrawnOutput(Output):
             self.check(markdown=markdown)
         else:
             check_printed(json=self.json, csv=self.csv)
+            check_raw(csv_raw=self.csv_raw, csv=self.csv, out=self.out)
 
     def _save(self, result: Result) -> None:
-        save_result(result, self.figure, self.out)
+        save_result(result, self.figure, self.out, csv_raw=self.csv_raw)
 
 
 DRAWN_OUTPUT = DrawnOutput()
@@ -136,12 +147,12 @@ def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> b
     return False
 
 
-def save_result(result: Result, figure: str | None, out: Path | None) -> None:
+def save_result(result: Result, figure: str | None, out: Path | None, *, csv_raw: bool = False) -> None:
     """Write the result, or the figure that was asked for, where --out says."""
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
         result.figure(figure).save(out)
     elif out is not None:
-        result.save(out)
+        result.save(out, csv_raw=csv_raw)
 
 
 def tell_written(out: Path, sentences: Iterable[str] = ()) -> None:
@@ -153,3 +164,9 @@ def check_printed(*, json: bool, csv: bool) -> None:
     """Refuses two forms at once."""
     if json and csv:
         raise UsageError("--json and --csv exclude each other")
+
+
+def check_raw(*, csv_raw: bool, csv: bool = False, out: Path | None = None) -> None:
+    """Refuses --csv-raw where no CSV is made."""
+    if csv_raw and not csv and (out is None or out.suffix.lower() not in ("", ".csv")):
+        raise UsageError("--csv-raw is for --csv and --out FILE.csv", hint="add --csv, or leave --csv-raw out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,7 +20,6 @@ FINDINGS_SHOWN = 12
 NARROWEST, USUAL = 40, 80
 _IN_ASCII = str.maketrans("─│├└█░▶◀↑↓δ²", "-||`#.><^vd2") | {ord("∞"): "inf"}
 _STYLES: dict[str, Style] = {"error": "red", "warning": "yellow"}
-_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Terminal:
@@ -45,7 +43,7 @@ class Terminal:
     ) -> None:
         """A table, a tree or text, with `indent` before what does not fit in a line of it."""
         if isinstance(item, str):
-            for line in item.split("\n"):
+            for line in map(clean, item.split("\n")):
                 self._write(wrapped(line, self.width, indent=indent) if self.width else [line], style)
         else:
             self._write(item.lines(self.width, color=self.color), None)
@@ -100,9 +98,15 @@ def show_results(parts: Iterable[str | TextTable]) -> None:
 
 
 def print_json(value: Any) -> None:  # Any: a JSON value
-    """Strict JSON to stdout. The name of a file may hold bytes that are no text, and those are written as escapes."""
-    text = _HALVES.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text(value))
-    sys.stdout.write(text + "\n")
+    """Strict JSON to stdout."""
+    sys.stdout.write(json_text(value) + "\n")
+
+
+def print_text(text: str, *, flush: bool = False) -> None:
+    """What programs read, to stdout as it is; of what a terminal shows, nothing can drive it."""
+    sys.stdout.write("\n".join(map(clean, text.split("\n"))) if sys.stdout.isatty() else text)
+    if flush:
+        sys.stdout.flush()
 
 
 def print_error(error: SteelyardError, *, as_json: bool) -> None:

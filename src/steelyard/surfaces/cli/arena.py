@@ -8,14 +8,22 @@ from cyclopts import App, Parameter
 
 from steelyard.errors import Interrupted, UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports import counted
+from steelyard.reports import counted, visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import _arena_reviews as reviews, _arena_views as views
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
-from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar, show_results
+from steelyard.surfaces.cli._print import (
+    console,
+    print_findings,
+    print_json,
+    print_lines,
+    print_text,
+    progress_bar,
+    show_results,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -241,7 +249,7 @@ def notify(
         if json and once:
             print_json(msgspec.to_builtins(done))
         elif json:
-            print(msgspec.json.encode(done).decode(), flush=True)
+            print_text(visible_json(msgspec.json.encode(done).decode()) + "\n", flush=True)
         elif once or done.sent or done.failed:
             put_off = f" {done.put_off:,} put off," if done.put_off else ""
             console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting")

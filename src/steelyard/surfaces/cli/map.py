@@ -9,7 +9,7 @@ from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
 from steelyard.reports import add_row, counted, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, Paths
-from steelyard.surfaces.cli._print import print_json, show_results
+from steelyard.surfaces.cli._print import print_json, print_text, show_results
 from steelyard.workflow.map import propose_mapping
 
 
@@ -42,14 +42,14 @@ def map(  # noqa: A001 # the user's word for it
         if json:
             print_json(versioned({"name": show, "mapping": text}))
         else:
-            print(text, end="")
+            print_text(text)
         return 0
     proposal = propose_mapping(files or [])
     if json:
         aside = [rejected.to_dict() for rejected in proposal.set_aside]
         print_json(versioned({"mapping": proposal.text, "runs": proposal.runs, "set_aside": aside}))
     else:
-        print(proposal.text, end="")
+        print_text(proposal.text)
     return 0
 
 

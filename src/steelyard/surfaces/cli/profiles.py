@@ -10,7 +10,7 @@ from steelyard.profiles import load_profile, profile_text, shipped_profiles
 from steelyard.reports import add_row, counted, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json
-from steelyard.surfaces.cli._print import print_json, show_results
+from steelyard.surfaces.cli._print import print_json, print_text, show_results
 
 
 def profiles(
@@ -30,7 +30,7 @@ def profiles(
         if json:
             print_json(versioned(msgspec.to_builtins(load_profile(name))))
         else:
-            print(profile_text(name), end="")
+            print_text(profile_text(name))
         return 0
     loaded = [load_profile(shipped) for shipped in shipped_profiles()]
     if json:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.reports import RUN_FILE_ENDINGS, check_file, clean, csv_text, write_runs
-from steelyard.surfaces.cli._options import Csv, OnePath, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
-from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.surfaces.cli._options import Csv, CsvRaw, OnePath, Paths
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed, check_raw
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import ReadOptions
 from steelyard.workflow.read import BytesProgress, RunReading
@@ -30,6 +30,7 @@ def read(
     *,
     options: Typed[ReadOptions] = DEFAULTS,
     csv: Csv = False,
+    csv_raw: CsvRaw = False,
     out: Annotated[OnePath | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
     showing: Showing = SHOWING,
 ) -> int:
@@ -41,6 +42,7 @@ def read(
     Example: steelyard read results/ --set experiment={folder} --out runs.parquet
     """
     check_printed(json=showing.json, csv=csv)
+    check_raw(csv_raw=csv_raw, csv=csv)
     if out is not None:
         check_file(out, endings=RUN_FILE_ENDINGS)
     with _bytes_progress(shown=not showing.quiet) as progress:
@@ -53,18 +55,18 @@ def read(
         else:
             deque(reading, maxlen=0)
     summary = reading.summary
-    _show(summary, json=showing.json, csv=csv)
+    _show(summary, json=showing.json, csv=csv, raw=csv_raw)
     if not showing.quiet:
         print_findings(summary.findings)
     return showing.status(summary.rejected_count, useless=summary.total.runs == 0)
 
 
-def _show(summary: ReadSummary, *, json: bool, csv: bool) -> None:
+def _show(summary: ReadSummary, *, json: bool, csv: bool, raw: bool) -> None:
     if json:
         print_json(summary.to_dict())
         return
     if csv:
-        print(csv_text(summary.to_dicts()), end="")
+        print_text(csv_text(summary.to_dicts(), raw=raw))
         return
     from steelyard.reports import reading_sentence, reading_tables
 

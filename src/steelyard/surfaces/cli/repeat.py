@@ -16,9 +16,17 @@ from steelyard.reports import (
     repeatability_sentence,
 )
 from steelyard.results import Repeatability
-from steelyard.surfaces.cli._options import FigureName, OnePath, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_drawing, check_printed, save_result, tell_written
-from steelyard.surfaces.cli._print import console, print_findings, print_json, progress_bar
+from steelyard.surfaces.cli._options import CsvRaw, FigureName, OnePath, Paths
+from steelyard.surfaces.cli._output import (
+    SHOWING,
+    Showing,
+    check_drawing,
+    check_printed,
+    check_raw,
+    save_result,
+    tell_written,
+)
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import RepeatOptions
 
@@ -41,6 +49,7 @@ def repeat(
     options: Typed[RepeatOptions] = DEFAULTS,
     samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
+    csv_raw: CsvRaw = False,
     out: Annotated[
         OnePath | None,
         Parameter(
@@ -60,13 +69,14 @@ def repeat(
     if samples and not showing.json:
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --out DIR/")
     check_printed(json=showing.json, csv=csv)
+    check_raw(csv_raw=csv_raw, csv=csv, out=out)
     is_file = out is not None and out.suffix.lower() in (*RESULT_ENDINGS, *FIGURE_ENDINGS) and not out.is_dir()
     folder = None if is_file else out
     if not check_drawing(Repeatability, figure, out) and out is not None:
         check_file(out, endings=RESULT_ENDINGS) if is_file else check_folder(out)
     with (
         progress_bar(shown=not showing.quiet, doing="comparing", noun="prompts") as progress,
-        nullcontext() if folder is None else RepeatabilityFiles(folder) as files,
+        nullcontext() if folder is None else RepeatabilityFiles(folder, csv_raw=csv_raw) as files,
     ):
 
         def told(prompt: PromptResult) -> None:
@@ -77,11 +87,11 @@ def repeat(
 
         result = repeat_telling(inputs, options, told)
     if is_file:
-        save_result(result, figure, out)
+        save_result(result, figure, out, csv_raw=csv_raw)
     if showing.json:
         print_json(result.to_dict(samples=samples))
     elif csv:
-        print(csv_text(result.to_dicts()), end="")
+        print_text(csv_text(result.to_dicts(), raw=csv_raw))
     elif out is not None:
         tell_written(out, [repeatability_sentence(result)])
     else:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from steelyard.errors import UnknownName
 from steelyard.reports import csv_text, json_bytes
-from steelyard.results import Result, Row
+from steelyard.results import Result
 from steelyard.surfaces.server._cursors import Cursor, check_list, list_digest
 from steelyard.surfaces.server._pages import MOST_ROWS, Shown, page
 from steelyard.surfaces.server._route import LARGEST_PAGE, Paged, address
@@ -31,8 +31,6 @@ MEDIA: dict[Form, str] = {
     "csv": "text/csv; charset=utf-8",
     "html": "text/html; charset=utf-8",
 }
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 @dataclass(frozen=True)
@@ -195,14 +193,7 @@ def _csv(call: Call, view: View) -> str:
     if call.route.rows is not None and isinstance(call.query, Paged):
         rows = chosen_rows(view, call.route.rows, call.query)
         result = replace(result, **{call.route.rows: tuple(rows)})
-    return csv_text([_without_formulas(row) for row in result.to_dicts()])
-
-
-def _without_formulas(row: Row) -> Row:
-    return {
-        name: f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS) else cell
-        for name, cell in row.items()
-    }
+    return csv_text(result.to_dicts())
 
 
 def _without_paths(site: Site, content: bytes, form: Form) -> bytes:
