@@ -57,6 +57,19 @@ def test_what_is_said_past_the_limit_is_dropped_and_counted(isolation: Isolation
     assert (tmp_path / "work/w").exists()  # it was not stopped
 
 
+@pytest.mark.parametrize(("touched", "limit_hit"), [(False, None), (True, "memory")])
+def test_memory_counts_when_it_is_used_not_when_it_is_reserved(
+    touched: bool, limit_hit: str | None, isolation: Isolation, tmp_path: Path
+) -> None:
+    assert isolation.python is not None
+    reserve = "import mmap, time; reserved = mmap.mmap(-1, 300 << 20, flags=mmap.MAP_PRIVATE)"
+    code = f"{reserve}\nif {touched}: reserved.write(b'x' * (300 << 20)); time.sleep(30)"
+    limits = Limits(wall_seconds=60, memory_bytes=200 << 20)
+    result = sandbox.run([isolation.python, "-c", code], stay=Stay(tmp_path), isolation=isolation, limits=limits)
+    assert result.limit_hit == limit_hit
+    assert touched or result.ok
+
+
 def test_variables_and_folders_are_filled_in(isolation: Isolation, tmp_path: Path) -> None:
     result = sandbox.run(
         ["/bin/sh", "-c", 'test "$1" = "$HOME/f" && test "$PLACE" = "$PWD" && echo "$SAID"', "sh", f"{HOME_FOLDER}/f"],

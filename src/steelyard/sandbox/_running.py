@@ -48,6 +48,8 @@ from steelyard.sandbox._sandbox_records import (
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
 _MOST_REPORT = 1 << 16
+_RESERVED_SHARE = 4
+"""How many times its memory a process may reserve that stays."""
 _INSIDE_BUBBLEWRAP = (f"{BOX_IN_BUBBLEWRAP}/", "/tmp/", "/dev/shm/")  # noqa: S108 - paths inside the sandbox
 _slots = itertools.count()
 
@@ -125,9 +127,11 @@ class _Job:
     def rlimits(self) -> dict[str, tuple[int, int]]:
         limits = self.limits
         processes = limits.processes + (0 if self._counted_alone else _own_processes())
+        # Agents reserve far more than they use, and end without a word when they may not: what they use is watched.
+        reserved = limits.memory_bytes * (_RESERVED_SHARE if self.stay else 1)
         return {
             "RLIMIT_CPU": (limits.cpu_seconds, limits.cpu_seconds + 1),
-            "RLIMIT_DATA": (limits.memory_bytes, limits.memory_bytes),
+            "RLIMIT_DATA": (reserved, reserved),
             "RLIMIT_FSIZE": (limits.file_bytes, limits.file_bytes),
             "RLIMIT_NPROC": (processes, processes),
             "RLIMIT_NOFILE": (limits.open_files, limits.open_files),

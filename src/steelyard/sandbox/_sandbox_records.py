@@ -28,7 +28,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cpu_seconds: int = 10
     """Processor time of each process."""
     memory_bytes: int = 512 * MIB
-    """Private memory of each process, and resident and shared memory of all processes together."""
+    """Private memory of each process, and resident and shared memory of all processes together. A command that stays
+    may reserve more than it uses."""
     file_bytes: int = 16 * MIB
     """The largest file a process may write."""
     disk_bytes: int = 64 * MIB
