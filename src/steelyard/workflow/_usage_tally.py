@@ -63,10 +63,10 @@ class _Doubts(NamedTuple):
     def of(cls, entries: Sequence[UsageEntry]) -> _Doubts:
         """Those of some entries of a run, or of all."""
         return cls(
-            is_low=any([entry.is_low and entry.pico is not None for entry in entries]),
-            is_unpriced=any([entry.unpriced is not None for entry in entries]),
-            is_unstated=all([entry.is_unstated for entry in entries]),
-            is_elsewhere=len(entries) < entries[0].of and any([entry.elsewhere for entry in entries]),
+            is_low=any(entry.is_low and entry.pico is not None for entry in entries),
+            is_unpriced=any(entry.unpriced is not None for entry in entries),
+            is_unstated=all(entry.is_unstated for entry in entries),
+            is_elsewhere=len(entries) < entries[0].of and any(entry.elsewhere for entry in entries),
             unpriced_calls=sum([entry.unpriced_calls for entry in entries]),
         )
 
