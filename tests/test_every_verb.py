@@ -344,7 +344,7 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
         (lambda: sy.explain(RUNS, metric="pass_rate", run="x", by=["agent"]), "run and by exclude each other"),
         (lambda: sy.measure(RUNS, since="2027-01-01"), "(check since and until)"),
     ],
-    ids=str,
+    ids=["since", "budget", "compare", "min_coverage", "baseline", "by", "exclude", "until"],
 )
 def test_an_error_of_a_call_names_keywords_and_no_options_of_the_command_line(
     call: Callable[[], object], told: str
