@@ -237,7 +237,7 @@ def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_pa
     sy.run(plan, out=out, only=["nop"])
     lock = json.loads((out / "lock.json").read_text())
     (out / "lock.json").write_text(json.dumps({**lock, "agents": {"shell": "1.0", "nop": None}}))
-    with pytest.raises(UsageError, match=r"shell 1\.0, now none.*--accept-drift"):
+    with pytest.raises(UsageError, match=r"shell 1\.0, now none.*accept_drift"):
         sy.run(plan, out=out)
     assert sy.run(plan, out=out, dry_run=True).done == 2
     result = sy.run(plan, out=out, accept_drift=True)

@@ -152,7 +152,7 @@ class _Search:
         except _Spent as spent:
             is_bounded, reason = current > 0, str(spent)
         except RecursionError:  # a sum of a thousand terms is as many levels deep, which copies and visitors are not
-            reason = "it is nested too deeply"
+            reason = "expressions in it are nested too many levels for Python"
         return Repaired(
             code=best,
             before=start,
