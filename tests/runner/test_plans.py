@@ -240,15 +240,24 @@ def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_pa
     with pytest.raises(UsageError, match=r"shell 1\.0, now none.*accept_drift"):
         sy.run(plan, out=out)
     assert sy.run(plan, out=out, dry_run=True).done == 2
+    shell = next(cell.id for cell in open_plan(plan).cells if cell.agent == "shell")
+    assert run(["run", "cell", str(out), shell]) == 2
+    assert run(["run", "cell", str(out), shell, "--accept-drift"]) == 0
     result = sy.run(plan, out=out, accept_drift=True)
     assert result.done == 6
     assert "version_drift" in [finding.code for finding in result.findings]
 
 
-def test_an_unknown_cell_is_answered_with_what_there_is(plan: Path, tmp_path: Path) -> None:
+def test_an_unknown_cell_is_answered_with_what_there_is(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sy.run(plan, out=tmp_path / "runs")
     assert run(["run", "show", str(tmp_path / "runs"), "zz"]) == 2
-    assert run(["run", "show", str(tmp_path / "runs"), ids(plan)[0][:6]]) == 0
+    capsys.readouterr()
+    assert run(["run", "show", str(tmp_path / "runs"), ids(plan)[0][:6], "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [(each["number"], each["ending"], each["calls"]) for each in shown["tries"]] == [(1, "failed", 0)]
+    assert Path(shown["tries"][0]["folder"], "work", "start.txt").is_file()
     assert run(["run", "list", str(tmp_path)]) == 2
 
 

@@ -25,6 +25,8 @@ def plan_parts(result: PlanRun | PlanOutlook | PlanCells) -> Iterator[str | Text
         yield _forecasts(result)
     else:
         yield _cells(result)
+        if result.tries:
+            yield _tries(result)
         if len(result.listed) > SHOWN:
             yield f"... and {len(result.listed) - SHOWN:,} more cells; --json lists them"
 
@@ -77,4 +79,23 @@ def _cells(result: PlanCells) -> TextTable:
         names = (cell.ending, cell.task, cell.agent, cell.model, cell.tier, cell.setting)
         numbers = (str(cell.attempt), str(cell.tries), number_text(cell.cost_usd, "USD"))
         add_row(table, cell.id, state, *(name or DASH for name in names), *numbers, cell.detail or DASH)
+    return table
+
+
+def _tries(result: PlanCells) -> TextTable:
+    table = plain_table("Tries")
+    table.add_column("try", justify="right")
+    for heading in ("ending", "cause"):
+        table.add_column(heading)
+    for heading in ("duration", "calls", "tokens", "cost"):
+        table.add_column(heading, justify="right")
+    for heading in ("detail", "folder"):
+        table.add_column(heading)
+    for each in result.tries:
+        least = "at least " if each.is_lower_bound else ""
+        counts = (number_text(each.tokens, "tokens"), number_text(each.cost_usd, "USD"))
+        numbers = (number_text(each.duration_seconds, "s"), number_text(each.calls, "calls"))
+        known = (text if text == DASH else f"{least}{text}" for text in counts)
+        words = (each.detail or DASH, each.folder)
+        add_row(table, str(each.number), each.ending, each.cause or DASH, *numbers, *known, *words)
     return table

@@ -160,6 +160,7 @@ if TYPE_CHECKING:
         PlanGroup as PlanGroup,
         PlanOutlook as PlanOutlook,
         PlanRun as PlanRun,
+        PlanTry as PlanTry,
     )
     from steelyard.results._ranking import (
         Order as Order,

@@ -223,6 +223,29 @@ class PlanCell:
     """Its folder."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTry:
+    """A try of a cell."""
+
+    number: int
+    ending: str
+    cause: str | None
+    """Whose fault it was; None where nothing failed."""
+    detail: str | None
+    """What was seen."""
+    duration_seconds: float
+    calls: int | None
+    """Model calls; None where nobody counted."""
+    tokens: int | None
+    """Tokens of all its calls; None where they are not known."""
+    cost_usd: float | None
+    """What it cost; None where that is not known."""
+    is_lower_bound: bool
+    """Whether tokens and cost are known to be too low: a call has no end."""
+    folder: str
+    """What it left: work, home, output, the meter's log, the verification."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanCells(Result):
     """Cells of a plan, with what became of each."""
@@ -230,6 +253,8 @@ class PlanCells(Result):
     name: str
     folder: Path
     listed: tuple[PlanCell, ...]
+    tries: tuple[PlanTry, ...] = ()
+    """The tries of the cell, where one alone was asked for."""
 
     @property
     def sentence(self) -> str:
@@ -245,4 +270,5 @@ class PlanCells(Result):
         return [asdict(cell) for cell in self.listed]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"plan": self.name, "folder": str(self.folder), "cells": self.to_dicts()}
+        tries = {"tries": [asdict(each) for each in self.tries]} if self.tries else {}
+        return {"plan": self.name, "folder": str(self.folder), "cells": self.to_dicts(), **tries}

@@ -84,14 +84,20 @@ def plan_path(folder: PlanFolder) -> Path:
 def locked(folder: PlanFolder, lock: Lock, *, accept_drift: bool) -> list[Finding]:
     """Write the lock. Other versions than before stop the run, or are findings where the user accepts them."""
     before = read_lock(folder)
-    drifted = drift(before, lock) if before is not None else []
-    if drifted and not accept_drift:
-        hint = "install the versions of before, run into another folder (--out), or say --accept-drift"
-        raise UsageError(f"the plan was begun with other versions: {'; '.join(drifted)}", where=NAME, hint=hint)
+    drifted = checked_drift(before, lock, accept_drift=accept_drift) if before is not None else []
     kept = {**(before.agents if before is not None else {}), **lock.agents}
     folder.write(NAME, msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(lock, agents=kept))))
     message = "cells of this plan ran with different versions"
     return [Finding(code="version_drift", message=message, where=told) for told in drifted]
+
+
+def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
+    """What differs from before, which stops the run unless the user accepts it."""
+    drifted = drift(before, now)
+    if drifted and not accept_drift:
+        hint = "install the versions of before, run into another folder (--out), or say --accept-drift"
+        raise UsageError(f"the plan was begun with other versions: {'; '.join(drifted)}", where=NAME, hint=hint)
+    return drifted
 
 
 def drift(before: Lock, now: Lock) -> list[str]:

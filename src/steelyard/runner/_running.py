@@ -16,7 +16,7 @@ from steelyard.runner._cells import cells_of
 from steelyard.runner._executing import executing
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._gathering import CellState, cell_states, write_runs
-from steelyard.runner._lock import lock_of, locked, plan_path
+from steelyard.runner._lock import checked_drift, known_lock, lock_of, locked, plan_path
 from steelyard.runner._machine import cells_running
 from steelyard.runner._measuring import Progress, measure_sides
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
@@ -159,8 +159,10 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
         hint = f"steelyard run {opened.read.path} --list writes the cells of today"
         raise UsageError("the plan has changed and has no such cell any more", where=cell.id, hint=hint)
     plan = opened.read.plan.plan
-    done = {cell.id} if folder.is_done(cell.id) else set()
-    endpoints, versions = _ready(opened.read, [] if done else [cell], unsafe=settings.unsafe)
+    done = {each for each in (cell.id, *cell.judged) if folder.is_done(each)}
+    endpoints, versions = _ready(opened.read, [] if cell.id in done else [cell], unsafe=settings.unsafe)
+    now = lock_of(opened.read, folder, versions)
+    checked_drift(known_lock(folder), now, accept_drift=settings.accept_drift)
     with executing(opened.read, endpoints, versions, unsafe=settings.unsafe) as executor:
         scheduler = Scheduler(
             folder,
@@ -181,8 +183,17 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
 
 def list_cells(opened: OpenedPlan, folder: PlanFolder) -> list[Cell]:
     """Write the plan's folder without running anything, and tell its cells that have no result."""
-    _set_up(opened, folder, {}, accept_drift=False)
+    _set_up(opened, folder, _versions_here(opened.read), accept_drift=False)
     return [state.cell for state in cell_states(folder, opened.cells) if state.state != "done"]
+
+
+def _versions_here(read: PlanRead) -> dict[str, str | None]:
+    """Versions of the agents that are installed on this machine, for the machines that run the cells."""
+    adapters = {label: read.adapters[use.use] for label, use in read.workers.items()}
+    here = {
+        label: adapter for label, adapter in adapters.items() if adapter.version and program_named(adapter.version[0])
+    }
+    return {label: agent_version(adapter) for label, adapter in here.items()}
 
 
 def _set_up(

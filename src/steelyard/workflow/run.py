@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UsageError
 from steelyard.records import Finding, sum_in_order
-from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun
+from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTry
 from steelyard.runner import (
     Cell,
     CellState,
@@ -154,18 +154,26 @@ def harbor_job(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[
     return folder, write_harbor_job(opened.read, folder)
 
 
-def run_cell(folder: Path, cell: str, *, unsafe: bool = False, progress: Progress | None = None) -> PlanCells:
+def run_cell(
+    folder: Path,
+    cell: str,
+    *,
+    accept_drift: bool = False,
+    unsafe: bool = False,
+    progress: Progress | None = None,
+) -> PlanCells:
     """Run one cell of a plan's folder; one that is done stays as it is."""
     place = PlanFolder(named_path(folder))
-    state = run_in_folder(place, cell, RunSettings(unsafe=unsafe, tell=_teller(progress), more_tasks=_more_tasks))
-    return _listed(place, [state])
+    settings = RunSettings(unsafe=unsafe, accept_drift=accept_drift, tell=_teller(progress), more_tasks=_more_tasks)
+    return _listed(place, [run_in_folder(place, cell, settings)])
 
 
 def plan_cells(folder: Path, *, cell: str | None = None) -> PlanCells:
     """The cells of a plan's folder, or one of them, with what became of each."""
     place = PlanFolder(named_path(folder))
     cells: Sequence[Cell] = place.cells() if cell is None else [place.cell_named(cell)]
-    return _listed(place, cell_states(place, cells))
+    shown = _listed(place, cell_states(place, cells))
+    return shown if cell is None else replace(shown, tries=tuple(_tries(place, cell_states(place, cells))))
 
 
 def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
@@ -252,6 +260,23 @@ def _group(
         tokens=sum(count for count in tokens if count is not None) if tokens and None not in tokens else None,
         is_lower_bound=any(result.is_lower_bound for result in tries),
     )
+
+
+def _tries(folder: PlanFolder, states: Iterable[CellState]) -> Iterator[PlanTry]:
+    for state in states:
+        for result in state.tries:
+            yield PlanTry(
+                number=result.number,
+                ending=result.ending.name,
+                cause=result.ending.cause,
+                detail=result.ending.detail,
+                duration_seconds=(result.ended_at - result.started_at).total_seconds(),
+                calls=result.calls,
+                tokens=result.usage.total if result.usage is not None else None,
+                cost_usd=result.cost_usd,
+                is_lower_bound=result.is_lower_bound,
+                folder=str(folder.shown / "cells" / state.cell.id / f"try-{result.number}"),
+            )
 
 
 def _listed(folder: PlanFolder, states: Iterable[CellState]) -> PlanCells:

@@ -98,6 +98,7 @@ def cell(
     cell: CellId,
     /,
     *,
+    accept_drift: Annotated[bool, Parameter(help="Go on although an agent has another version.", negative="")] = False,
     unsafe: Annotated[bool, Parameter(help="Run with limits only where nothing can isolate.", negative="")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -107,7 +108,7 @@ def cell(
     Example: steelyard run cell runs/NAME 0f3a9c1d2e4b5a67
     """
     with _progress(shown=not quiet) as progress:
-        result = run_cell(folder, cell, unsafe=unsafe, progress=progress)
+        result = run_cell(folder, cell, accept_drift=accept_drift, unsafe=unsafe, progress=progress)
     _give(result, json=json, csv=False)
     return 0 if all(each.state == "done" for each in result.listed) else 1
 
