@@ -19,6 +19,7 @@ from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
 from steelyard.reports import json_text, measurement_tables
 from steelyard.results._drawing import DRAWINGS
+from steelyard.runner import adapters
 from steelyard.statistics import STATISTICS
 from steelyard.surfaces.server import openapi_document, routes_listed
 from steelyard.workflow.doctor import EXTRAS
@@ -181,6 +182,15 @@ def installing_page() -> str:
     return _between((HERE / "installing.md").read_text(encoding="utf-8"), "extras", "\n".join(lines))
 
 
+def agents_page() -> str:
+    """The page about agents, with every agent that ships."""
+    lines = ["| agent | what it is | speaks | install |", "|---|---|---|---|"]
+    for adapter in adapters().values():
+        install = f"`{adapter.install}`" if adapter.install else "built in"
+        lines.append(f"| `{adapter.name}` | {adapter.about} | {adapter.speaks or 'no model'} | {install} |")
+    return _between((HERE / "agents.md").read_text(encoding="utf-8"), "agents", "\n".join(lines))
+
+
 def openapi_page() -> str:
     """The API as it is declared."""
     return json_text(openapi_document()) + "\n"
@@ -207,6 +217,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "figures.md": figures_page,
     "api.md": api_page,
     "installing.md": installing_page,
+    "agents.md": agents_page,
     "openapi.json": openapi_page,
     **{f"figures/{name}.svg": lambda draw=draw: f"{draw().svg}\n" for name, draw in PICTURES.items()},
     "images/demo.svg": demo_picture,

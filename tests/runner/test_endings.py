@@ -1,4 +1,4 @@
-"""How a try ended is told by evidence; one test for each row of the table in docs/run-endings.md."""
+"""How a try ended is told by evidence; one test for each row of the table in docs/agents.md."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.runner._adapters import adapters as adapters
     from steelyard.runner._cell_records import (
         Cell as Cell,
         CellResult as CellResult,
