@@ -43,10 +43,10 @@ pathlib.Path.home().joinpath("run.jsonl").write_text(json.dumps(told) + chr(10))
 '''
 
 TIERS = f"""\
-# Do notes help? Two tasks, without notes (T0) and with (T1), three attempts each, and a judge.
+# Do notes help? Two tasks, without notes (T0) and with (T1), two attempts each, and a judge.
 [plan]
 name = "tiers"
-attempts = 3
+attempts = 2
 time_limit = "2m"
 budget = {{ usd = 1 }}
 
@@ -276,8 +276,8 @@ def _script() -> str:
         ("", ["You judge", "half - 1"], [good]),
         ("", ["You judge"], [poor]),
         ("The agent tiny, with the notes of T1 and without.", ["running_total in total.py", "Notes for"], total[1:]),
-        ("", ["running_total in total.py"], [total[0], total[0], total[1]]),
-        ("", ["middle.py", "Notes for"], [middle[0], middle[0], middle[1]]),
+        ("", ["running_total in total.py"], total),
+        ("", ["middle.py", "Notes for"], middle),
         ("", ["middle.py"], [middle[1]]),
         ("", ["unique.py"], [f"unique.py\n{_UNIQUE_SET}"]),
         ("", ["greeting.py"], [greeting]),
