@@ -179,7 +179,7 @@ def test_a_program_written_in_pieces_is_the_program(code: str) -> None:
 def test_an_answer_too_deep_to_copy_is_left_as_it_is() -> None:
     deep = "def f(y):\n    return " + " + ".join(["y"] * 900) + "\n"
     repaired = toward_canon(deep)
-    assert (repaired.code, repaired.reason) == (deep, "it is nested too deeply")
+    assert (repaired.code, repaired.reason) == (deep, "expressions in it are nested too many levels for Python")
 
 
 def test_an_output_at_the_bound_is_marked_and_counted(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from steelyard.records import (
 )
 from steelyard.results import LogPlace
 from steelyard.settings import GIVEN_RECORDS, named_path
-from steelyard.tables import NamedRun, each_once, gather
+from steelyard.tables import NamedRun, each_once, gather, without_collection
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -285,6 +285,10 @@ class RecordReader:
             message = "a table of runs holds their figures, not the whole records"
             raise UsageError(message, hint="pass the path or the records themselves")
         given = list(each_input(cast("RunsInput", runs), self._reading.mapping))
+        with without_collection():
+            yield from self._read(given)
+
+    def _read(self, given: Sequence[Path | PlacedRun]) -> Iterator[NamedRun]:
         gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._reading.mapping)
         records = (entry for entry in given if isinstance(entry, PlacedRun))
         for item in each_once(chain(gathered, records), self._reading.labels):

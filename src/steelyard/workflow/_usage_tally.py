@@ -67,7 +67,7 @@ class _Doubts(NamedTuple):
             is_unpriced=any(entry.unpriced is not None for entry in entries),
             is_unstated=all(entry.is_unstated for entry in entries),
             is_elsewhere=len(entries) < entries[0].of and any(entry.elsewhere for entry in entries),
-            unpriced_calls=sum([entry.unpriced_calls for entry in entries]),
+            unpriced_calls=sum(entry.unpriced_calls for entry in entries),
         )
 
 
