@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.commands import steelyard
 
+from steelyard.errors import UnreadableFile
 from steelyard.mappings import propose, read_mapped
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
@@ -264,3 +265,10 @@ def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
     done = steelyard("read", str(SHEET), "--map", "bad.toml", "--json", cwd=tmp_path)
     assert done.status == 2
     assert json.loads(done.stdout)["error"]["kind"] == "bad_mapping"
+
+
+@pytest.mark.parametrize("text", ["instance_id,\n", "a,\n,b\nc,\n", ",\n,\n"])
+def test_a_table_without_a_row_of_two_cells_has_no_rows(text: str, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(UnreadableFile, match="no rows were found in it"):
+        propose([tmp_path / "table.csv"])

@@ -91,7 +91,9 @@ def _table_layout(path: Path, text: str, encoding: Any) -> Layout | None:  # Any
         return None
     filled = [sum(bool(cell.strip()) for cell in row) for row in cells[:HEADER_LINES]]
     enough = max(2, round(0.6 * max(filled)))
-    skip = next(at for at, number in enumerate(filled) if number >= enough)
+    skip = next((at for at, number in enumerate(filled) if number >= enough), None)
+    if skip is None:
+        return None
     other = {} if encoding == "utf-8" else {"encoding": encoding}  # defaults are left out of a proposal
     spec = Rows(format="csv", skip=skip, delimiter=delimiter, **other)
     python_encoding = "utf-8-sig" if encoding == "utf-8" else encoding
