@@ -18,6 +18,7 @@ from typing import IO, Self
 from steelyard.errors import Interrupted, OverLimit, SteelyardError, UnreadableFile, said_by
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, BrokenOff, archive_kind, packed_chunks, zst_chunks
+from steelyard.files._regular_files import open_file
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, FOLDERS_DEEP, INPUT_ENTRIES
 
@@ -87,7 +88,7 @@ class Unpacking:
 
 def packing(path: Path) -> str | None:
     """Which packing the file has."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return archive_kind(file.read(512))
 
 

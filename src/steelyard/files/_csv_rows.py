@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files._regular_files import open_file
 from steelyard.files._whole_files import beginning_of
 from steelyard.records import Rejected
 from steelyard.settings import LINE_BYTES
@@ -53,8 +55,8 @@ def csv_rows(
     most = LINE_BYTES.most
     csv.field_size_limit(most)
     separator = separator or separator_of(beginning_of(path), column) or ","
-    with path.open(encoding=encoding, newline="", errors="strict") as file:
-        lines = _lines(file, most)
+    with TextIOWrapper(open_file(path), encoding=encoding, newline="", errors="strict") as file:
+        lines = _lines(file, path, most)
         rows = csv.reader(islice(lines, skip, None), strict=True, delimiter=separator)
         try:
             yield Row(skip + 1, next(rows, []))
@@ -83,16 +85,16 @@ def _unreadable(path: Path, error: Exception) -> UnreadableFile:
     return UnreadableFile(str(path), f"not CSV: {error}")
 
 
-def _lines(file: IO[str], most: int) -> Iterator[str]:
+def _lines(file: IO[str], path: Path, most: int) -> Iterator[str]:
     while line := file.readline(most + 1):
         if len(line) > most:
-            raise LINE_BYTES.passed(file.name)
+            raise LINE_BYTES.passed(str(path))
         yield line
 
 
 def ends_with_line_end(path: Path) -> bool:
     """Whether the last row is whole for sure: of a file that was cut off, the last cell may be short."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if file.seek(0, 2) == 0:
             return True
         file.seek(-1, 2)

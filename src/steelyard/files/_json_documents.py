@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files._regular_files import open_file
 from steelyard.files._whole_files import whole_file
 from steelyard.records import JSON_ERRORS, MOST, Finding, Rejected, json_problem
 from steelyard.settings import LINE_BYTES
@@ -212,7 +213,7 @@ def document(path: Path, decoder: msgspec.json.Decoder[T]) -> T:
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Lines that hold something, numbered; of one past the limit only the beginning is kept in memory."""
     most = LINE_BYTES.most
-    with path.open("rb") as file:
+    with open_file(path) as file:
         number = 0
         while line := file.readline(most + 1):
             number += 1

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import UnreadableFile
+from steelyard.files._regular_files import open_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +23,7 @@ def parquet_batches(
     """Some rows with the number of the first, from 1; `check` sees the columns and raises when they are no use."""
     import polars as pl  # heavy: not needed by those who read other formats
 
+    open_file(path).close()  # Polars would wait for a pipe
     try:
         frame = pl.scan_parquet(path)
         columns = frame.collect_schema().names()

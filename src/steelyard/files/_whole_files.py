@@ -18,6 +18,7 @@ from typing import IO, Any
 from steelyard.errors import NESTED_TOO_DEEPLY, BadContract, OverLimit, UnreadableFile, UsageError
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, ONE_FILE, BrokenOff, archive_kind, packed_chunks
+from steelyard.files._regular_files import open_file
 from steelyard.settings import FILE_BYTES, NESTED_DEEP, TEXT_BYTES, Limit, is_stdin, shown_path
 
 HEAD_BYTES = 65_536
@@ -28,7 +29,7 @@ _JSON_BEGINS = re.compile(r"\s*(\{|\[\s*[{\]])")
 
 def beginning_of(path: Path) -> bytes:
     """The first bytes of the file, by which it is recognized."""
-    with path.open("rb", buffering=0) as file:
+    with open_file(path, buffered=False) as file:
         return file.read(HEAD_BYTES)
 
 
@@ -39,7 +40,7 @@ def _opened(path: Path, limit: Limit) -> Iterator[tuple[IO[bytes], int]]:
         if is_stdin(path):
             yield sys.stdin.buffer, 0
             return
-        with path.open("rb", buffering=0) as file:
+        with open_file(path, buffered=False) as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit.most:
                 raise limit.passed(str(path))

@@ -1,0 +1,24 @@
+"""The one way to open a path that a user named."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import IO
+
+from steelyard.errors import UnreadableFile
+
+
+def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
+    """The file for reading; a pipe, which would be waited for, or a device, which may have no end, is refused."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb", -1 if buffered else 0)
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a device"
+    raise UnreadableFile(str(path), f"it is {kind}, not a file", hint="pipe it in and name - instead")

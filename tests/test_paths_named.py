@@ -1,0 +1,184 @@
+"""Every option of every command that names a file, given what is no regular file: it is refused by name, at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cyclopts import App
+
+from steelyard.surfaces.cli import build_app, run
+
+SAMPLES = Path(__file__).parent / "samples"
+SECONDS = 10
+"""More than any of these takes on a busy machine."""
+NO_FILE = {"--out", "--write", "--report", "--summary", "--artifacts"}
+"""What is written, and the folder of artifacts."""
+NAME_OR_PATH = {"--profile", "--prices", "--map", "--after", "--agent", "--tests", "--log", "FILE", "FIRST", "SECOND"}
+"""Texts that may be a path too."""
+UNENDING = {"serve", "arena watch"}
+"""What does not end by itself; `serve` reads its runs as `report` does."""
+
+
+def _commands(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
+    for name in app:
+        if not name.startswith("-"):
+            yield from _commands(app[name], (*words, name))
+    if words and app.default_command is not None:
+        yield words, app
+
+
+def _arguments(app: App) -> dict[str, str]:
+    """The arguments of a command, and their types."""
+    arguments = app.assemble_argument_collection(parse_docstring=False)
+    return {argument.name: str(argument.hint) for argument in arguments if argument.parameter.parse is not False}
+
+
+APPS = {" ".join(words): app for words, app in _commands(build_app())}
+CASES = [
+    (command, name)
+    for command, app in APPS.items()
+    if command not in UNENDING
+    for name, hint in _arguments(app).items()
+    if name not in NO_FILE and ("Path" in hint or name in NAME_OR_PATH)
+]
+"""Every argument of every command that names a file."""
+FIRST_CASES = list({f"{name} {'arena' in command}": (command, name) for command, name in CASES}.values())
+"""Each once for the arena and once for the others: they read it alike."""
+GIVEN: dict[str, list[str]] = {
+    "arena task add": ["{tasks}"],
+    "arena submit": ["{submissions}"],
+    "arena notify": ["--targets", "{targets}", "--once"],
+    "arena show": ["s"],
+    "arena compare-profiles": ["arena-1", "arena-1"],
+    "compare": ["{runs}", "--a", "tier=T0", "--b", "tier=T1"],
+    "explain": ["{runs}", "pass_rate"],
+    "gate": ["{runs}", "--baseline", "{runs}", "--rule", "pass_rate >= -1"],
+    "map": ["{table}"],
+    "prices": ["gpt-4o"],
+    "profiles": ["show"],
+    "repeat": ["{outputs}", "--no-repair"],
+    "report": ["{runs}", "--out", "{folder}/report.html"],
+    "show": ["{runs}", "--run", "r0"],
+    "speedup": ["--nop", "{timings}", "--oracle", "{timings}", "--agent", "a:m={timings}"],
+}
+"""What a command needs; one that is not listed takes the runs."""
+INSTEAD = {
+    "arena submit --from-runs": [],
+    "arena submit --map": ["--from-runs", "{runs}"],
+    "arena submit --task-map": ["--from-runs", "{runs}"],
+    "arena submit --prices": ["--from-runs", "{runs}"],
+    "arena rescore --profile": [],
+    "arena init --profile": [],
+    "repeat --map": ["{table}", "--no-repair"],
+    "speedup INPUTS": [],
+    "speedup --before": ["--after", "a:m={timings}"],
+    "speedup --after": ["--before", "{timings}"],
+}
+"""What it needs where that option is asked for."""
+LABELS = {"--agent": "a:m=", "--after": "a:m=", "--log": "a:m="}
+
+
+class Waiting(BaseException):
+    """It took too long."""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("files")
+    contents = {
+        "runs.jsonl": "".join(
+            f'{{"id": "r{n}", "task": "t", "tier": "T{n % 2}", "agent": "a", "passed": true, "usage": '
+            '{"input_tokens": 9, "output_tokens": 9}, "model": "gpt-4o", "tool_calls": 1}\n'
+            for n in range(4)
+        ),
+        "tasks.toml": 'id = "t"\n',
+        "submissions.jsonl": '{"id": "s", "task_id": "t", "total_tokens": 1, "tool_calls": 1, "agent": "a"}\n',
+        "targets.toml": '[[targets]]\nname = "a"\nurl = "https://127.0.0.1:9/"\n',
+        "table.csv": "job,ok\na,yes\nb,no\n",
+    }
+    for name, content in contents.items():
+        (folder / name).write_text(content)
+    for ending in ("toml", "json", "jsonl"):
+        os.mkfifo(folder / f"pipe.{ending}")
+        (folder / f"zero.{ending}").symlink_to("/dev/zero")
+    store = f"sqlite:///{folder}/arena.db"
+    assert run(["arena", "init", "--store", store]) == 0
+    assert run(["arena", "task", "add", str(folder / "tasks.toml"), "--store", store]) == 0
+    assert run(["arena", "submit", str(folder / "submissions.jsonl"), "--store", store]) == 0
+    return {name.split(".")[0]: str(folder / name) for name in contents} | {
+        "timings": str(SAMPLES / "speedup" / "pyperf.json"),
+        "outputs": str(SAMPLES / "repeatability" / "clamp_runs.jsonl"),
+        "folder": str(folder),
+        "store": store,
+    }
+
+
+def _words(command: str, argument: str, value: str, files: dict[str, str]) -> list[str]:
+    """The command with the value, and what else it needs."""
+    needed = INSTEAD.get(f"{command} {argument}", GIVEN.get(command, ["{runs}"]))
+    words = [word.format(**files) for word in needed]
+    value = LABELS.get(argument, "") + value
+    if argument in words:
+        words[words.index(argument) + 1] = value
+    elif argument.startswith("--"):
+        words += [argument, value]
+    else:
+        place = [name for name in _arguments(APPS[command]) if not name.startswith("-") and name != "ACTION"]
+        at = place.index(argument) + (command == "profiles")
+        words[at : at + 1] = [value]
+    store = ["--store", files["store"]] if "--store" in _arguments(APPS[command]) and command != "repeat" else []
+    if command == "arena init":
+        store = ["--store", f"sqlite:///{files['folder']}/other.db"]
+    return [*command.split(), *words, *store]
+
+
+def _refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said when the command is run, which fails."""
+
+    def waiting(*_: Any) -> None:
+        raise Waiting
+
+    signal.signal(signal.SIGALRM, waiting)
+    signal.alarm(SECONDS)
+    capsys.readouterr()
+    try:
+        status = run(words)
+    except Waiting:
+        pytest.fail(f"steelyard {' '.join(words)} does not end")
+    finally:
+        signal.alarm(0)
+    told = capsys.readouterr()
+    assert status in (1, 2), f"steelyard {' '.join(words)} gives {status}"
+    return told.out + told.err
+
+
+def _check(command: str, argument: str, files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("pipe.toml", "pipe.json", "zero.jsonl", "zero.toml"):
+        told = _refusal(_words(command, argument, f"{files['folder']}/{name}", files), capsys)
+        assert name in told, f"{command} {argument}: {told}"
+
+
+@pytest.mark.parametrize(("command", "argument"), FIRST_CASES, ids=lambda value: value)
+def test_what_is_no_regular_file_is_refused_at_once(
+    command: str, argument: str, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _check(command, argument, files, capsys)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("command", "argument"), CASES, ids=lambda value: value)
+def test_what_is_no_regular_file_is_refused_at_once_by_every_command(
+    command: str, argument: str, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _check(command, argument, files, capsys)
+
+
+def test_every_kind_of_file_is_among_the_cases() -> None:
+    named = {argument for _, argument in FIRST_CASES}
+    assert {"FILES", "PATHS", "INPUTS", "--contract", "--targets", "--task-map", "--nop", "--tests"} <= named
+    assert named == {argument for _, argument in CASES}
