@@ -40,7 +40,7 @@ from steelyard.tables import gather
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 SAMPLES = Path(__file__).parent / "samples"
 DEEP = "[" * 100_000 + "]" * 100_000
-DEEP_TOML = "deep = " + "[\n" * 5_000 + "]\n" * 5_000
+DEEP_TOML = "deep = " + "[\n" * 100_000 + "]\n" * 100_000
 
 
 def prompts_of(path: Path) -> list[Rejected]:
@@ -89,7 +89,7 @@ DOORS = {
     "an experiment": Door("experiment.json", prompts_of, FILE_BYTES, '{"experiment_id": "e", "a": ' + DEEP),
     "a profile": Door("mine.toml", lambda path: load_profile(str(path)), TEXT_BYTES, DEEP_TOML),
     "a profile of dotted keys": Door(
-        "mine.toml", lambda path: load_profile(str(path)), TEXT_BYTES, "constants." + "a." * 5_000 + "a = 1"
+        "mine.toml", lambda path: load_profile(str(path)), TEXT_BYTES, "constants." + "a." * 100_000 + "a = 1"
     ),
     "a price book": Door("book.toml", lambda path: open_book(str(path)), TEXT_BYTES, DEEP_TOML),
 }
@@ -287,9 +287,11 @@ ELSEWHERE = {
     "reports/_html.py": "the style sheet and the script that ship",
     "scratch.py": "folders of our own",
     "runner/_folders.py": "claims, under a lock, and the system's own files",
-    "runner/_meter.py": "the folder of its socket",
-    "runner/_programs.py": "the first line of an installed program",
-    "runner/_trying.py": "the last lines that an agent said",
+    "runner/_meter.py": "a folder of its own, for the name of a socket",
+    "runner/_programs.py": "the first line of a program that is to be run",
+    "runner/_run_of_cell.py": "its own copy of what an agent wrote, cut when it was written",
+    "runner/_trying.py": "the end of its own copy of what an agent wrote",
+    "runner/_work_diff.py": "regular files of a work tree, each up to a bound",
     "sandbox": "the box and the system's own files",
     "surfaces/cli/serve.py": "opens the board in a browser",
     "tables": "columns of run records in Parquet, of which Polars holds some at a time",
@@ -355,5 +357,5 @@ def test_a_copy_that_opens_a_file_by_itself_is_noticed(tmp_path: Path, file: str
 
 
 def test_the_sentence_for_what_is_too_deep_stands_once() -> None:
-    places = [path for path in ROOT.rglob("*.py") if "too deeply" in path.read_text(encoding="utf-8")]
+    places = [path for path in ROOT.rglob("*.py") if NESTED_TOO_DEEPLY in path.read_text(encoding="utf-8")]
     assert [path.name for path in places] == ["errors.py"]

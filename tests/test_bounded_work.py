@@ -16,7 +16,8 @@ import polars as pl
 import pytest
 
 import steelyard as sy
-from steelyard.files import ZipLog, file_chunks
+from steelyard.errors import OverLimit
+from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Unpacking
 from steelyard.formats import PlacedRun
 from steelyard.records import MOST, Rejected
@@ -111,7 +112,7 @@ def test_the_entries_of_a_log_share_what_it_may_expand_to(tmp_path: Path) -> Non
     path.write_bytes(zip_of({f"samples/{number}.json": BOMB[: 10 << 20] for number in range(3)}))
     with ZipLog(path) as log:
         log.read("samples/0.json")
-        with pytest.raises(type(EXPANSION.passed("")), match="expands to more than"):
+        with pytest.raises(OverLimit, match="expands to more than"):
             log.read("samples/1.json")
 
 
@@ -223,3 +224,18 @@ def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:
     assert (result.n, [rejected.line for rejected in result.rejected]) == (2, [3, 4])
     pl.DataFrame({"task": ["t"], "tool_calls": pl.Series([7], dtype=pl.Int8)}).write_parquet(path)
     assert sy.measure(path).n == 1
+
+
+@pytest.mark.parametrize("key", ["a." * 300 + "a", 'a . "b.c".' * 150 + "a", "[" + "'a'\t.\t" * 300 + "a]\nb"])
+def test_a_dotted_key_of_many_parts_is_refused_unparsed(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr("tomllib.loads", lambda text, **_: parsed.append(text))
+    with pytest.raises(OverLimit, match="nested too deeply"):
+        parse_toml(f"{key} = 1\n", Path("a.toml"))
+    assert parsed == []
+
+
+@pytest.mark.parametrize("quotes", ['"', "'", '"""', "'''"])
+def test_dots_in_texts_and_comments_are_no_keys(quotes: str) -> None:
+    text = f"a = {quotes}{'b.' * 999}{quotes} # {'c.' * 999}\nd = [{'1.5, ' * 999}]\n"
+    assert parse_toml(text, Path("a.toml")) == {"a": "b." * 999, "d": [1.5] * 999}

@@ -117,6 +117,8 @@ def parse_toml(
     text: str, path: Path, *, parse_float: Callable[[str], Any] = float
 ) -> dict[str, Any]:  # Any: TOML values
     """The TOML in the text."""
+    if _has_long_key(text):
+        raise OverLimit(str(path), NESTED_TOO_DEEPLY)
     try:
         values = tomllib.loads(text, parse_float=parse_float)
     except RecursionError as error:
@@ -126,6 +128,20 @@ def parse_toml(
     if _is_deeper_than(values, NESTED_DEEP):  # dotted keys nest tables without the parser going down
         raise OverLimit(str(path), NESTED_TOO_DEEPLY)
     return values
+
+
+_TOML_TEXT = re.compile(
+    r'''"""(?:[^"\\]++|\\.|""?(?!"))*+"{3,5}|"(?:[^"\\\n]++|\\.)*+"|'{3}(?:[^']++|''?(?!'))*+'{3,5}|'[^'\n]*+'|#[^\n]*+''',
+    re.DOTALL,
+)
+_TOML_KEY = re.compile(r"[\w'-]++(?:[ \t]*+\.[ \t]*+[\w'-]++)*+")
+
+
+def _has_long_key(text: str) -> bool:
+    """Whether a dotted key has more parts than tables may be nested: the parser takes the square of their number."""
+    if text.count(".") <= NESTED_DEEP:
+        return False
+    return any(match[0].count(".") > NESTED_DEEP for match in _TOML_KEY.finditer(_TOML_TEXT.sub("'", text)))
 
 
 def _is_deeper_than(values: Any, most: int) -> bool:  # Any: TOML values
