@@ -177,6 +177,7 @@ class NoIsolation(UsageError):
     def __init__(self, reason: str) -> None:
         hint = "install bubblewrap, or say --unsafe to run the code with limits only"
         super().__init__(f"code that is not trusted cannot be isolated: {reason}", hint=hint)
+        self.reason = reason
 
 
 class Interrupted(SteelyardError):

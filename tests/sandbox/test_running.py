@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -253,6 +255,35 @@ def test_without_isolation_code_is_refused_unless_the_user_insists() -> None:
         sandbox.run(["/bin/true"], isolation=bare)
     result = sandbox.run(["/bin/sh", "-c", "exit 0"], isolation=bare, unsafe=True)
     assert (result.ok, result.isolation) == (True, "none")
+
+
+@pytest.fixture
+def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    which = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name, **options: None if name == "bwrap" else which(name, **options))
+    for known in (sandbox.isolation_named, sandbox.active_isolation):
+        known.cache_clear()
+    yield
+    for known in (sandbox.isolation_named, sandbox.active_isolation):
+        known.cache_clear()
+
+
+@pytest.mark.usefixtures("without_bubblewrap")
+def test_where_landlock_works_nobody_says_that_code_cannot_be_isolated() -> None:
+    chosen = sandbox.active_isolation()
+    if chosen.name == "none":
+        pytest.skip(chosen.detail)
+    assert chosen.detail.startswith("Landlock (ABI ")
+    assert chosen.detail.endswith("(bubblewrap is not installed)")
+
+
+@pytest.mark.usefixtures("without_bubblewrap")
+def test_where_nothing_works_it_is_said_once_with_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.sandbox._isolation.landlock_abi", lambda: 0)
+    with pytest.raises(NoIsolation) as caught:
+        sandbox.run(["/bin/true"])
+    reasons = "bubblewrap is not installed; this kernel has no Landlock"
+    assert caught.value.message == f"code that is not trusted cannot be isolated: {reasons}"
 
 
 def test_limits_hold_without_isolation_too() -> None:

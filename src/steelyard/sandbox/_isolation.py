@@ -166,7 +166,7 @@ def active_isolation() -> Isolation:
         try:
             isolation = isolation_named(name)
         except NoIsolation as error:
-            problems.append(error.message)
+            problems.append(error.reason)
         else:
             why = f" ({'; '.join(problems)})" if problems else ""
             return Isolation(
