@@ -88,6 +88,18 @@ def test_threads_cannot_part_with_what_they_have_open(attack: Attack) -> None:
     assert attack(code).stdout == b"-1 Operation not permitted\n" * 2
 
 
+def test_a_socket_keeps_no_more_than_it_did_before_it_was_asked_to(attack: Attack) -> None:
+    code = (
+        "import socket\n"
+        "pair = socket.socketpair()\n"
+        "before = [pair[0].getsockopt(1, option) for option in (7, 8)]\n"
+        "for option in (7, 8, 32, 33): pair[0].setsockopt(1, option, 1 << 30)\n"  # SO_SNDBUF, SO_RCVBUF, both by force
+        "pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)\n"
+        "print([pair[0].getsockopt(1, option) for option in (7, 8)] == before, pair[0].getsockopt(1, 16))"
+    )
+    assert attack(code).stdout == b"True 1\n"
+
+
 def test_a_process_may_close_itself_to_others(attack: Attack) -> None:
     code = "import ctypes, time; print(ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)); time.sleep(0.6)"
     result = attack(code, limits=Limits(memory_bytes=64 * MIB))

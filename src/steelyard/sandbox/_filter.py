@@ -170,6 +170,7 @@ class _Guarded(NamedTuple):
 
 
 _WHOLE = 0xFFFFFFFF
+_SOL_SOCKET, _BUFFER_SIZES = 1, (7, 8, 32, 33)
 _NEW_NAMESPACES = 0x7E020080
 _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _GUARDED = (
@@ -181,6 +182,17 @@ _GUARDED = (
         ((_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False)),),
     ),
     _Guarded("close_range", (436, 436), ((_Test(2, 2, 0),),)),  # it can part what threads share
+    # No limit counts what waits in sockets, so their buffers stay as large as they are. The size is a wish to which the
+    # system need not keep: nobody is told that it did not.
+    _Guarded(
+        "setsockopt",
+        (54, 208),
+        (
+            (_Test(1, _WHOLE, _SOL_SOCKET, equal=False),),
+            tuple(_Test(2, _WHOLE, option, equal=False) for option in _BUFFER_SIZES),
+        ),
+        error=0,
+    ),
 )
 # Namespaces part these families from the rest of the machine. Others (AF_VSOCK, AF_ALG, AF_BLUETOOTH) know no
 # namespaces: they lead to the host or deep into the kernel. Netlink is needed to ask for one's own interfaces.
