@@ -200,6 +200,18 @@ def test_the_command_runs_on_the_cores_of_the_plan(tmp_path: Path) -> None:
     assert bench.side("nop.json") == [float(core)]
 
 
-def test_a_core_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="core 4095 is not there"):
-        Bench(tmp_path, more="cores = [4095]").measure()
+@pytest.mark.parametrize(
+    ("before", "after", "mistake"),
+    [
+        ("repeats = 1", "cores = [4095]", "core 4095 is not there"),
+        ('format = "native"', 'format = "natvie"', "did you mean 'native'?"),
+        ('hidden = "bench"', 'hidden = "{task}/bench"', "there is no folder 't/bench'"),
+    ],
+)
+def test_a_plan_that_cannot_be_measured_is_refused_before_anything_starts(
+    tmp_path: Path, before: str, after: str, mistake: str
+) -> None:
+    path = Bench(tmp_path).read.path
+    path.write_text(path.read_text().replace(before, after))
+    with pytest.raises(UsageError, match=mistake):
+        load_plan(path)

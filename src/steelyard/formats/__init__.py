@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from steelyard.formats._catalog import (
         Format as Format,
         all_formats as all_formats,
+        each_timing_format as each_timing_format,
         log_format_named as log_format_named,
         log_formats as log_formats,
     )

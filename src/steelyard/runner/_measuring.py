@@ -7,7 +7,6 @@ on all sides alike. A round is kept when all its sides are measured; one that wa
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -20,7 +19,7 @@ from typing import Annotated
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import BadInput, UsageError
+from steelyard.errors import BadInput
 from steelyard.files import whole_file
 from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
@@ -59,16 +58,6 @@ class MeasuredRound(Record, frozen=True, kw_only=True):
     """Why a cell has no timings in this round."""
 
 
-def check_cores(measure: Measure) -> None:
-    """Refuse cores that this process may not use."""
-    missing = sorted(set(measure.cores) - os.sched_getaffinity(0))
-    if missing:
-        there = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
-        raise UsageError(
-            f"core {missing[0]} is not there to measure on", where="[plan] measure", hint=f"there are {there}"
-        )
-
-
 def measure_sides(
     read: PlanRead,
     folder: PlanFolder,
@@ -81,7 +70,6 @@ def measure_sides(
     """Measure what is not measured yet, and write `timings/`, which `steelyard speedup` reads."""
     measure = read.plan.plan.measure
     assert measure is not None  # nobody measures without
-    check_cores(measure)
     by_task = _sides(read, folder, cells)
     command = _command_digest(measure)
     rounds = {task: _kept(folder.root, task, command, sides) for task, sides in by_task.items()}
@@ -96,7 +84,7 @@ def measure_sides(
     with measuring() if missing else nullcontext():
         for number, task in missing:
             order = list(by_task[task])
-            hidden = read.path_of(measure.hidden.replace("{task}", task)) if measure.hidden else None
+            hidden = read.path_of(measure.hidden_of(task)) if measure.hidden else None
             Random(f"{read.plan.plan.seed}/{task}/{number}").shuffle(order)  # noqa: S311  # an order, not a secret
             sides: dict[str, Samples] = {}
             failures: dict[str, str] = {}

@@ -14,6 +14,7 @@ import msgspec
 
 from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.formats import each_timing_format
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records import Missing, Record, json_schema, unknown_field
 from steelyard.runner._adapters import adapters
@@ -199,7 +200,23 @@ def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
     for name, endpoint in plan.endpoints.items():
         if endpoint.url.startswith(SCRIPTED):
             yield from _unreadable(read_script, read.path_of(endpoint.url.removeprefix(SCRIPTED)), f"endpoint {name!r}")
+    yield from _measure_mistakes(read)
     yield from _price_mistakes(read)
+
+
+def _measure_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
+    measure, where = read.plan.plan.measure, "[plan.measure]"
+    if measure is None:
+        return
+    if measure.format not in (known := [each.name for each in each_timing_format()]):
+        yield UnknownName("format of timings", measure.format, known, where=where)
+    usable = os.sched_getaffinity(0)
+    if missing := sorted(set(measure.cores) - usable):
+        there = ", ".join(map(str, sorted(usable)))
+        yield UsageError(f"core {missing[0]} is not there to measure on", where=where, hint=f"there are {there}")
+    for task in read.plan.tasks if measure.hidden else ():
+        text = measure.hidden_of(task.id)
+        yield from _path_mistakes(f"{where} hidden", read.path_of(text), text, is_folder=True)
 
 
 def _repeated(what: str, names: list[str], hint: str) -> Iterator[SteelyardError]:

@@ -266,6 +266,10 @@ class Measure(Record, frozen=True, kw_only=True):
     time_limit: str | None = None
     """How long one measuring may take; ten minutes by default."""
 
+    def hidden_of(self, task: str) -> str:
+        """The folder that is laid over copies of the task's work."""
+        return (self.hidden or "").replace("{task}", task)
+
 
 class PlanSettings(Record, frozen=True, kw_only=True):
     """The table `[plan]`."""
