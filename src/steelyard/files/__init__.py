@@ -53,11 +53,14 @@ if TYPE_CHECKING:
         parquet_rows as parquet_rows,
     )
     from steelyard.files._walking import (
+        PLAN_RUNS as PLAN_RUNS,
+        PLAN_TIMINGS as PLAN_TIMINGS,
         Found as Found,
         SeenFiles as SeenFiles,
         file_repeated as file_repeated,
         files_below as files_below,
         files_in as files_in,
+        is_plan_folder as is_plan_folder,
         piped as piped,
         rejected_file as rejected_file,
     )

@@ -41,7 +41,14 @@ def file_repeated(shown: str) -> Finding:
 
 PLAN_CELLS, PLAN_LIST, PLAN_RUNS = "cells", "cells.jsonl", "runs.jsonl"
 """What the folder of a plan holds. Its runs tell everything; the logs of its cells, read too, would tell it twice."""
+PLAN_TIMINGS = "timings"
+"""Where a plan that measures speed keeps its timings."""
 SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
+
+
+def is_plan_folder(folder: Path) -> bool:
+    """Whether the folder is that of a plan that `run` made."""
+    return (folder / PLAN_CELLS).is_dir() and (folder / PLAN_LIST).is_file()
 
 
 @dataclass(frozen=True, slots=True)

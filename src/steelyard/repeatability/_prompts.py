@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import BadContract, UnreadableFile, nearest
-from steelyard.files import read_text, rejected_file
+from steelyard.files import PLAN_RUNS, is_plan_folder, read_text, rejected_file
 from steelyard.formats import PlacedRun
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
 from steelyard.repeatability._contract import Contract, read_contract
@@ -173,6 +173,8 @@ class _Reader:
         try:
             if is_stdin(path):
                 self.add_records(path)
+            elif path.is_dir() and is_plan_folder(path):
+                self.add_records(path / PLAN_RUNS)
             elif path.is_dir():
                 self._add_folder(path, named=named)
             elif not path.exists():

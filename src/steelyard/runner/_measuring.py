@@ -20,7 +20,7 @@ import msgspec
 
 from steelyard import sandbox
 from steelyard.errors import BadInput
-from steelyard.files import whole_file
+from steelyard.files import PLAN_TIMINGS, whole_file
 from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._agent_command import files_below
@@ -250,7 +250,7 @@ def _write_timings(
     read: PlanRead, folder: PlanFolder, task: str, cells: Iterable[Cell], samples: Mapping[str, Samples]
 ) -> None:
     """The task's folder in the layout that `speedup` reads."""
-    place = folder.root / "timings" / file_name(task)
+    place = folder.root / PLAN_TIMINGS / file_name(task)
     attempts: dict[tuple[str, str], int] = {}
     for cell in cells:
         result = folder.result(cell.id)

@@ -15,7 +15,7 @@ The layout of a folder of tasks:
     TASKS/<task>/runs.json                     cost_usd and trajectory_length by key (optional)
     TASKS/<task>/logs/<agent>/<model>/         JSON logs and .cast recordings (optional)
 
-A folder that holds a results.json of FC-Eval is read from that file instead.
+A folder that holds a results.json of FC-Eval is read from that file instead, and the folder of a plan from its timings.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from steelyard.errors import BadInput, UnreadableFile
+from steelyard.files import PLAN_TIMINGS, is_plan_folder
 from steelyard.formats import FCEVAL, LOG_SUFFIXES, open_timings
 from steelyard.speedups._reading_timings import TimingReading, read_task, read_trial_file
 from steelyard.speedups._task_files import TaskFiles
@@ -34,6 +35,11 @@ _REPORT_ENDINGS = (".json", ".xml")
 
 def read_folder(folder: Path, reading: TimingReading) -> None:
     """Add the attempts of every task in the folder; a task that cannot be read is set aside."""
+    if is_plan_folder(folder):
+        folder = folder / PLAN_TIMINGS
+        if not folder.is_dir():
+            hint = "a plan with [plan.measure] measures it: docs/run.md"
+            raise UnreadableFile(str(folder.parent), "no speed was measured in this plan", hint=hint)
     results = folder / "results.json"
     if results.is_file():
         read_trial_file(results, reading)
@@ -47,6 +53,8 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
 
 def timings_in(path: Path) -> Literal["alone", "beside runs"] | None:
     """Whether the input tells of timings, and whether it may tell of runs too; None where it is no such input."""
+    if path.is_dir() and is_plan_folder(path):
+        return "beside runs" if (path / PLAN_TIMINGS).is_dir() else None
     if path.is_dir() and not (path / "results.json").is_file():
         return "alone" if any(_named(task, "nop") for task in path.iterdir() if task.is_dir()) else None
     file = path / "results.json" if path.is_dir() else path
