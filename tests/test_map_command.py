@@ -84,6 +84,17 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
             {"job": "J-1", "tok": {"completion": 5}, "spent_cents": 40, "ms": 7000, "ended": "win"},
             {"usage": "tok.completion", "cost_usd": "spent_cents", "duration_seconds": "ms"},
         ),
+        (
+            {"issue": "Q1", "Assistant": "a", "took": "25s", "began": "2026-11-03T10:00:00Z", "bill": 0.5, "won": True},
+            {
+                "task": "issue",
+                "agent": "Assistant",
+                "duration_seconds": "took",
+                "started_at": "began",
+                "cost_usd": "bill",
+                "passed": "won",
+            },
+        ),
     ],
 )
 def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields: dict[str, str]) -> None:
@@ -138,6 +149,15 @@ def test_answers_to_any_question_are_no_sure_verdict(tmp_path: Path) -> None:
     text = propose([path]).text
     assert "outcome" not in tomllib.loads(text)["run"]
     assert '# outcome = { from = "cached", words = { yes = "passed", no = "failed" } }' in text
+
+
+def test_the_only_flag_may_be_the_verdict_and_the_fields_of_a_run_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"job": "a", "happy": true}\n{"job": "b", "happy": false}\n', encoding="utf-8")
+    text = propose([path]).text
+    assert "passed" not in tomllib.loads(text)["run"]
+    assert '# a verdict? it is the only flag\n# passed = "happy"' in text
+    assert "# model, agent, attempt, passed, impl_rate, cost_usd, started_at, duration_seconds, ..." in text
 
 
 def test_a_column_for_each_model_is_seen(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from commands import steelyard
 from steelyard.formats import PlacedRun, all_formats
 from steelyard.records import decode_run
 from steelyard.reports import write_runs
+from steelyard.surfaces.cli import run
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -195,3 +196,14 @@ def test_formats_lists_every_format_with_what_it_tells_and_yields() -> None:
     )
     shown = steelyard("formats").stdout
     assert all(name in shown for name in all_formats())
+
+
+def test_what_was_written_is_told_after_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "runs.jsonl", tmp_path / "out.csv"
+    path.write_text('{"task": "t"}\n', "utf-8")
+    assert run(["read", str(path), "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("1 run from 1 file")
+    assert told.splitlines()[-1] == f"wrote {out}"
+    assert run(["read", str(path), "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema_version"] == 1

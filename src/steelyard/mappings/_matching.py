@@ -77,7 +77,7 @@ _MODEL = re.compile(
 """How the names of known families of models begin, with or without a provider."""
 ANSWERS = frozenset({"yes", "no", "y", "n", "true", "false", "nope", "ok", "1", "0"})
 """Words that answer any question, and not only whether a run passed."""
-_NOISE = frozenset({"$", "usd", "the", "of", "is", "name", "eur", "€"})
+_NOISE = frozenset({"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it"})
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
 
@@ -87,23 +87,24 @@ HEADERS: dict[str, tuple[str, ...]] = {
         "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
     ),
     "model": ("model", "model id", "llm", "modell"),
-    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id"),
+    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot"),
     "experiment": ("experiment", "experiment id", "suite", "benchmark", "dataset"),
     "id": ("id", "run id", "uuid", "trial id"),
     "attempt": ("attempt", "attempt id", "repeat", "repetition", "try", "sample", "trial", "rep"),
     "verdict": (
         "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
-        "correctness", "ergebnis", "ok",
+        "correctness", "ergebnis", "ok", "won", "worked", "work",
     ),
     "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte"),
-    "cost_usd": ("cost", "total cost", "price", "spend", "spent", "kosten", "usd"),
+    "cost_usd": ("cost", "total cost", "price", "spend", "spent", "kosten", "usd", "bill"),
     "started_at": (
         "started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time",
-        "ts", "t",
+        "ts", "t", "began",
     ),
     "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at"),
     "duration_seconds": (
         "duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds", "secs", "ms",
+        "wall clock", "took",
     ),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),
@@ -148,7 +149,10 @@ def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
 
 
 def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
-    """Models and verdicts under headers that do not tell: the only column whose every cell looks like one."""
+    """Models and verdicts under headers that do not tell: the only column whose every cell looks like one.
+
+    Flags and words that answer any question are a verdict that the user has to confirm.
+    """
     sure = {match.column.name for match in named if match.score >= SURE}
     others = [column for column in columns if column.name not in sure and column.present]
     found: list[Match] = []
@@ -156,6 +160,10 @@ def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
     if len(models) == 1:
         remark = "taken as the model, since all cells look like names of models"
         found.append(_whole_match("model", models[0], Field(from_=models[0].name), SURE, remark))
+    flags = [column for column in others if all(isinstance(cell, bool) for cell in column.present)]
+    if len(flags) == 1:
+        remark = "a verdict? it is the only flag"
+        found.append(_whole_match("verdict", flags[0], Field(from_=flags[0].name), SURE / 2, remark))
     verdicts = [column for column in others if _are_verdicts(column)]
     spec = _as_verdict(verdicts[0], None, Numbers())[0] if len(verdicts) == 1 else None
     if spec is not None and {"passed", "failed"} <= set(spec.words.values()):
@@ -306,7 +314,7 @@ def _as_duration(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     clocked = any(isinstance(cell, str) and re.fullmatch(r"\s*\d+:\d\d\s*", cell) for cell in column.present)
     is_time = unit in ("us", "ms", "s", "min", "h")
     spec = Field(from_=column.name, unit=unit if is_time and unit != "s" else None, clock="m:ss" if clocked else None)
-    remarks = [] if is_time else ["taken as seconds: add unit if it is another"]
+    remarks = [] if is_time or clocked else ["taken as seconds: add unit if it is another"]
     remarks += ['1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes'] if clocked else []
     return spec, "; ".join(remarks)
 

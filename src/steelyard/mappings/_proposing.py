@@ -22,6 +22,8 @@ from steelyard.mappings._reading import MappedRun, read_mapped
 from steelyard.records import Rejected
 
 SAMPLES = 3
+FIELDS = ("model", "agent", "attempt", "passed", "impl_rate", "cost_usd", "started_at", "duration_seconds")
+"""The fields of a run that most people look for."""
 OWN_FIELDS = 40
 """Columns that no field is known for are listed up to this number."""
 
@@ -211,7 +213,8 @@ class _Draft:
         if not others:
             return
         yield ""
-        yield "# Not used: remove the # of what you want."
+        yield "# Not used: remove the # of what you want, and name the field of a run that it is, if it is one:"
+        yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
         for match in doubtful:
             if match.column.name in taken:
                 continue

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from steelyard.reports import RUN_FILE_ENDINGS, check_file, clean, csv_text, write_runs
 from steelyard.surfaces.cli._options import Csv, CsvRaw, OnePath, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed, check_raw
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed, check_raw, tell_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import ReadOptions
@@ -56,6 +56,8 @@ def read(
             deque(reading, maxlen=0)
     summary = reading.summary
     _show(summary, json=showing.json, csv=csv, raw=csv_raw)
+    if out is not None and not showing.json and not csv:
+        tell_written(out)
     if not showing.quiet:
         print_findings(summary.findings)
     return showing.status(summary.rejected_count, useless=summary.total.runs == 0)

@@ -64,6 +64,7 @@ def _show(result: UsageSummary) -> None:
     for line in _sentences(result):
         terminal.print(line)
     if result.groups:
+        terminal.print()
         terminal.print(usage_table(result))
 
 
