@@ -4,69 +4,29 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from cyclopts import App
 
-from steelyard.surfaces.cli import build_app, run
+from command_cases import APPS, GIVEN, UNENDING, arguments_of, made_files
+from steelyard.surfaces.cli import run
 
-SAMPLES = Path(__file__).parent / "samples"
 SECONDS = 10
 """More than any of these takes on a busy machine."""
 NO_FILE = {"--out", "--write", "--report", "--summary", "--artifacts"}
 """What is written, and the folder of artifacts."""
 NAME_OR_PATH = {"--profile", "--prices", "--map", "--after", "--agent", "--tests", "--log", "FILE", "FIRST", "SECOND"}
 """Texts that may be a path too."""
-UNENDING = {"serve", "arena watch"}
-"""What does not end by itself; `serve` reads its runs as `report` does."""
-
-
-def _commands(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
-    for name in app:
-        if not name.startswith("-"):
-            yield from _commands(app[name], (*words, name))
-    if words and app.default_command is not None:
-        yield words, app
-
-
-def _arguments(app: App) -> dict[str, str]:
-    """The arguments of a command, and their types."""
-    arguments = app.assemble_argument_collection(parse_docstring=False)
-    return {argument.name: str(argument.hint) for argument in arguments if argument.parameter.parse is not False}
-
-
-APPS = {" ".join(words): app for words, app in _commands(build_app())}
 CASES = [
     (command, name)
     for command, app in APPS.items()
     if command not in UNENDING
-    for name, hint in _arguments(app).items()
+    for name, hint in arguments_of(app).items()
     if name not in NO_FILE and ("Path" in hint or name in NAME_OR_PATH)
 ]
 """Every argument of every command that names a file."""
 FIRST_CASES = list({f"{name} {'arena' in command}": (command, name) for command, name in CASES}.values())
 """Each once for the arena and once for the others: they read it alike."""
-GIVEN: dict[str, list[str]] = {
-    "arena task add": ["{tasks}"],
-    "arena submit": ["{submissions}"],
-    "arena notify": ["--targets", "{targets}", "--once"],
-    "arena show": ["s"],
-    "arena compare-profiles": ["arena-1", "arena-1"],
-    "compare": ["{runs}", "--a", "tier=T0", "--b", "tier=T1"],
-    "explain": ["{runs}", "pass_rate"],
-    "gate": ["{runs}", "--baseline", "{runs}", "--rule", "pass_rate >= -1"],
-    "map": ["{table}"],
-    "prices": ["gpt-4o"],
-    "profiles": ["show"],
-    "repeat": ["{outputs}", "--no-repair"],
-    "report": ["{runs}", "--out", "{folder}/report.html"],
-    "show": ["{runs}", "--run", "r0"],
-    "speedup": ["--nop", "{timings}", "--oracle", "{timings}", "--agent", "a:m={timings}"],
-}
-"""What a command needs; one that is not listed takes the runs."""
 INSTEAD = {
     "arena submit --from-runs": [],
     "arena submit --map": ["--from-runs", "{runs}"],
@@ -90,32 +50,10 @@ class Waiting(BaseException):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("files")
-    contents = {
-        "runs.jsonl": "".join(
-            f'{{"id": "r{n}", "task": "t", "tier": "T{n % 2}", "agent": "a", "passed": true, "usage": '
-            '{"input_tokens": 9, "output_tokens": 9}, "model": "gpt-4o", "tool_calls": 1}\n'
-            for n in range(4)
-        ),
-        "tasks.toml": 'id = "t"\n',
-        "submissions.jsonl": '{"id": "s", "task_id": "t", "total_tokens": 1, "tool_calls": 1, "agent": "a"}\n',
-        "targets.toml": '[[targets]]\nname = "a"\nurl = "https://127.0.0.1:9/"\n',
-        "table.csv": "job,ok\na,yes\nb,no\n",
-    }
-    for name, content in contents.items():
-        (folder / name).write_text(content)
     for ending in ("toml", "json", "jsonl"):
         os.mkfifo(folder / f"pipe.{ending}")
         (folder / f"zero.{ending}").symlink_to("/dev/zero")
-    store = f"sqlite:///{folder}/arena.db"
-    assert run(["arena", "init", "--store", store]) == 0
-    assert run(["arena", "task", "add", str(folder / "tasks.toml"), "--store", store]) == 0
-    assert run(["arena", "submit", str(folder / "submissions.jsonl"), "--store", store]) == 0
-    return {name.split(".")[0]: str(folder / name) for name in contents} | {
-        "timings": str(SAMPLES / "speedup" / "pyperf.json"),
-        "outputs": str(SAMPLES / "repeatability" / "clamp_runs.jsonl"),
-        "folder": str(folder),
-        "store": store,
-    }
+    return made_files(folder)
 
 
 def _words(command: str, argument: str, value: str, files: dict[str, str]) -> list[str]:
@@ -128,10 +66,10 @@ def _words(command: str, argument: str, value: str, files: dict[str, str]) -> li
     elif argument.startswith("--"):
         words += [argument, value]
     else:
-        place = [name for name in _arguments(APPS[command]) if not name.startswith("-") and name != "ACTION"]
+        place = [name for name in arguments_of(APPS[command]) if not name.startswith("-") and name != "ACTION"]
         at = place.index(argument) + (command == "profiles")
         words[at : at + 1] = [value]
-    store = ["--store", files["store"]] if "--store" in _arguments(APPS[command]) and command != "repeat" else []
+    store = ["--store", files["store"]] if "--store" in arguments_of(APPS[command]) and command != "repeat" else []
     if command == "arena init":
         store = ["--store", f"sqlite:///{files['folder']}/other.db"]
     return [*command.split(), *words, *store]

@@ -75,6 +75,8 @@ def _app_for(tokens: Sequence[str]) -> App:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit with its status."""
+    if sys.stdout is None:  # it was closed before Python began
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 # open until Python ends
     tokens = sys.argv[1:] if arguments is None else arguments
     sys.exit(run(tokens))
 
@@ -102,20 +104,34 @@ def run(tokens: list[str]) -> int:
         if renamed := renamed_words(tokens):
             raise renamed.error()
         status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()  # what cannot be written is an error here, and no complaint when Python ends
     except SteelyardError as error:
-        print_error(error, as_json=as_json)
-        return error.exit_code
+        return _failed(error, as_json=as_json)
     except CycloptsError as error:
-        print_error(_wrong_usage(error, tokens), as_json=as_json)
-        return UsageError.exit_code
+        return _failed(_wrong_usage(error, tokens), as_json=as_json)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # the reader (head, less) has what it wanted
+        _write_no_more()
+        return 0
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            # The reader (head, less) has what it wanted; Python would complain again when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
         where = None if error.filename is None else str(error.filename)
-        print_error(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
-        return SteelyardError.exit_code
+        return _failed(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
     return status if isinstance(status, int) else 0
+
+
+def _failed(error: SteelyardError, *, as_json: bool) -> int:
+    """Tell the error, on stderr alone where stdout takes nothing more, and give its exit status."""
+    try:
+        print_error(error, as_json=as_json)
+        sys.stdout.flush()
+    except OSError:
+        _write_no_more()
+        if as_json:
+            print_error(error, as_json=False)
+    return error.exit_code
+
+
+def _write_no_more() -> None:
+    """Python would fail again when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

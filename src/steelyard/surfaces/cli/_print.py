@@ -113,6 +113,7 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
     """The error: as JSON on stdout for scripts, as a sentence on stderr for people."""
     if as_json:
         print_json({"error": error.as_dict()})
+        sys.stdout.flush()  # one that stdout does not take is told on stderr, once
     terminal = console(stderr=True)
     for told, before in [(error, "steelyard: "), *((part, "  ") for part in error.parts)]:
         place = f"{told.where}: " if told.where else ""
