@@ -43,6 +43,7 @@ def in_a_fork(task: Callable[[], SandboxResult], temporary: str) -> SandboxResul
     """What the task gives when nobody does it, in a process of its own."""
     if SYSTEM_PYTHON is None:
         pytest.skip("the system has no Python that an ordinary user could start")
+    _ = sandbox.run  # loaded while we may still read our own files
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,0 +1,99 @@
+"""The insides of other processes: their memory, their descriptors, their environment."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from contextlib import suppress
+
+from breakouts.inside import World, called, done, each, got_out, libc, read, system_call
+
+_taken = ctypes.create_string_buffer(4096)
+
+
+def _others(world: World) -> tuple[int, int]:
+    return world.pid, os.getppid()
+
+
+def attach(world: World) -> None:
+    for pid in _others(world):
+        each(lambda pid=pid: done(libc.ptrace(16, pid, None, None), f"traces {pid}"))
+
+
+def seize(world: World) -> None:
+    for pid in _others(world):
+        each(lambda pid=pid: done(libc.ptrace(0x4206, pid, None, None), f"traces {pid}"))
+
+
+def trace_a_child(world: World) -> None:
+    child = os.fork()
+    if child == 0:
+        time.sleep(2)
+        os._exit(0)
+    each(lambda: done(libc.ptrace(16, child, None, None), f"traces {child}"))
+
+
+def _pieces(pid: int) -> tuple[ctypes.Array[ctypes.c_void_p], ctypes.Array[ctypes.c_void_p]]:
+    """A piece of our own memory and one of the other's, where that can be known."""
+    start = 0x400000
+    with suppress(OSError):
+        start = int(read(f"/proc/{pid}/maps").partition("-")[0], 16)
+    return (ctypes.c_void_p * 2)(ctypes.addressof(_taken), 4096), (ctypes.c_void_p * 2)(start, 4096)
+
+
+def read_memory(world: World) -> None:
+    for pid in _others(world):
+        here, there = _pieces(pid)
+        each(lambda pid=pid, here=here, there=there: called(world, "process_vm_readv", pid, here, 1, there, 1, 0))
+
+
+def write_memory(world: World) -> None:
+    for pid in _others(world):
+        here, there = _pieces(pid)
+        each(lambda pid=pid, here=here, there=there: called(world, "process_vm_writev", pid, here, 1, there, 1, 0))
+
+
+def open_memory(world: World) -> None:
+    for pid in _others(world):
+        each(
+            lambda pid=pid: os.open(f"/proc/{pid}/mem", os.O_RDWR),
+            lambda pid=pid: read(f"/proc/{pid}/maps") or None,
+            lambda pid=pid: read(f"/proc/{pid}/stack") or None,
+            lambda pid=pid: read(f"/proc/{pid}/syscall") or None,
+        )
+
+
+def take_a_descriptor(world: World) -> None:
+    for pid in _others(world):
+        for number in range(8):
+            each(lambda pid=pid, number=number: called(world, "pidfd_getfd", os.pidfd_open(pid), number, 0))
+
+
+def read_the_environment(world: World) -> None:
+    for pid in (*_others(world), 1):
+        each(lambda pid=pid: read(f"/proc/{pid}/environ") or None if pid != os.getpid() else None)
+
+
+def compare_with_others(world: World) -> None:
+    each(lambda: f"order {system_call(world, 'kcmp', os.getpid(), world.pid, 0, 1, 1)}")
+
+
+def drop_the_memory_of_another(world: World) -> None:
+    _, there = _pieces(world.pid)
+    each(
+        lambda: called(world, "process_madvise", os.pidfd_open(world.pid), there, 1, 21, 0),
+        lambda: called(world, "process_mrelease", os.pidfd_open(world.pid), 0),
+    )
+
+
+def open_descriptors_by_path(world: World) -> None:
+    for pid in _others(world):
+        for number in range(20):
+            each(lambda pid=pid, number=number: os.open(f"/proc/{pid}/fd/{number}", os.O_RDWR | os.O_NONBLOCK))
+
+
+def see_what_others_run(world: World) -> None:
+    line = read(f"/proc/{world.pid}/cmdline")
+    if "sleep" in line:
+        got_out(f"sees the command line of another: {line!r}")
