@@ -46,9 +46,9 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path, ending: str) -> Non
     assert write_runs(wanted, path) == len(wanted)
     found = [item.run for item in gather([path]) if isinstance(item, PlacedRun)]
     assert len(found) == len(wanted)
-    for run, again in zip(wanted, found, strict=True):
+    for expected, again in zip(wanted, found, strict=True):
         for name in ("id", "task", "usage", "calls", "cost_usd", "tests", "started_at", "provenance", "judgments"):
-            assert getattr(again, name) == getattr(run, name), name
+            assert getattr(again, name) == getattr(expected, name), name
 
 
 def test_read_writes_runs_that_measure_takes(tmp_path: Path) -> None:
