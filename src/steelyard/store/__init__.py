@@ -24,6 +24,13 @@ if TYPE_CHECKING:
         retire_canon as retire_canon,
         set_canon as set_canon,
     )
+    from steelyard.store._learned_rows import (
+        LearnedVersion as LearnedVersion,
+        keep_learned as keep_learned,
+        learned_seen as learned_seen,
+        learned_version as learned_version,
+        learned_versions as learned_versions,
+    )
     from steelyard.store._migrate import (
         Migration as Migration,
     )

@@ -266,6 +266,18 @@ deliveries = Table(
 What is being sent is due when its sender must have died.
 """
 
+learned = Table(
+    "arena_learned",
+    METADATA,
+    Column("kind", String(64), primary_key=True, doc="What was learned, as `abilities`."),
+    Column("number", Integer, primary_key=True, autoincrement=False, doc="Counts the versions of this kind from 1."),
+    Column("made_at", BigInteger, nullable=False, doc="When it was learned."),
+    Column("seen", BigInteger, nullable=False, doc="How many submissions (or ratings) there had been by then."),
+    Column("digest", String(64), nullable=False, doc="The digest of all that it was learned from."),
+    Column("content", Text, nullable=False, doc="What was learned, as JSON."),
+)
+"""Every version of what the arena learned from its submissions; it only grows. No score depends on it."""
+
 canons = Table(
     "canons",
     METADATA,

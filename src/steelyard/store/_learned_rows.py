@@ -1,0 +1,67 @@
+"""Learned versions at rest: numbered within their kind, written once, never changed.
+
+Whoever learns reads in one transaction, works outside of any, and keeps the version in another: nobody waits for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.engine import Connection
+
+from steelyard.errors import UnknownName
+from steelyard.records import now_microseconds
+from steelyard.store.schema import learned
+
+
+class LearnedVersion(NamedTuple):
+    """One version of one kind."""
+
+    kind: str
+    number: int
+    made_at: int
+    """Microseconds since 1970."""
+    seen: int
+    """How many submissions (or ratings) there had been by then."""
+    digest: str
+    """The digest of all that it was learned from."""
+    content: str
+    """What was learned, as JSON."""
+
+
+def keep_learned(connection: Connection, kind: str, *, digest: str, seen: int, content: str) -> LearnedVersion:
+    """Keep it as the next version; the latest one stands where it was learned from the same."""
+    latest = learned_version(connection, kind)
+    if latest is not None and latest.digest == digest:
+        return latest
+    number = 1 if latest is None else latest.number + 1
+    version = LearnedVersion(kind, number, now_microseconds(), seen, digest, content)
+    # Of two writers at once, PostgreSQL refuses the second number: its transaction is run again and finds the first.
+    connection.execute(insert(learned), version._asdict())
+    return version
+
+
+def learned_version(connection: Connection, kind: str, number: int | None = None) -> LearnedVersion | None:
+    """The version of that number, else the latest; None while there is none."""
+    wanted = select(learned).where(learned.c.kind == kind)
+    if number is not None:
+        row = connection.execute(wanted.where(learned.c.number == number)).first()
+        if row is None:
+            known = [str(each.number) for each in learned_versions(connection, kind)]
+            raise UnknownName(f"version of {kind}", str(number), known)
+    else:
+        row = connection.execute(wanted.order_by(learned.c.number.desc()).limit(1)).first()
+    return None if row is None else LearnedVersion(*row)
+
+
+def learned_versions(connection: Connection, kind: str) -> list[LearnedVersion]:
+    """Every version of the kind, the first one first."""
+    wanted = select(learned).where(learned.c.kind == kind).order_by(learned.c.number)
+    return [LearnedVersion(*row) for row in connection.execute(wanted)]
+
+
+def learned_seen(connection: Connection, kind: str) -> int:
+    """How many submissions (or ratings) the latest version had seen; 0 while there is none."""
+    seen: int | None = connection.execute(select(func.max(learned.c.seen)).where(learned.c.kind == kind)).scalar()
+    return seen or 0
