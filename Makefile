@@ -6,8 +6,8 @@ STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 API := $(VENV)/.api
 WORKERS ?= auto
-# Files and folders that `make test` and `make test-pythons` run, such as TESTS="tests/server"; without, all tests.
-TESTS ?=
+# Tests that `make test`, `make test-pythons` and `make test-wheel` run, such as T="tests/server"; without, all of them.
+T ?=
 # Agents that `make test-agents` runs, such as AGENTS="codex"; without, all. Of those in NEWEST the newest version is taken.
 AGENTS ?=
 NEWEST ?=
@@ -15,8 +15,11 @@ NEWEST ?=
 WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
+# Compiled modules are kept, whatever the environment says: without them every process compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test test-postgres test-browser test-api test-pythons test-agents check docs bench long mutants lock clean
+.PHONY: help same-python demo test quick test-postgres test-browser test-api test-pythons test-wheel test-agents check docs build bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,7 +42,10 @@ demo: $(STAMP) ## set everything up, weigh seven tiers of synthetic runs, and wr
 	$(BIN)/steelyard demo --report demo.html
 
 test: $(STAMP) ## set everything up and run the tests
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser" $(TESTS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser" $(T)
+
+quick: $(STAMP) ## the tests that relate to your change, as many as fit into a minute
+	$(BIN)/python scripts/quick.py
 
 test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL that is installed, started and removed again
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/arena
@@ -59,7 +65,14 @@ test-api: $(API) ## requests made from the OpenAPI document, right and wrong one
 	$(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/api
 
 test-pythons: $(STAMP) ## the tests on every other supported Python that is found, each in an environment of its own
-	MAKE="$(MAKE)" scripts/pythons.sh $$($(BIN)/python -c '$(PYTHON_VERSION)') $(WITHOUT)
+	MAKE="$(MAKE)" scripts/pythons.sh test $$($(BIN)/python -c '$(PYTHON_VERSION)') $(WITHOUT)
+
+build: $(STAMP) ## the wheel and the source distribution, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+test-wheel: build ## the wheel in a clean environment of every supported Python that is found: the tests that need no checkout
+	T="$(T)" scripts/pythons.sh wheel $(WITHOUT)
 
 check: $(STAMP) ## lint, types, and generated documentation up to date
 	$(BIN)/ruff check .

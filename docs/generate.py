@@ -191,6 +191,17 @@ def agents_page() -> str:
     return _between((HERE / "agents.md").read_text(encoding="utf-8"), "agents", "\n".join(lines))
 
 
+def decisions_page() -> str:
+    """The index of decisions, by number; pages that were replaced say by which."""
+    folder = HERE / "decisions"
+    lines = []
+    for page in sorted(folder.glob("[0-9]*.md")):
+        title, _, rest = page.read_text(encoding="utf-8").partition("\n")
+        replaced = " (replaced in part)" if rest.strip().startswith("Replaced by") else ""
+        lines.append(f"- [{title.removeprefix('# ')}]({page.name}){replaced}")
+    return _between((folder / "README.md").read_text(encoding="utf-8"), "decisions", "\n".join(lines))
+
+
 def openapi_page() -> str:
     """The API as it is declared."""
     return json_text(openapi_document()) + "\n"
@@ -218,6 +229,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "api.md": api_page,
     "installing.md": installing_page,
     "agents.md": agents_page,
+    "decisions/README.md": decisions_page,
     "openapi.json": openapi_page,
     **{f"figures/{name}.svg": lambda draw=draw: f"{draw().svg}\n" for name, draw in PICTURES.items()},
     "images/demo.svg": demo_picture,

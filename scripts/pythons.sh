@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Run the tests on every Python that the classifiers in pyproject.toml name: scripts/pythons.sh [VERSION-TO-LEAVE-OUT...]
+# Run the tests on every Python that the classifiers in pyproject.toml name: scripts/pythons.sh test|wheel [VERSION-TO-LEAVE-OUT...]
 #
-# Each Python has a virtual environment of its own, .venv-3.X. Interpreters are looked for on PATH and among pyenv's
-# versions. One that is not found is named and left out; a failure on one does not keep the others from being tried.
+# `test` runs them in the checkout, each Python with a virtual environment of its own, .venv-3.X; `wheel` tests dist/*.whl.
+# Interpreters are looked for on PATH and among pyenv's versions. One that is not found is named and left out; a failure
+# on one does not keep the others from being tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trap 'exit 130' INT
 trap 'exit 143' TERM
+what=$1
+shift
 
 find_python() {
     local version=$1 candidate
@@ -18,6 +21,14 @@ find_python() {
             return
         fi
     done
+}
+
+run_tests() {
+    case $what in
+    test) "${MAKE:-make}" test PYTHON="$2" VENV=".venv-$1" ;;
+    wheel) "$2" scripts/wheel.py dist/*.whl ${T:-} ;;
+    *) echo "$what is neither test nor wheel" >&2; exit 2 ;;
+    esac
 }
 
 tested=() missing=() failed=()
@@ -32,7 +43,7 @@ for version in $(sed -n 's/.*"Programming Language :: Python :: \(3\.[0-9]*\)".*
     fi
     echo "== Python $version ($python)"
     tested+=("$version")
-    "${MAKE:-make}" test PYTHON="$python" VENV=".venv-$version" || failed+=("$version")
+    run_tests "$version" "$python" || failed+=("$version")
 done
 
 echo "== tests run on Python: ${tested[*]:-no other}; not found: ${missing[*]:-none}; failed: ${failed[*]:-none}"

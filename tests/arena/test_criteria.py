@@ -16,6 +16,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -650,6 +651,11 @@ def tar_header(kind: bytes, size: int) -> bytes:
     return header.tobuf(tarfile.GNU_FORMAT)
 
 
+def announced(kind: bytes, size: int) -> bytes:
+    """A tar whose one header says that so much follows."""
+    return tar_header(kind, size) + bytes(2048)
+
+
 def tarred(**files: bytes) -> bytes:
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
@@ -666,32 +672,34 @@ def flipped(content: bytes, at: float) -> bytes:
 
 
 SOUND = tarred(noise=random.Random(1).randbytes(100_000), a=b"x = 1\n" * 9000)
-BROKEN: dict[str, bytes] = {
-    "deflate": damaged(zipfile.ZIP_DEFLATED, 45),
-    "lzma": damaged(zipfile.ZIP_LZMA, 55),
-    "a name that is no text": zip_of(b"x", name="ü.py").replace("ü".encode(), b"\xff\xfe"),
-    "no name": nameless(zip_of(b"x")),
-    "bzip2 in zip": zip_of(bz2.compress(bytes(64 << 20)), method=zipfile.ZIP_BZIP2),
-    "lzma in zip": zip_of(lzma.compress(bytes(64 << 20)), method=zipfile.ZIP_LZMA),
-    "gz damaged": flipped(gzip.compress(SOUND), 0.5),
-    "xz damaged": flipped(lzma.compress(SOUND), 0.5),
-    "bz2 damaged": flipped(bz2.compress(SOUND), 0.5),
-    "gz cut": gzip.compress(SOUND)[:-100],
-    "xz cut": lzma.compress(SOUND)[:-100],
-    "bz2 cut": bz2.compress(SOUND)[:-100],
-    "tar cut": SOUND[:50_000],
-    "packed text": gzip.compress(b"x = 1"),
-    **{f"{kind!r} of 4 EiB": tar_header(kind, 1 << 62) + bytes(2048) for kind in (b"x", b"g", b"L", b"K")},
-    **{f"{kind!r} of 1 GiB": tar_header(kind, 1 << 30) + bytes(2048) for kind in (b"x", b"g", b"L", b"K")},
-    "a member of 2 TiB in a row of zeros": bz2.compress(tar_header(b"Z", 2 << 40)) + bz2.compress(bytes(64 << 20)) * 9,
-    "folders": gzip.compress(tarred(**{f"{number}/" + "d/" * 90 + "f": b"" for number in range(300)})),
+BROKEN: dict[str, Callable[[], bytes]] = {
+    "deflate": lambda: damaged(zipfile.ZIP_DEFLATED, 45),
+    "lzma": lambda: damaged(zipfile.ZIP_LZMA, 55),
+    "a name that is no text": lambda: zip_of(b"x", name="ü.py").replace("ü".encode(), b"\xff\xfe"),
+    "no name": lambda: nameless(zip_of(b"x")),
+    "bzip2 in zip": lambda: zip_of(bz2.compress(bytes(64 << 20)), method=zipfile.ZIP_BZIP2),
+    "lzma in zip": lambda: zip_of(lzma.compress(bytes(64 << 20)), method=zipfile.ZIP_LZMA),
+    "gz damaged": lambda: flipped(gzip.compress(SOUND), 0.5),
+    "xz damaged": lambda: flipped(lzma.compress(SOUND), 0.5),
+    "bz2 damaged": lambda: flipped(bz2.compress(SOUND), 0.5),
+    "gz cut": lambda: gzip.compress(SOUND)[:-100],
+    "xz cut": lambda: lzma.compress(SOUND)[:-100],
+    "bz2 cut": lambda: bz2.compress(SOUND)[:-100],
+    "tar cut": lambda: SOUND[:50_000],
+    "packed text": lambda: gzip.compress(b"x = 1"),
+    **{f"{kind!r} of 4 EiB": partial(announced, kind, 1 << 62) for kind in (b"x", b"g", b"L", b"K")},
+    **{f"{kind!r} of 1 GiB": partial(announced, kind, 1 << 30) for kind in (b"x", b"g", b"L", b"K")},
+    "a member of 2 TiB in a row of zeros": lambda: (
+        bz2.compress(tar_header(b"Z", 2 << 40)) + bz2.compress(bytes(64 << 20)) * 9
+    ),
+    "folders": lambda: gzip.compress(tarred(**{f"{number}/" + "d/" * 90 + "f": b"" for number in range(300)})),
 }
 
 
 @pytest.mark.parametrize("name", sorted(BROKEN))
 def test_one_broken_archive_takes_no_other_along(store: Store, tmp_path: Path, name: str) -> None:
     folder_of(tmp_path / "good", GOOD)
-    (tmp_path / "bad").write_bytes(BROKEN[name])
+    (tmp_path / "bad").write_bytes(BROKEN[name]())
     arena = make_arena(store)
     arena.add_task(as_task({"id": "t", "success_criteria": [{"type": "file_exists", "file_path": "solution.py"}]}))
     said = {"task_id": "t", "total_tokens": 1, "tool_calls": 1}
