@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
+from runner.trying import needs_bubblewrap
 from steelyard.results import PlanRun
 from steelyard.runner._scripted import ScriptedModel
 
+pytestmark = needs_bubblewrap
 CANARIES = ("zebra", "okapi", "quagga", "secret-folder", "HINTS")
 PLAN = """
 [plan]

@@ -15,14 +15,12 @@ import pytest
 from agents.model_server import BASES, ModelServer, Script, Step, model_server
 from processes import alive, until
 from runner.planned import MODEL, started, written_plan
-from steelyard import sandbox
+from runner.trying import needs_bubblewrap
 from steelyard.runner import PlanFolder, TryResult, open_plan
 from steelyard.runner._meter_records import MeteredCall, read_meter
 from steelyard.surfaces.cli import run
 
-pytestmark = pytest.mark.skipif(
-    sandbox.active_isolation().name != "bubblewrap", reason="an agent with a model needs bubblewrap"
-)
+pytestmark = needs_bubblewrap
 STEPS = (Step(run="printf 'hello\\n' > hello.txt"), Step(run="sleep 0.1"), Step(say="hello.txt says hello."))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
+from runner.trying import needs_bubblewrap
 from steelyard.errors import UsageError
 from steelyard.results import PlanRun
 
@@ -104,6 +105,7 @@ def test_a_run_that_the_arena_cannot_score_is_told(folder: Path) -> None:
     assert places(folder) == []
 
 
+@needs_bubblewrap
 def test_a_run_that_broke_off_through_no_fault_of_the_agent_is_not_delivered(folder: Path) -> None:
     more = TASK + '[endpoints.gone]\nkind = "chat"\nurl = "http://127.0.0.1:9/v1"\n'
     path = folder / "agents" / "sheller.toml"

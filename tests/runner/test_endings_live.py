@@ -14,14 +14,11 @@ import pytest
 from agents.model_server import ModelServer, Script, Step, model_server
 from processes import alive
 from runner.planned import KEY, KEY_VARIABLE, started
-from runner.trying import SHELL_AGENT
-from steelyard import sandbox
+from runner.trying import SHELL_AGENT, needs_bubblewrap
 from steelyard.runner import PlanFolder
 from steelyard.runner._meter_records import MeteredCall, read_meter
 
-pytestmark = pytest.mark.skipif(
-    sandbox.active_isolation().name != "bubblewrap", reason="an agent with a model needs bubblewrap"
-)
+pytestmark = needs_bubblewrap
 HELLO = Step(run="printf 'hello\\n' > hello.txt")
 ENDPOINTS = {
     "well": Script(has_many_calls=True),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -50,9 +52,11 @@ WHEN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+def _own_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with TemporaryDirectory() as folder:  # pytest's folders are closed to the user that code is isolated as
+        Path(folder).chmod(0o711)
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        yield
 
 
 class Bench:

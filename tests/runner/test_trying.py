@@ -12,7 +12,7 @@ import pytest
 
 from agents.model_server import Script, Step
 from processes import alive
-from runner.trying import KEY, Bench, Tried, bench, job_of, shell_job
+from runner.trying import KEY, Bench, Tried, bench, job_of, needs_bubblewrap, shell_job
 from steelyard import sandbox
 from steelyard.errors import NoIsolation, UsageError
 from steelyard.records import Usage
@@ -23,9 +23,6 @@ from steelyard.runner._meter_records import CallLimits
 from steelyard.runner._plan_records import Tier, Verify
 from steelyard.runner._trying import agent_version
 
-needs_bubblewrap = pytest.mark.skipif(
-    sandbox.active_isolation().name != "bubblewrap", reason="an agent with a model needs bubblewrap"
-)
 pytestmark = needs_bubblewrap
 USAGE = Usage(input_tokens=24003, cache_read_tokens=13003, output_tokens=4803, reasoning_tokens=2403)
 """Two calls: 2 x base + 1 + 2 of each kind (tests/agents/model_server.py)."""

@@ -11,6 +11,7 @@ import pytest
 
 from agents.model_server import model_server
 from commands import Done
+from runner.trying import needs_bubblewrap
 from steelyard.surfaces.cli import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "run.md"
@@ -68,6 +69,7 @@ def test_there_is_a_tutorial_for_each_family() -> None:
     assert list(TUTORIALS) == ["setup", *FAMILIES]
 
 
+@needs_bubblewrap
 def test_outcome_tiers_and_tasks(tutorial: Tutorial) -> None:
     ran, measured, _, _, judged = tutorial.all("outcome")
     assert "20 of 20 cells done" in ran.stdout  # 2 tasks x 2 tiers x 2 attempts, and the judge on those and 2 x 2
@@ -94,6 +96,7 @@ def test_repeatability_samples_with_a_contract(tutorial: Tutorial) -> None:
     assert [prompt["metrics"]["r_raw"] for prompt in prompts] == [1.0, 0.4]
 
 
+@needs_bubblewrap
 def test_speedup_of_nop_oracle_and_agent(tutorial: Tutorial) -> None:
     _, told = tutorial.all("speedup")
     assert "tiny:small has the largest mean speedup" in told.stdout
@@ -107,6 +110,7 @@ def test_speedup_of_nop_oracle_and_agent(tutorial: Tutorial) -> None:
     assert all(len(made["order"]) == 3 and len(made["sides"]) == 3 for made in rounds)
 
 
+@needs_bubblewrap
 def test_arena_is_fed_as_cells_finish(tutorial: Tutorial) -> None:
     *_, standings = tutorial.all("arena")
     assert "2 submissions" in standings.stdout

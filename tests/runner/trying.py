@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agents.model_server import ModelServer, Script, model_server
+from steelyard import sandbox
 from steelyard.records import Finding, Run
 from steelyard.runner._adapters import Adapter, adapters
 from steelyard.runner._cell_records import Cell, Ending
@@ -22,6 +25,9 @@ from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.runner._trying import try_cell
 from steelyard.runner._verifying import verify
 
+needs_bubblewrap = pytest.mark.skipif(
+    sandbox.active_isolation().name != "bubblewrap", reason="an agent with a model needs bubblewrap"
+)
 SHELL_AGENT = Path(__file__).with_name("shell_agent.sh").read_bytes()
 SAYS_HELLO = Verify(command=("grep", "-qx", "hello", "hello.txt"))
 KEY = "key-of-the-endpoint"
