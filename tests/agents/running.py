@@ -105,6 +105,16 @@ class AgentRun:
         return "\n".join([str(self.tried.ending), *(text[-2000:] for text in texts)])
 
 
+def python_named(name: str) -> str | None:
+    """An interpreter such as python3.12 on PATH, where a version manager's stand-in may not start, or in pyenv."""
+    root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    found = [shutil.which(name), *map(str, sorted(root.glob(f"versions/{name.removeprefix('python')}.*/bin/{name}")))]
+    for python in found:
+        if python and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return python
+    return None
+
+
 def install(agent: Agent, folder: Path) -> Path:
     """The folder with the agent's programs, which package managers fill last; one that has it is taken as it is."""
     programs = agent.programs(folder)
@@ -119,8 +129,8 @@ def install(agent: Agent, folder: Path) -> Path:
         command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), *agent.packages]
         subprocess.run(command, check=True)
         return programs
-    python = shutil.which(agent.python) if agent.python else sys.executable
-    assert python is not None, f"{agent.python} is not on PATH"
+    python = python_named(agent.python) if agent.python else sys.executable
+    assert python is not None, f"{agent.python} is neither on PATH nor in pyenv"
     subprocess.run([python, "-m", "venv", str(place)], check=True)
     pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *agent.packages], check=True)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from agents.running import ONLY, python_named
 from steelyard.runner._harbor import write_harbor_job
 from steelyard.runner._plan import load_plan
 from steelyard.workflow.read import RunReading
 
-pytestmark = [pytest.mark.long, pytest.mark.agents]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.agents,
+    pytest.mark.skipif(bool(ONLY) and "harbor" not in ONLY, reason="only other agents are tested"),
+]
 
 HARBOR = "harbor==0.24.0"
 PLAN = """
@@ -81,7 +85,7 @@ def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = Path(kept).resolve() / "harbor" if kept else tmp_path_factory.mktemp("harbor")
     python = place / "bin" / "python"
     if not (place / "bin" / "harbor").exists():
-        newer = sys.executable if sys.version_info >= (3, 12) else shutil.which("python3.12")
+        newer = sys.executable if sys.version_info >= (3, 12) else python_named("python3.12")
         if newer is None:
             pytest.skip("Harbor needs Python 3.12")
         subprocess.run([newer, "-m", "venv", str(place)], check=True)
