@@ -54,6 +54,12 @@ def check_calls(folder: PlanFolder, server: ModelServer) -> None:
         assert len(set(served[cell.model]) - set(ended)) <= open_calls
 
 
+def interrupted(folder: PlanFolder) -> int:
+    """Tries whose runner was killed."""
+    results = [folder.result(cell) for cell in folder.finished()]
+    return sum(told.ending.name == "interrupted" for result in results if result for told in result.tries)
+
+
 def number_of(call: MeteredCall) -> int:
     assert call.usage is not None
     assert call.usage.input_tokens is not None
@@ -74,9 +80,11 @@ def crash_series(tmp_path: Path, *, cells: int, kills: int, seed: int) -> None:
     with model_server(Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02)) as server:
         plan = written_plan(tmp_path, server.url, cells=cells, marker=marker)
         before: dict[str, tuple[int, int]] = {}
-        for _ in range(kills):
+        for number in range(kills):
             process = started(plan, folder.root)
-            time.sleep(chance.uniform(0.2, 2.5))
+            if number % 5:  # every fifth is killed while it starts, however long that takes today
+                until(lambda: bool(list(folder.root.rglob("claim"))) or process.poll() is not None)
+            time.sleep(chance.uniform(0.0, 1.5))
             process.kill()
             process.communicate()
             until(lambda: not alive(marker))  # the sandboxes end with their runner
@@ -94,6 +102,7 @@ def crash_series(tmp_path: Path, *, cells: int, kills: int, seed: int) -> None:
         assert len(folder.finished()) == cells
         check_calls(folder, server)
         assert {call.key for call in server.calls} == {"Bearer key-of-the-endpoint"}
+    assert interrupted(folder) >= kills / 2
     lines = [json.loads(line) for line in (folder.root / "runs.jsonl").read_text().splitlines()]
     assert sorted(line["model"] for line in lines) == sorted(MODEL.format(number) for number in range(cells))
     assert {line["outcome"] for line in lines} == {"passed"}
