@@ -316,12 +316,16 @@ def _reading_in(source: str) -> list[str]:
 
 def _reads(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name):
-        return call.func.id == "open"
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in OPENERS:
+        if call.func.id != "open":
+            return False
+        modes = call.args[1:2]
+    elif not isinstance(call.func, ast.Attribute) or call.func.attr not in OPENERS:
         return False
-    if ast.unparse(call.func) == "os.open":
+    elif ast.unparse(call.func) == "os.open":
         return "O_WRONLY" not in ast.unparse(call) and "O_CREAT" not in ast.unparse(call)
-    mode = call.args[0] if call.args else None
+    else:
+        modes = call.args[:1]
+    mode = modes[0] if modes else None
     return not (isinstance(mode, ast.Constant) and str(mode.value).startswith(("w", "a", "x")))
 
 

@@ -130,8 +130,8 @@ def test_a_cell_of_the_table_says_what_happens(
         assert json.loads(shown.out)["schema_version"] == 1
 
 
-WITHOUT_DATA = {"arena", "canon", "demo", "doctor", "formats", "map", "metrics", "prices", "profiles", "schema"}
-"""Commands about the program itself, about an arena or canons by name, or about a table that is no family's yet."""
+WITHOUT_DATA = {"arena", "canon", "demo", "doctor", "formats", "map", "metrics", "prices", "profiles", "run", "schema"}
+"""Commands about the program itself, an arena or canons by name, a plan, or a table that is no family's yet."""
 SERVING = {"serve", "token"}
 
 

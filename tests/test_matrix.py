@@ -88,7 +88,7 @@ def test_a_task_says_nothing_where_groups_tie_on_the_others() -> None:
 def test_disagreement_is_of_two_groups() -> None:
     with pytest.raises(UsageError, match="between two groups, and there are 3") as error:
         sy.matrix(RUNS, by=["agent"], sort="disagreement")
-    assert error.value.hint == "--a agent=NAME --b agent=NAME"
+    assert error.value.hint == "a='agent=NAME', b='agent=NAME'"
     result = sy.matrix(RUNS, by=["agent"], sort="disagreement", a="agent=best", b="agent=last")
     assert [(row.task, row.difference) for row in result.tasks] == [
         ("also-telling", -1.0),

@@ -106,7 +106,7 @@ def test_who_is_taken_for_dead_before_it_has_its_lock_makes_another_folder(
     def interrupted(**options: str) -> str:
         made.append(make(**options))
         if len(made) == 1:
-            scratch._remove_leftovers.__wrapped__(str(temporary))  # another process starts at this very moment
+            scratch._remove_leftovers.__wrapped__(temporary)  # another process starts at this very moment
         return made[-1]
 
     monkeypatch.setattr("tempfile.mkdtemp", interrupted)

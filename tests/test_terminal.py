@@ -74,6 +74,7 @@ CASES: dict[str, list[list[str]]] = {
     "read": [["read", RUNS], ["read", "formats"], ["read", "bad.jsonl"]],
     "repeat": [["repeat", "outputs", "--contract", "contract.toml"], ["repeat", RUNS, "--no-repair"]],
     "report": [["report", RUNS, "--by", "tier", "--sections", "board", "--out", "report.md"]],
+    "run": [["run", "plans/tiers.toml", "--dry-run"]],
     "schema": [],
     "serve": [],
     "show": [

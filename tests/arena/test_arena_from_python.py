@@ -66,7 +66,7 @@ def test_what_is_no_task_is_an_error(store: Store) -> None:
 
 def test_the_page_s_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    found = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    found = re.search(r"```python\n(import steelyard.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert found is not None
     exec(compile(found[1], str(PAGE), "exec"), {})  # noqa: S102 - our own page
     assert capsys.readouterr().out.split()[:2] == ["1", "bee-1"]
@@ -109,7 +109,7 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
 }
 """The methods that a command stands for, where they have other names than it."""
 OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}
-SURFACE = {"store", "json", "out", "figure", "skip_bad", "quiet"}
+SURFACE = {"store", "json", "csv_raw", "out", "figure", "skip_bad", "quiet"}
 """Which store it is, and how a command prints and ends."""
 OF_THE_COMMAND = {
     "submit": {"from_runs"},  # chooses the method

@@ -37,7 +37,7 @@ def test_an_unknown_model_leaves_the_cost_missing_and_the_nearest_is_named() -> 
     assert (cost["median"], cost["count"], cost["missing"]) == (None, 0, 1)
 
 
-@pytest.mark.parametrize("count", [10**15 + 1, 10**19, 10**400])
+@pytest.mark.parametrize("count", [10**15 + 1, 2**53])
 def test_an_absurd_count_of_tokens_has_no_cost_and_stops_nothing(count: int) -> None:
     absurd = Run(id="absurd", task="t", model="gpt-4o", usage=Usage(input_tokens=1, output_tokens=count))
     good = Run(id="good", task="t", model="gpt-4o", usage=MILLION)

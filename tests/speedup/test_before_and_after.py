@@ -203,5 +203,5 @@ def test_what_cannot_be_compared_is_an_error(given: dict[str, Any], said: str, s
 def test_one_file_alone_and_a_folder_beside_files_are_refused(sides: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(SteelyardError, match="holds one side"):
         sy.speedup(SAMPLES / "pyperf.json")
-    with pytest.raises(UsageError, match="--before is for the files of one task"):
+    with pytest.raises(UsageError, match="before is for the files of one task"):
         sy.speedup(tmp_path, before=sides["before"])

@@ -131,9 +131,10 @@ def _name_keywords(error: SteelyardError, keywords: set[str]) -> None:
     def told(text: str | None) -> str | None:
         if text is None or "steelyard " in text:  # a whole command is right as it is
             return text
-        alone = _FLAG_WITH_VALUE.fullmatch(text)
-        if alone and (name := alone["name"].replace("-", "_")) in keywords:
-            return f"{name}={alone['value'] if _NUMBER.fullmatch(alone['value']) else repr(alone['value'])}"
+        given = {flag["name"].replace("-", "_"): flag["value"] for flag in _FLAG_WITH_VALUE.finditer(text)}
+        if given and given.keys() <= keywords and not _FLAG_WITH_VALUE.sub("", text).strip():
+            shown = {name: value if _NUMBER.fullmatch(value) else repr(value) for name, value in given.items()}
+            return ", ".join(f"{name}={value}" for name, value in shown.items())
         return _FLAG.sub(named, text)
 
     def named(flag: re.Match[str]) -> str:
