@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "profiles": {"records", "files"},
     "tables": {"records", "files", "formats", "mappings", "prices"},
     "metrics": {"records", "profiles", "statistics"},
-    "engines": {"records", "metrics", "profiles", "statistics"},
+    "engines": {"records", "metrics", "profiles", "statistics", "tables"},
     "statistics": set(),
     "figures": set(),
     "results": {"records", "metrics", "statistics", "figures"},

@@ -8,13 +8,13 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.engines._attempt_checks import (
+        Labeled as Labeled,
         skewed_groups as skewed_groups,
         unexpected_run_counts as unexpected_run_counts,
     )
     from steelyard.engines._grouping import (
-        GroupedStatistics as GroupedStatistics,
         Grouping as Grouping,
-        Key as Key,
+        KeyCoder as KeyCoder,
     )
     from steelyard.engines._identical_results import (
         identical_results as identical_results,
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from steelyard.engines._local import (
         LocalEngine as LocalEngine,
         complete_cases as complete_cases,
+    )
+    from steelyard.engines._opening import (
+        engine_of as engine_of,
+    )
+    from steelyard.engines._protocol import (
+        RUNS as RUNS,
+        Engine as Engine,
+        GroupedStatistics as GroupedStatistics,
+        Key as Key,
     )
     from steelyard.engines._run_checks import (
         run_findings as run_findings,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from steelyard.engines._columns import number_column
+from steelyard.engines._grouping import KeyCoder
 from steelyard.engines._identical_results import AGENT
-from steelyard.engines._local import LocalEngine
+from steelyard.engines._protocol import RUNS, Engine, Key
 from steelyard.profiles import UNSCORED_FAILS
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
 from steelyard.statistics import mean_of
@@ -33,21 +36,21 @@ Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def unexpected_run_counts(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
+def unexpected_run_counts(engine: Engine, by: Sequence[str]) -> list[Finding]:
     """The groups in which a task has another number of runs than the profile expects."""
     expected = engine.profile.expected_runs
     if expected is None:
         return []
     keys = list(dict.fromkeys([*by, "task"]))
-    combinations = engine.keys.combine(keys)
-    sizes = combinations.sizes
+    groups = engine.groups(keys)
+    sizes = groups.sizes
     odd = np.flatnonzero(sizes != expected)
     if not len(odd):
         return []
 
     def made(numbers: range) -> Iterator[Place]:
         chosen = odd[numbers.start : numbers.stop].tolist()
-        for number, key in zip(chosen, combinations.keys(chosen), strict=True):
+        for number, key in zip(chosen, groups.keys(chosen), strict=True):
             yield Place(where=key_label(keys, key), message=_runs(int(sizes[number])))
 
     message = f"profile {engine.profile.name} expects {_runs(expected)} per task"
@@ -59,121 +62,81 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def skewed_groups(engine: LocalEngine, metrics: Collection[str], groups: Codes, labels: Sequence[str]) -> list[Finding]:
-    """What makes the metrics of a group mislead: no verdicts, attempts that end with a pass, costs one verdict lacks.
+@dataclass(frozen=True, slots=True)
+class Labeled:
+    """Some groups of runs under labels: the keys that tell them apart, and the number of the label of each key."""
 
-    `groups` numbers the group of each run, -1 for none.
-    """
+    by: Sequence[str]
+    number_of: Callable[[Key], int | None]
+    """None of a key whose runs stand in no group."""
+    labels: Sequence[str]
+
+    def numbers(self, cells: pl.DataFrame) -> Codes:
+        """The number of each row's label, -1 for none."""
+        combinations = KeyCoder(cells.lazy(), cells.height).combine(self.by)
+        given = map(self.number_of, combinations.keys())
+        return np.array([-1 if number is None else number for number in given], dtype=np.int64)[combinations.rows]
+
+
+def skewed_groups(engine: Engine, metrics: Collection[str], groups: Labeled) -> list[Finding]:
+    """What makes a group's metrics mislead: no verdicts, attempts that end with a pass, costs of one verdict alone."""
     if not OF_VERDICTS.intersection(metrics):
         return []
-    inside = np.flatnonzero(groups >= 0)
-    findings = _without_verdict(engine, inside, groups, labels)
-    values = engine.values(["pass_rate", "cost_usd"])
-    passed, costs = values["pass_rate"], values["cost_usd"]
-    if isinstance(passed, Missing):
+    cells = _Cells.of(engine, groups)
+    findings = _without_verdict(engine, cells, groups.labels)
+    if isinstance(engine.column("pass_rate"), Missing):
         return findings
-    findings += _retried(engine, passed, inside, groups, labels)
-    if not isinstance(costs, Missing) and "cost_of_pass" in metrics:
-        findings += _unevenly_known_costs(passed[inside], costs[inside], groups[inside], labels)
+    findings += _retried(cells, groups.labels)
+    if not isinstance(engine.column("cost_usd"), Missing) and "cost_of_pass" in metrics:
+        findings += _unevenly_known_costs(engine, cells, groups)
     return findings
-
-
-def _without_verdict(engine: LocalEngine, inside: Codes, groups: Codes, labels: Sequence[str]) -> list[Finding]:
-    """How many runs of each group have no verdict and how many of them broke off, and what is done with them.
-
-    Data in which no run has a verdict and none broke off were never scored: there is nothing to warn of.
-    """
-    excluding = engine
-    if engine.profile.unscored == "fail":
-        excluding = LocalEngine(engine.frame, engine.n, engine.profile.with_constant(UNSCORED_FAILS, 0))
-    verdicts = excluding.values(["pass_rate"])["pass_rate"]
-    unscored = np.full(len(inside), fill_value=True) if isinstance(verdicts, Missing) else np.isnan(verdicts[inside])
-    broke_off = unscored & _broke_off(engine)[inside]
-    if not unscored.any() or (unscored.all() and not broke_off.any()):
-        return []
-    own = groups[inside]
-    runs, without, broken = (np.bincount(own[mask], minlength=len(labels)) for mask in (own >= 0, unscored, broke_off))
-    places = tuple(
-        Place(where=labels[group], message=_unscored_text(int(without[group]), int(broken[group]), int(runs[group])))
-        for group in np.flatnonzero(without).tolist()
-    )
-    if engine.profile.unscored == "fail":
-        message = "runs without a verdict count as failed; --unscored exclude leaves them out"
-        return [Finding(code="unscored_runs", severity="info", message=message, places=places)]
-    message = "runs without a verdict are left out of pass rate and cost of pass; --unscored fail counts them as failed"
-    return [Finding(code="unscored_runs", message=message, places=places)]
-
-
-def _broke_off(engine: LocalEngine) -> NDArray[np.bool_]:
-    if "outcome" not in engine.frame.collect_schema().names():
-        return np.zeros(engine.n, dtype=bool)
-    errored = (pl.col("outcome").cast(pl.String) == "errored").fill_null(value=False)
-    return engine.frame.select(errored).collect().to_series().to_numpy()
-
-
-def _unscored_text(without: int, broken: int, runs: int) -> str:
-    text = f"{without:,} of {_runs(runs)}"
-    if broken == without:
-        return f"{text} broke off"
-    return f"{text}, {broken:,} of them broke off" if broken else text
-
-
-def _retried(engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes, labels: Sequence[str]) -> list[Finding]:
-    """The groups in which each agent tried each task until it passed, with the pass rate over first attempts.
-
-    So it is taken to be where no task has a second pass or an attempt after its pass, all tasks that never passed have
-    the same number of attempts, and no task has more; a few exceptions aside.
-    """
-    cells = _Cells.of(engine, passed, inside, groups)
-    flagged = np.flatnonzero(cells.stopped_at_pass(len(labels))).tolist()
-    places = []
-    for group in flagged:
-        rows = inside[(groups[inside] == group) & ~np.isnan(passed[inside])]
-        attempts = np.bincount(engine.tasks[rows])
-        passes = np.bincount(engine.tasks[rows], weights=passed[rows])
-        tried = attempts > 0
-        by_task = mean_of(passes[tried] / attempts[tried])
-        first, of = cells.first_attempts(group)
-        share = f"{first / of:.4g} ({first:,} of {of:,})" if of else "unknown"
-        figures = (
-            f"pass rate over runs {mean_of(passed[rows]):.4g}, over tasks {by_task:.4g}, over first attempts {share}"
-        )
-        places.append(Place(where=labels[group], message=figures))
-    return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))] if places else []
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """The attempts of each agent at each task."""
+    """The attempts of each agent at each task; the same agent and task in two groups are two."""
 
     group: Codes
-    attempts: Codes
-    passes: Codes
-    known: Codes
-    """Attempts with a verdict."""
+    task: Codes
+    counted: dict[str, Codes]
     goes_on: NDArray[np.bool_]
     """Whether an attempt came after a pass, as far as their order is known."""
 
     @classmethod
-    def of(cls, engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes) -> _Cells:
-        """Those of the runs inside a group; the same agent and task in two groups are two."""
-        tried = engine.keys.combine([*AGENT, "experiment", "task"])
-        width = len(tried.present)
-        both = groups[inside] * width + tried.rows[inside]
-        numbers, codes, attempts = np.unique(both, return_inverse=True, return_counts=True)
-        n = len(numbers)
-        order, passes = _order(engine)[inside], passed[inside] == 1
-        last = np.full(n, -np.inf)
-        np.maximum.at(last, codes, np.where(np.isnan(order), -np.inf, order))
-        goes_on = np.zeros(n, bool)
-        goes_on[codes[passes & (order < last[codes])]] = True
-        return cls(
-            numbers // width,
-            attempts,
-            np.bincount(codes, weights=passes, minlength=n).astype(np.int64),
-            np.bincount(codes, weights=~np.isnan(passed[inside]), minlength=n).astype(np.int64),
-            goes_on,
+    def of(cls, engine: Engine, groups: Labeled) -> _Cells:
+        """Those of the runs inside a group."""
+        by = list(dict.fromkeys([*groups.by, *AGENT, "experiment", "task"]))
+        passed, order = _numbers(engine, "pass_rate"), _order(engine)
+        cells = engine.tally(
+            by,
+            counts=_counts(engine, passed),
+            least={"first_pass": nw.when(passed == 1).then(order)},
+            most={"last": order},
         )
+        numbers = groups.numbers(cells)
+        inside = numbers >= 0
+        tasks = KeyCoder(cells.lazy(), cells.height).combine(["task"]).rows.astype(np.int64)
+        goes_on = (cells["first_pass"] < cells["last"]).fill_null(value=False).to_numpy()
+        counted = {
+            name: cells[name].fill_null(0).cast(pl.Int64).to_numpy()[inside]
+            for name in cells.columns
+            if name not in (*by, "first_pass", "last")
+        }
+        return cls(numbers[inside], tasks[inside], counted, goes_on[inside])
+
+    @property
+    def attempts(self) -> Codes:
+        """How many attempts each cell has."""
+        return self.counted[RUNS]
+
+    @property
+    def passes(self) -> Codes:
+        """How many of them passed."""
+        return self.counted["passes"]
+
+    def by_group(self, name: str, groups: int) -> Codes:
+        """The counts of all cells of each group."""
+        return _added(self.counted[name], self.group, groups)
 
     def stopped_at_pass(self, groups: int) -> NDArray[np.bool_]:
         """Of each group, whether all of its cells stopped at the first pass."""
@@ -185,7 +148,7 @@ class _Cells:
         passed_late = (self.passes == 1) & (self.attempts > 1)
 
         def cells_with(mark: NDArray[np.bool_]) -> Codes:
-            return np.bincount(self.group, weights=mark, minlength=groups).astype(np.int64)
+            return _added(mark.astype(np.int64), self.group, groups)
 
         enough = (cells_with(stopped_early) >= EARLY_PASSES) & (cells_with(passed_late) >= EARLY_PASSES)
         few = cells_with(otherwise) <= EXCEPTIONS * np.bincount(self.group, minlength=groups)
@@ -200,17 +163,100 @@ class _Cells:
 
         Where an attempt has no verdict or came after a pass, the first one's verdict is not known from the counts.
         """
-        own = (self.group == group) & (self.known == self.attempts) & ~self._goes_on_after_pass
+        own = (self.group == group) & (self.counted["known"] == self.attempts) & ~self._goes_on_after_pass
         return int(((self.attempts == 1) & (self.passes == 1) & own).sum()), int(own.sum())
 
 
-def _order(engine: LocalEngine) -> Floats:
-    """The number of each attempt, else its start; NaN where neither is known."""
+def _added(counts: Codes, groups: Codes, size: int) -> Codes:
+    added = np.zeros(size, dtype=np.int64)
+    np.add.at(added, groups, counts)
+    return added
+
+
+def _numbers(engine: Engine, name: str) -> nw.Expr:
+    """A fact or metric as numbers; null where no run has it."""
+    column = engine.column(name)
+    return nw.lit(None, nw.Float64) if isinstance(column, Missing) else number_column(column)
+
+
+def _counts(engine: Engine, passed: nw.Expr) -> dict[str, nw.Expr]:
+    """What is counted of the runs of a cell."""
+    stated = passed
+    if engine.profile.unscored == "fail":
+        stated = _numbers(engine.with_profile(engine.profile.with_constant(UNSCORED_FAILS, 0)), "pass_rate")
+    errored = nw.col("outcome").cast(nw.String) == "errored" if "outcome" in engine.columns else nw.lit(value=False)
+    known_cost = ~_numbers(engine, "cost_usd").is_null()
+    return {
+        "passes": passed == 1,
+        "known": ~passed.is_null(),
+        "unscored": stated.is_null(),
+        "broke_off": stated.is_null() & errored,
+        **{
+            _cost_count(verdict, priced): (passed == verdict) & (known_cost if priced else ~known_cost)
+            for verdict in (0, 1)
+            for priced in (False, True)
+        },
+    }
+
+
+def _cost_count(verdict: int, priced: bool) -> str:
+    return f"{'passed' if verdict else 'failed'}_{'priced' if priced else 'unpriced'}"
+
+
+def _order(engine: Engine) -> nw.Expr:
+    """The number of each attempt, else its start; null where neither is known."""
     for name in ("attempt", "start_time"):
-        values = engine.values([name])[name]
-        if not isinstance(values, Missing) and not np.isnan(values).all():
-            return values
-    return np.full(engine.n, np.nan)
+        order = _numbers(engine, name)
+        if name in engine.columns and int(engine.tally([], counts={"known": ~order.is_null()})["known"].sum()):
+            return order
+    return nw.lit(None, nw.Float64)
+
+
+def _without_verdict(engine: Engine, cells: _Cells, labels: Sequence[str]) -> list[Finding]:
+    """How many runs of each group have no verdict and how many of them broke off, and what is done with them.
+
+    Data in which no run has a verdict and none broke off were never scored: there is nothing to warn of.
+    """
+    runs, without, broken = (cells.by_group(name, len(labels)) for name in (RUNS, "unscored", "broke_off"))
+    if not without.any() or (without.sum() == runs.sum() and not broken.any()):
+        return []
+    places = tuple(
+        Place(where=labels[group], message=_unscored_text(int(without[group]), int(broken[group]), int(runs[group])))
+        for group in np.flatnonzero(without).tolist()
+    )
+    if engine.profile.unscored == "fail":
+        message = "runs without a verdict count as failed; --unscored exclude leaves them out"
+        return [Finding(code="unscored_runs", severity="info", message=message, places=places)]
+    message = "runs without a verdict are left out of pass rate and cost of pass; --unscored fail counts them as failed"
+    return [Finding(code="unscored_runs", message=message, places=places)]
+
+
+def _unscored_text(without: int, broken: int, runs: int) -> str:
+    text = f"{without:,} of {_runs(runs)}"
+    if broken == without:
+        return f"{text} broke off"
+    return f"{text}, {broken:,} of them broke off" if broken else text
+
+
+def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
+    """The groups in which each agent tried each task until it passed, with the pass rate over first attempts.
+
+    So it is taken to be where no task has a second pass or an attempt after its pass, all tasks that never passed have
+    the same number of attempts, and no task has more; a few exceptions aside.
+    """
+    places = []
+    for group in np.flatnonzero(cells.stopped_at_pass(len(labels))).tolist():
+        own = cells.group == group
+        tasks = int(cells.task.max()) + 1
+        known, passes = (_added(cells.counted[name][own], cells.task[own], tasks) for name in ("known", "passes"))
+        tried = known > 0
+        by_task = mean_of(passes[tried] / known[tried])
+        first, of = cells.first_attempts(group)
+        share = f"{first / of:.4g} ({first:,} of {of:,})" if of else "unknown"
+        over_runs = int(passes.sum()) / int(known.sum())
+        figures = f"pass rate over runs {over_runs:.4g}, over tasks {by_task:.4g}, over first attempts {share}"
+        places.append(Place(where=labels[group], message=figures))
+    return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))] if places else []
 
 
 UNEVEN_COSTS = (
@@ -219,21 +265,28 @@ UNEVEN_COSTS = (
 )
 
 
-def _unevenly_known_costs(passed: Floats, costs: Floats, groups: Codes, labels: Sequence[str]) -> list[Finding]:
+def _unevenly_known_costs(engine: Engine, cells: _Cells, groups: Labeled) -> list[Finding]:
     """The groups in which costs are missing more often of one verdict, with cost of pass by verdict beside it."""
-    known = ~np.isnan(costs)
+    size = len(groups.labels)
     counts = {
-        (verdict, priced): np.bincount(groups[(passed == verdict) & (known == priced)], minlength=len(labels))
+        (verdict, priced): cells.by_group(_cost_count(verdict, priced), size)
         for verdict in (0, 1)
         for priced in (False, True)
     }
     uneven = counts[0, True] * counts[1, False] != counts[1, True] * counts[0, False]
+    chosen = np.flatnonzero(uneven & (counts[1, True] > 0)).tolist()
+    if not chosen:
+        return []
+    passed, costs = _numbers(engine, "pass_rate"), _numbers(engine, "cost_usd")
+    by_verdict = {str(verdict): nw.when(passed == verdict).then(costs) for verdict in (0, 1)}
+    keys, sums = engine.sums(by_verdict, groups.by)
+    numbers = groups.numbers(keys) if groups.by else np.array([groups.number_of(()) or 0])
+    means = [sums[str(verdict)].merged(numbers, size).means for verdict in (0, 1)]
     places = []
-    for group in np.flatnonzero(uneven & (counts[1, True] > 0)).tolist():
-        means = [mean_of(costs[(groups == group) & (passed == verdict) & known]) for verdict in (0, 1)]
+    for group in chosen:
         sizes = [(int(counts[verdict, True][group]), int(counts[verdict, False][group])) for verdict in (0, 1)]
-        if (sentence := _cost_sentence(means, sizes)) is not None:
-            places.append(Place(where=labels[group], message=sentence))
+        if (sentence := _cost_sentence([float(mean[group]) for mean in means], sizes)) is not None:
+            places.append(Place(where=groups.labels[group], message=sentence))
     return [Finding(code="uneven_costs", message=UNEVEN_COSTS, places=tuple(places))] if places else []
 
 

@@ -12,12 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from steelyard.engines._protocol import GroupedStatistics, Key
 from steelyard.errors import UsageError
 from steelyard.statistics import STATISTICS, SortedGroups, weighted_means
 
-Key = tuple[str | int | None, ...]
 Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
 Level = list[str | int | None]
+_KEPT = 3
+"""Combinations of keys whose numbers are kept: four bytes a row each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,22 @@ class Combinations:
     def keys(self, numbers: Sequence[int] | None = None) -> list[Key]:
         """The keys of the numbered combinations, or of all of them."""
         chosen = self.present if numbers is None else self.present[np.asarray(numbers, np.int64)]
-        parts: list[list[str | int | None]] = []
+        parts = [[level[place] for place in places.tolist()] for level, places in self._parts(chosen)]
+        return list(zip(*parts, strict=True)) if parts else [()] * len(chosen)
+
+    def frame(self, names: Sequence[str]) -> pl.DataFrame:
+        """The keys as columns, a row for each combination."""
+        parts = zip(names, self._parts(self.present), strict=True)
+        return pl.DataFrame([pl.Series(name, level).gather(places) for name, (level, places) in parts])
+
+    def _parts(self, chosen: Codes) -> list[tuple[Level, Codes]]:
+        """Of each key its values, and which of them each combination has."""
+        parts: list[tuple[Level, Codes]] = []
         rest = chosen.copy()
         for level in reversed(self.levels):
-            rest, index = np.divmod(rest, len(level))
-            parts.append([level[position] for position in index.tolist()])
-        return list(zip(*reversed(parts), strict=True)) if parts else [()] * len(chosen)
+            rest, places = np.divmod(rest, len(level))
+            parts.append((level, places))
+        return parts[::-1]
 
     @property
     def sizes(self) -> Codes:
@@ -55,12 +67,21 @@ class KeyCoder:
     frame: pl.LazyFrame
     n: int
     _known: dict[str, tuple[Codes, Level]] = field(default_factory=dict)
+    _combined: dict[tuple[str, ...], Combinations] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._names = set(self.frame.collect_schema().names())
 
     def combine(self, by: Sequence[str]) -> Combinations:
         """The combinations of the named keys; missing values come last in order."""
+        if (known := self._combined.get(tuple(by))) is None:
+            known = self._combine(by)
+            while len(self._combined) >= _KEPT:
+                self._combined.pop(next(iter(self._combined)))
+            self._combined[tuple(by)] = known
+        return known
+
+    def _combine(self, by: Sequence[str]) -> Combinations:
         with ThreadPoolExecutor() as threads:  # Polars lets go of the interpreter while it looks names up
             list(threads.map(self._codes, by))
         codes: Codes = np.zeros(self.n, np.uint32)
@@ -81,7 +102,9 @@ class KeyCoder:
     def _codes(self, name: str) -> tuple[Codes, Level]:
         if name not in self._known:
             if name in self._names:
-                self._known[name] = _codes_of(self.frame.select(name).collect().to_series())
+                column = self.frame.select(name).collect().to_series()
+                # an enumeration has an order of its own, which no other engine knows
+                self._known[name] = _codes_of(column.cast(pl.String) if column.dtype == pl.Enum else column)
             else:
                 self._known[name] = (np.zeros(self.n, np.uint32), [None])
         return self._known[name]
@@ -156,10 +179,6 @@ class Grouping:
     def groups(self) -> int:
         """How many groups there are."""
         return len(self.sizes)
-
-
-GroupedStatistics = dict[str, NDArray[Any]]  # Any: floats, NaN where there is no value; whole numbers for counts
-"""By the name of each statistic one array, one element a group."""
 
 
 def grouped_statistics(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.engines._local import LocalEngine
+from steelyard.engines._protocol import Engine
 from steelyard.records import Finding, Missing, Place, key_label
 from steelyard.statistics import Coincidence, coincidences, is_fine
 
@@ -19,14 +19,20 @@ MESSAGE = (
     "check whether one is a copy of the other"
 )
 
+MOST_RUNS = 20_000_000
+"""Every result is held against every other, in memory: past so many runs that is not done, whatever the engine."""
 
-def identical_results(engine: LocalEngine) -> list[Finding]:
+
+def identical_results(engine: Engine) -> list[Finding]:
     """The pairs of agents that have the same durations, costs or tokens, each with how likely that is by chance."""
-    names = [key for key in AGENT if len(engine.keys.combine([key]).keys()) > 1]
-    combinations = engine.keys.combine(names)
-    agents = combinations.keys()
-    if len(agents) < 2:
+    names = [key for key in AGENT if len(engine.groups([key]).sizes) > 1]
+    if not names:
         return []
+    if engine.n > MOST_RUNS:
+        message = f"whether agents have identical results is checked in up to {MOST_RUNS:,} runs, not in {engine.n:,}"
+        return [Finding(code="not_checked", severity="info", message=message)]
+    combinations = engine.codes(names)
+    agents = combinations.keys()
     codes = combinations.rows.astype(np.int64)
     told: dict[tuple[int, int], list[str]] = {}
     for name in MEASURED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,14 +14,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.engines._grouping import GroupedStatistics, Grouping, Key, KeyCoder, grouped_statistics
-from steelyard.metrics import NotAnExpression, Value, catalog, evaluate
+from steelyard.engines._columns import Formulas, number_column
+from steelyard.engines._grouping import Combinations, Grouping, KeyCoder, grouped_statistics
+from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
+from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing, is_own_fact
-from steelyard.statistics import WeightBy
+from steelyard.records import Missing
+from steelyard.statistics import ExactSums, Floats, Ints, WeightBy, exact_totals, weighted_means
 
 _CELLS_AT_ONCE = 40_000_000
 """How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
+_GROUP = "_group"
 
 
 _THREADS = min(8, os.cpu_count() or 1)
@@ -29,85 +32,83 @@ _THREADS = min(8, os.cpu_count() or 1)
 
 @dataclass
 class LocalEngine:
-    """Evaluates metrics over one table of runs."""
+    """Evaluates metrics over one table of runs in memory."""
 
     frame: pl.LazyFrame
     n: int
     profile: Profile
     weight_by: WeightBy = "runs"
-    """What counts once in a mean."""
-    _columns: dict[str, Value] = field(default_factory=dict)
+    _keys: KeyCoder | None = None
+    """What numbered the keys of the same runs before."""
 
     def __post_init__(self) -> None:
-        self._present = set(self.frame.collect_schema().names())
-        self.keys = KeyCoder(self.frame, self.n)
+        self.columns = frozenset(self.frame.collect_schema().names())
+        self._formulas = Formulas(self.columns, self.profile)
+        self._coder = KeyCoder(self.frame, self.n) if self._keys is None else self._keys
+
+    def with_profile(self, profile: Profile) -> LocalEngine:
+        """The same runs by another profile."""
+        return LocalEngine(self.frame, self.n, profile, self.weight_by, self._coder)
+
+    def weighted(self, weight_by: WeightBy) -> LocalEngine:
+        """The same runs with another weight in means."""
+        return LocalEngine(self.frame, self.n, self.profile, weight_by, self._coder)
 
     @cached_property
-    def tasks(self) -> NDArray[np.int64]:
+    def tasks(self) -> Ints:
         """The number of each run's task."""
-        return self.keys.combine(["task"]).rows.astype(np.int64)
+        return self.codes(["task"]).rows.astype(np.int64)
 
     def column(self, name: str) -> Value:
         """A fact or run metric as a column expression; Missing, with the reason, where no run can have it."""
-        facts = _ColumnFacts(self._present)
-        return evaluate(name, facts, self.profile, self._columns)
+        return self._formulas.column(name)
 
-    def values(self, names: Sequence[str]) -> dict[str, NDArray[np.float64] | Missing]:
+    def codes(self, by: Sequence[str]) -> Combinations:
+        """The groups and the group of each run."""
+        return self._coder.combine(by)
+
+    groups = codes
+
+    def values(self, names: Sequence[str]) -> dict[str, Floats | Missing]:
         """Each named fact or metric for all runs, NaN where it is missing; Missing where no run can have it."""
         columns = {name: self._column_or_values(name) for name in names}
         wanted = {name: column for name, column in columns.items() if not isinstance(column, (Missing, np.ndarray))}
         if not wanted:
             return columns
-        lazy = nw.from_native(self.frame).select(
-            *(column.cast(nw.Float64).alias(name) for name, column in wanted.items())
-        )
-        frame: pl.DataFrame = lazy.to_native().collect()
-        return columns | {name: frame[name].to_numpy() for name in wanted}
+        return columns | self._evaluated(wanted)
+
+    def _evaluated(self, wanted: Mapping[str, Value]) -> dict[str, Floats]:
+        named = (number_column(column).alias(name) for name, column in wanted.items())
+        frame: pl.DataFrame = nw.from_native(self.frame).select(*named).to_native().collect()
+        return {name: frame[name].to_numpy() for name in wanted}
 
     def _column_or_values(self, name: str) -> Value:
         """The expression; the values themselves where Python computes them, or where they are the same in every run."""
         try:
             column = self.column(name)
         except NotAnExpression:
-            facts = sorted(self._facts_behind(name) & self._present)
+            facts = self._formulas.facts_behind(name)
             table = self.frame.select(facts).collect()
             distinct = table.unique()
-            made = [evaluate(name, row, self.profile, {}) for row in distinct.iter_rows(named=True)]
-            numbers = pl.Series("value", [None if isinstance(value, Missing) else value for value in made], pl.Float64)
-            keyed = distinct.with_columns(numbers)
+            made = self._formulas.by_python(name, distinct.iter_rows(named=True))
+            keyed = distinct.with_columns(pl.Series("value", made, pl.Float64) + 0.0)
             return table.join(keyed, on=facts, how="left", nulls_equal=True, maintain_order="left")["value"].to_numpy()
-        return np.full(self.n, column) if isinstance(column, float) else column
+        return np.full(self.n, column + 0.0) if isinstance(column, float) else column
 
     def _batches(self, names: Sequence[str]) -> Iterator[dict[str, NDArray[np.float64] | Missing]]:
         at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
         for start in range(0, len(names), at_once):
             yield self.values(names[start : start + at_once])
 
-    def statistics(self, names: Sequence[str], grouping: Grouping) -> dict[str, GroupedStatistics | Missing]:
+    def statistics(self, names: Sequence[str], by: Sequence[str]) -> dict[str, GroupedStatistics | Missing]:
         """Statistics of each named fact or metric in each group."""
+        grouping = self.codes(by).grouping()
         by_name: dict[str, GroupedStatistics | Missing] = {}
         for some in self._batches(names):
             known = {name: values for name, values in some.items() if not isinstance(values, Missing)}
             by_name |= self._reduced(known, grouping)
             by_name |= {name: values for name, values in some.items() if isinstance(values, Missing)}
         return {name: by_name[name] for name in names}
-
-    def complete_statistics(
-        self, names: Sequence[str], grouping: Grouping, reduced: Mapping[str, GroupedStatistics | Missing]
-    ) -> Mapping[str, GroupedStatistics | Missing]:
-        """The same over the complete cases alone: the runs that have every one of the names.
-
-        `reduced` holds their statistics over all runs, which are the answer where the same runs have them all.
-        """
-        over_all = [statistics for name in names if not isinstance(statistics := reduced[name], Missing)]
-        if len(over_all) < len(names) or not any(statistics["missing"].any() for statistics in over_all):
-            return reduced
-        columns = {name: values for name, values in self.values(names).items() if not isinstance(values, Missing)}
-        complete = complete_cases(columns)
-        counts = np.bincount(grouping.codes[complete], minlength=grouping.groups)
-        if all(np.array_equal(statistics["count"], counts) for statistics in over_all):
-            return reduced
-        return self._reduced({name: np.where(complete, column, np.nan) for name, column in columns.items()}, grouping)
 
     def _reduced(self, columns: Mapping[str, NDArray[np.float64]], grouping: Grouping) -> dict[str, GroupedStatistics]:
         ddof = 0 if self.profile.std_dev == "population" else 1
@@ -119,48 +120,94 @@ class LocalEngine:
         with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
             return dict(zip(columns, threads.map(reduce, columns.values()), strict=True))
 
+    def means(
+        self, names: Sequence[str], by: Sequence[str], *, complete: bool = False
+    ) -> dict[str, GroupedStatistics | Missing]:
+        """Mean, sum and count alone; with `complete`, over the runs that have every one of the names."""
+        codes = self.codes(by)
+        columns, rows, size = self.values(names), codes.rows.astype(np.int64), len(codes.present)
+        known = {name: values for name, values in columns.items() if not isinstance(values, Missing)}
+        everywhere = complete_cases(known) if complete and known else None
+        by_name: dict[str, GroupedStatistics | Missing] = dict(columns)  # type: ignore[arg-type] # what is known is put in below
+        for name, column in known.items():
+            values = column if everywhere is None else np.where(everywhere, column, np.nan)
+            by_name[name] = self._means(values, rows, size)
+        return by_name
+
+    def _means(self, values: Floats, rows: Ints, size: int) -> GroupedStatistics:
+        known = ~np.isnan(values)
+        counts = np.bincount(rows[known], minlength=size)
+        totals = np.where(counts > 0, exact_totals(values[known], rows[known], size), np.nan)
+        tasks = self.tasks if self.weight_by == "tasks" else rows
+        mean = weighted_means(values, rows, tasks, size=size, weight_by=self.weight_by)
+        return {"mean": mean, "sum": totals, "count": counts.astype(np.int64)}
+
+    def tally(
+        self,
+        by: Sequence[str],
+        *,
+        counts: Mapping[str, nw.Expr],
+        least: Mapping[str, nw.Expr] | None = None,
+        most: Mapping[str, nw.Expr] | None = None,
+    ) -> pl.DataFrame:
+        """A row for each group, with its keys, all of its `runs`, in how many each condition holds, and extremes."""
+        codes = self.codes(by)
+        least, most = least or {}, most or {}
+        extremes = {**least, **most}
+        wanted = [condition.cast(nw.Int64).alias(name) for name, condition in counts.items()]
+        wanted += [column.alias(name) for name, column in extremes.items()]
+        frame = codes.frame(by) if by else pl.DataFrame({RUNS: codes.sizes})
+        frame = frame.with_columns(pl.Series(RUNS, codes.sizes))
+        if not wanted:
+            return frame
+        coded = nw.from_native(self.frame).select(*wanted).to_native().with_columns(pl.Series(_GROUP, codes.rows))
+        reduced = [pl.col(name).sum() for name in counts]
+        reduced += [pl.col(name).min() for name in least] + [pl.col(name).max() for name in most]
+        by_group = coded.group_by(_GROUP).agg(reduced).sort(_GROUP).drop(_GROUP).collect()
+        return pl.concat([frame, by_group], how="horizontal")
+
+    def sums(self, columns: Mapping[str, nw.Expr], by: Sequence[str]) -> tuple[pl.DataFrame, dict[str, ExactSums]]:
+        """The keys of each group, and the exact sums of the columns in them."""
+        codes = self.codes(by)
+        exact: dict[str, ExactSums] = {}
+        for name, values in self._evaluated(columns).items():
+            known = ~np.isnan(values)
+            exact[name] = ExactSums.of(values[known], codes.rows[known], len(codes.present))
+        return codes.frame(by), exact
+
+    def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> FrameRows:
+        """The runs for which the condition holds, with what is shown of each, in the order of that."""
+        rows: pl.DataFrame = nw.from_native(self.frame).filter(condition).select(*shown).to_native().collect()
+        return FrameRows(rows.sort(rows.columns))
+
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
         column = self._column_or_values(name)
         if isinstance(column, Missing):
             return column.reason
-        needed = sorted(self._facts_behind(name) & self._present)
+        needed = self._formulas.facts_behind(name)
         same = [
-            pl.col(part).eq_missing(pl.lit(value)) for part, value in zip(by, key, strict=True) if part in self._present
+            pl.col(part).eq_missing(pl.lit(value)) for part, value in zip(by, key, strict=True) if part in self.columns
         ]
         rows = self.frame.filter(*same) if same else self.frame
         facts = rows.select(needed).unique().sort(needed, nulls_last=True).head(1).collect().to_dicts()
-        value = evaluate(name, facts[0] if facts else {}, self.profile, {})
-        return value.reason if isinstance(value, Missing) else "no run has it"
+        return self._formulas.why_missing(name, facts[0] if facts else {})
 
-    def _facts_behind(self, name: str) -> set[str]:
-        declared = None if name in FACTS or is_own_fact(name) else catalog()[name]
-        if declared is None or (declared.is_of_rows and declared.level != "run" and declared.mean_of is None):
-            return {name}
-        if declared.mean_of is not None:
-            return self._facts_behind(declared.mean_of)
-        inputs = declared.inputs
-        return set().union(*(self._facts_behind(spec.of or parameter) for parameter, spec in inputs.items()))
+
+@dataclass(frozen=True, slots=True)
+class FrameRows:
+    """Rows of a frame in memory."""
+
+    frame: pl.DataFrame
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def between(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:  # Any: texts, flags and numbers
+        """Some of them."""
+        return iter(self.frame[start:stop].iter_rows())
 
 
 def complete_cases(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.bool_]:
     """Which runs have a value in every column: a ratio of means is taken over them alone."""
     return np.asarray(~np.isnan(np.vstack(list(columns.values()))).any(axis=0), dtype=bool)
-
-
-class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions
-    """The facts of a frame as column expressions, made when asked for."""
-
-    def __init__(self, present: set[str]) -> None:
-        self._present = (present & {*FACTS, *catalog()}) | {name for name in present if is_own_fact(name)}
-
-    def __getitem__(self, name: str) -> Value:
-        if name not in self._present:
-            raise KeyError(name)
-        return nw.col(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._present))
-
-    def __len__(self) -> int:
-        return len(self._present)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
-import polars as pl
 
-from steelyard.engines._local import LocalEngine
+from steelyard.engines._protocol import Engine, Rows
 from steelyard.profiles import FindingLimits
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, Severity
 
@@ -200,39 +199,39 @@ CHECKS: tuple[RunCheck, ...] = (
 )
 
 
-def run_findings(engine: LocalEngine) -> list[Finding]:
+def run_findings(engine: Engine) -> list[Finding]:
     """Every contradiction in the table, with all runs that show it."""
     findings: list[Finding] = []
-    present = engine.frame.collect_schema().names()
+    place = _place(engine.columns)
     for check in CHECKS:
         columns = [engine.column(name) for name in check.needs]
         if any(isinstance(column, Missing) for column in columns):
             continue
         condition = check.holds(engine.profile.findings, *columns)
-        stated = (column.alias(name) for name, column in zip(check.needs, columns, strict=True))
-        place = [name for name in ("id", "_path", "_line") if name in present]
-        hits = nw.from_native(engine.frame).filter(condition).select(*place, *stated).to_native()
-        rows: pl.DataFrame = hits.collect()
-        if rows.height:
+        stated = [column.alias(name) for name, column in zip(check.needs, columns, strict=True)]
+        rows = engine.hits(condition, [place.alias("_where"), *stated])
+        if len(rows):
             places = _places(rows, check.needs)
             findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=places))
     return findings
 
 
-def _places(hits: pl.DataFrame, shown: Sequence[str]) -> PlacesOnDemand:
+def _places(rows: Rows, shown: Sequence[str]) -> PlacesOnDemand:
     """The runs by id, each with the values that contradict each other."""
-    ordered = hits.select(_place(hits).alias("_where"), *shown).sort("_where", *shown)
 
     def made(numbers: range) -> Iterator[Place]:
-        for where, *values in ordered[numbers.start : numbers.stop].iter_rows():
+        for where, *values in rows.between(numbers.start, numbers.stop):
             stated = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
             yield Place(where=where, message=stated or None)
 
-    return PlacesOnDemand(ordered.height, made)
+    return PlacesOnDemand(len(rows), made)
 
 
-def _place(hits: pl.DataFrame) -> pl.Expr:
+def _place(present: Collection[str]) -> nw.Expr:
     """The run's id; file and line of a row of a flat file without ids."""
-    place = pl.concat_str([pl.lit("run "), pl.col("id")]) if "id" in hits.columns else pl.lit(None, pl.String)
-    line = pl.concat_str(["_path", "_line"], separator=":") if "_path" in hits.columns else pl.lit(None, pl.String)
-    return pl.coalesce(place, line)
+    parts = []
+    if "id" in present:
+        parts.append(nw.concat_str(nw.lit("run "), nw.col("id").cast(nw.String)))
+    if "_path" in present:
+        parts.append(nw.concat_str(nw.col("_path"), nw.col("_line").cast(nw.String), separator=":"))
+    return nw.coalesce(*parts) if parts else nw.lit(None, nw.String)

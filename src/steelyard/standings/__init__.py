@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         matrix_tasks as matrix_tasks,
     )
     from steelyard.standings._uneven_attempts import (
+        uneven_groups as uneven_groups,
         weights_differ as weights_differ,
     )
     from steelyard.standings._verdicts import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from steelyard.engines import Key, LocalEngine
+from steelyard.engines import Key, engine_of
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import UNSCORED_FAILS, Profile
@@ -42,8 +42,8 @@ def samples_of(
     table: RunTable, metrics: Sequence[str], *, profile: Profile, weight_by: WeightBy = "tasks", any_size: bool = False
 ) -> Samples:
     """The metrics of every run, with its task; values too large for tests are refused unless `any_size` will do."""
-    engine = LocalEngine(table.frame, table.n, profile)
-    tasks = engine.keys.combine(["task"])
+    engine = engine_of(table, profile)
+    tasks = engine.codes(["task"])
     ratios = [declared for name in metrics if (declared := catalog()[name]).is_ratio]
     plain = [name for name in metrics if not catalog()[name].is_ratio]
     needed = dict.fromkeys([*plain, *(name for declared in ratios for name in declared.needs.values())])
@@ -61,8 +61,8 @@ def samples_of(
 def counted_otherwise(table: RunTable, samples: Samples, metrics: Sequence[str]) -> Samples | None:
     """The same with runs without a verdict counted the other way; None where that changes nothing."""
     excluding = samples.profile.with_constant(UNSCORED_FAILS, 0)
-    verdicts = LocalEngine(table.frame, table.n, excluding).values(["pass_rate"])["pass_rate"]
-    if not isinstance(verdicts, Missing) and not np.isnan(verdicts).any():
+    verdicts = engine_of(table, excluding).means(["pass_rate"], [])["pass_rate"]
+    if not isinstance(verdicts, Missing) and int(verdicts["count"].sum()) == table.n:
         return None
     otherwise = 0 if samples.profile.unscored == "fail" else 1
     profile = samples.profile.with_constant(UNSCORED_FAILS, otherwise)
@@ -126,7 +126,7 @@ def _texts(table: RunTable, key: str) -> pl.Series:
 
 def groups_of(table: RunTable, by: Sequence[str], *, profile: Profile) -> tuple[list[Key], np.ndarray]:
     """The groups' keys in order, and the group of each run."""
-    combinations = LocalEngine(table.frame, table.n, profile).keys.combine(by)
+    combinations = engine_of(table, profile).codes(by)
     return combinations.keys(), combinations.rows.astype(np.int64)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.engines import Grouping, LocalEngine
+from steelyard.engines import Engine
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Finding, Missing
 from steelyard.results import Group, GroupValue, Statistics
@@ -22,13 +22,13 @@ from steelyard.statistics import Floats, Interval, Ints, check_level, no_interva
 
 
 def with_intervals(
-    groups: Sequence[Group], engine: LocalEngine, grouping: Grouping, *, method: str, level: float
+    groups: Sequence[Group], engine: Engine, by: Sequence[str], *, method: str, level: float
 ) -> list[Group]:
     """The groups with intervals on their figures; attempts at a task are kept together."""
     if not groups:
         return []
     check_level(level)
-    codes = grouping.codes.astype(np.int64)
+    codes = engine.codes(by).rows.astype(np.int64)
     tasks = engine.tasks
     shown = list(groups[0].metrics)
     of_runs = [name for name in shown if isinstance(groups[0].metrics[name], Statistics)]
@@ -86,7 +86,7 @@ def _with_interval(value: GroupValue, interval: Interval | None) -> GroupValue:
 
 
 def _ratios(
-    engine: LocalEngine, name: str, codes: Ints, tasks: Ints, *, groups: Sequence[Group], method: str, level: float
+    engine: Engine, name: str, codes: Ints, tasks: Ints, *, groups: Sequence[Group], method: str, level: float
 ) -> list[Interval | None]:
     """The interval of a group metric in each group; None where the method is not for ratios."""
     declared, size = catalog()[name], len(groups)
@@ -108,7 +108,7 @@ def _ratios(
 
 
 def _ratio(
-    engine: LocalEngine,
+    engine: Engine,
     declared: Metric,
     halves: tuple[Floats, Floats],
     tasks: Ints,

@@ -119,8 +119,7 @@ class Samples:
             return np.asarray(np.divide(above, below, out=np.full(size, np.inf), where=below != 0), dtype=float)
         inputs = {name: reduced(f"{metric} {name}", spec.reduce or "mean") for name, spec in declared.inputs.items()}
         constants = constants_of(declared, self.profile)
-        rows = zip(*(column.tolist() for column in inputs.values()), strict=True)
-        return np.array([_ratio(declared, dict(zip(inputs, row, strict=True)), constants) for row in rows])
+        return ratio_of(declared, inputs, constants)
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""
@@ -134,6 +133,12 @@ class Samples:
     def binary(self, metric: str) -> bool:
         """Whether a run's value is 0 or 1, as the metric declares."""
         return catalog()[metric].binary and metric not in self.moved
+
+
+def ratio_of(declared: Metric, inputs: Mapping[str, Floats], constants: Mapping[str, float]) -> Floats:
+    """What the formula of a ratio of means makes of the figures of each group; NaN where it has no value."""
+    rows = zip(*(column.tolist() for column in inputs.values()), strict=True)
+    return np.array([_ratio(declared, dict(zip(inputs, row, strict=True)), constants) for row in rows])
 
 
 def _ratio(declared: Metric, means: Mapping[str, float], constants: Mapping[str, float]) -> float:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         standardized as standardized,
     )
     from steelyard.statistics._exact_sums import (
+        ExactSums as ExactSums,
         exact_means as exact_means,
         exact_totals as exact_totals,
         mean_of as mean_of,

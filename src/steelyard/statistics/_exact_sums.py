@@ -8,7 +8,8 @@ integers rounds correctly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,12 @@ def mean_of(values: npt.ArrayLike) -> float:
 def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:
     """The exact sum of each group over its divisor, rounded once; NaN where the divisor is not above 0."""
     size = len(divisors)
+    finite = np.isfinite(values)
+    if not finite.all():  # the finite ones do not show beside infinite ones
+        endless = _endless(values[~finite], groups[~finite], size)
+        kept = finite & (endless == 0)[groups]
+        rest = exact_quotients(values[kept], groups[kept], divisors)
+        return np.where((endless == 0) | (divisors <= 0), rest, endless)
     with np.errstate(invalid="ignore", over="ignore"):
         plain = np.bincount(groups, weights=values, minlength=size)
         sizes = np.bincount(groups, weights=np.abs(values), minlength=size)
@@ -59,16 +66,64 @@ def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: I
         quotients = np.where(divisors > 0, plain / np.maximum(divisors, 1), np.nan)
     if whole and np.all(sizes <= _EXACT):
         return quotients
-    finite = np.isfinite(values)
-    if not finite.all():  # the sum of infinities is one, or nothing at all; the finite ones do not show beside it
-        endless = np.bincount(groups[~finite], minlength=size) > 0
-        kept = ~endless[groups]
-        return np.where(endless, quotients, exact_quotients(values[kept], groups[kept], divisors))
     for start in range(0, size, span := _groups_at_once(values)):
         inside = slice(None) if size <= span else (groups >= start) & (groups < start + span)
         part = divisors[start : start + span]
-        quotients[start : start + span] = _joined(values[inside], groups[inside] - start, part)
+        numerators, exponent = _numerators(values[inside], groups[inside] - start, len(part))
+        quotients[start : start + span] = list(_quotients(numerators, part.tolist(), exponent))
     return quotients
+
+
+def _endless(values: Floats, groups: npt.NDArray[np.integer], size: int) -> Floats:
+    """What the infinite values of each group add up to: an infinity, NaN of both, 0 where there are none."""
+    with np.errstate(invalid="ignore"):
+        return np.bincount(groups, weights=values, minlength=size).astype(float)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSums:
+    """The sums of groups before any rounding: whole numbers times one power of two."""
+
+    numerators: Sequence[int]
+    exponent: int
+    counts: Ints
+    """How many values were added up."""
+    endless: Floats
+    """What infinite values add up to: an infinity, or NaN of both; 0 where all are finite."""
+
+    @classmethod
+    def of(cls, values: Floats, groups: npt.NDArray[np.integer], size: int) -> ExactSums:
+        """Those of values that are not NaN, by their group's code below `size`."""
+        counts = np.bincount(groups, minlength=size).astype(np.int64)
+        finite = np.isfinite(values)
+        endless = _endless(values[~finite], groups[~finite], size)
+        numerators, exponent = _numerators(values[finite], groups[finite], size)
+        return cls(numerators, exponent, counts, endless)
+
+    def merged(self, groups: Ints, size: int) -> ExactSums:
+        """The sums of these groups added up by what each belongs to; -1 is nothing."""
+        numerators = [0] * size
+        for numerator, group in zip(self.numerators, groups.tolist(), strict=True):
+            if group >= 0:
+                numerators[group] += numerator
+        inside = groups >= 0
+        counts = np.zeros(size, dtype=np.int64)
+        np.add.at(counts, groups[inside], self.counts[inside])
+        return ExactSums(numerators, self.exponent, counts, _endless(self.endless[inside], groups[inside], size))
+
+    @property
+    def totals(self) -> Floats:
+        """Each sum, rounded once; 0 of an empty group."""
+        return self._over(np.ones(len(self.counts), dtype=np.int64))
+
+    @property
+    def means(self) -> Floats:
+        """Each sum over its count, rounded once; NaN of an empty group."""
+        return self._over(self.counts)
+
+    def _over(self, divisors: Ints) -> Floats:
+        rounded = np.array(list(_quotients(self.numerators, divisors.tolist(), self.exponent)), dtype=float)
+        return np.where((self.endless == 0) | (divisors <= 0), rounded, self.endless)
 
 
 def _groups_at_once(values: Floats) -> int:
@@ -78,8 +133,9 @@ def _groups_at_once(values: Floats) -> int:
     return max(1, _CELLS_AT_ONCE // powers)
 
 
-def _joined(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:
-    size, numerators = len(divisors), [0] * len(divisors)
+def _numerators(values: Floats, groups: npt.NDArray[np.integer], size: int) -> tuple[list[int], int]:
+    """The exact sum of each group as a whole number, and the power of two that all of them are multiplied by."""
+    numerators = [0] * size
     kept = values != 0
     values, groups = values[kept], groups[kept]
     mantissas, exponents = np.frexp(values)
@@ -98,7 +154,7 @@ def _joined(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> 
         for cell, top, bottom in zip(used.tolist(), tops[used].tolist(), bottoms[used].tolist(), strict=True):
             group, power = divmod(cell, powers)
             numerators[group] += ((top << _HALF) + bottom) << power
-    return np.array(list(_quotients(numerators, divisors.tolist(), least - 53)), dtype=float)
+    return numerators, least - 53
 
 
 def _quotients(numerators: Iterable[int], divisors: Iterable[int], exponent: int) -> Iterable[float]:

@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from steelyard.engines import (
+    Engine,
     GroupedStatistics,
-    Grouping,
     Key,
-    LocalEngine,
+    Labeled,
+    engine_of,
     identical_results,
     run_findings,
     skewed_groups,
@@ -23,7 +22,7 @@ from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import ComponentType, Finding, Missing, component_column
 from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
-from steelyard.statistics import WeightBy, evenly_tried
+from steelyard.statistics import WeightBy
 from steelyard.tables import RunTable
 from steelyard.workflow._tiers import keys_with_scheme
 
@@ -117,19 +116,19 @@ def assemble(
 ) -> Measurement:
     """The measurement of a table of runs."""
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(by, table.tier_schemes() if "tier" in by else [])
-    engine = LocalEngine(table.frame, table.n, profile, weight_by)
+    engine = engine_of(table, profile, weight_by)
     plan = _Plan.of(names)
-    combinations = engine.keys.combine(keys_by)
-    keys, grouping = combinations.keys(), combinations.grouping()
-    reduced = engine.statistics(plan.reduced, grouping)
+    found = engine.groups(keys_by)
+    keys, sizes = found.keys(), found.sizes.tolist()
+    reduced = engine.statistics(plan.reduced, keys_by)
     complete = {
-        declared.name: engine.complete_statistics(list(dict.fromkeys(declared.needs.values())), grouping, reduced)
+        declared.name: _over_complete_cases(engine, declared, keys_by, reduced)
         for declared in plan.shown_groups
         if declared.is_ratio
     }
     groups = [
         _group(
-            _Place(engine, keys_by, key, index, int(grouping.sizes[index])),
+            _Place(engine, keys_by, key, index, sizes[index]),
             plan,
             reduced,
             complete,
@@ -141,7 +140,7 @@ def assemble(
     if interval != "none":
         from steelyard.standings import no_figure_for, with_intervals  # brings scipy
 
-        groups = with_intervals(groups, engine, grouping, method=interval, level=level)
+        groups = with_intervals(groups, engine, keys_by, method=interval, level=level)
         notes = no_figure_for(groups, interval)
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
@@ -157,8 +156,8 @@ def assemble(
             *scheme_findings,
             *notes,
             *(unexpected_run_counts(engine, keys_by) if table.rows == "run" else ()),
-            *_uneven(table, engine, plan, groups, grouping),
-            *_checked(engine, plan, groups, grouping),
+            *_uneven(engine, plan, groups, keys_by),
+            *_checked(engine, plan, groups, keys, by=keys_by),
         ),
         n=table.n,
         rows=table.rows,
@@ -172,10 +171,21 @@ def assemble(
     )
 
 
-def _checked(engine: LocalEngine, plan: _Plan, groups: Sequence[Group], grouping: Grouping) -> list[Finding]:
+def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], reduced: Reduced) -> Reduced:
+    """The inputs of a ratio of means over the runs that have all of them."""
+    names = list(dict.fromkeys(declared.needs.values()))
+    over_all = [statistics for name in names if not isinstance(statistics := reduced[name], Missing)]
+    if len(over_all) < len(names) or not any(statistics["missing"].any() for statistics in over_all):
+        return reduced
+    return engine.means(names, by, complete=True)
+
+
+def _checked(
+    engine: Engine, plan: _Plan, groups: Sequence[Group], keys: Sequence[Key], *, by: Sequence[str]
+) -> list[Finding]:
     """What runs contradict, whose results are the same, and where attempts or costs mislead."""
-    labels = [group.label for group in groups]
-    skewed = skewed_groups(engine, plan.shown, grouping.codes.astype(np.int64), labels)
+    place_of = {key: place for place, key in enumerate(keys)}
+    skewed = skewed_groups(engine, plan.shown, Labeled(by, place_of.get, [group.label for group in groups]))
     return [*run_findings(engine), *identical_results(engine), *skewed]
 
 
@@ -240,7 +250,7 @@ class _Plan:
 class _Place:
     """One group among the others."""
 
-    engine: LocalEngine
+    engine: Engine
     by: Sequence[str]
     key: Key
     index: int
@@ -366,16 +376,12 @@ def _sum(values: Iterable[float | Missing]) -> float | Missing:
     return math.fsum(known)
 
 
-def _uneven(
-    table: RunTable, engine: LocalEngine, plan: _Plan, groups: Sequence[Group], grouping: Grouping
-) -> list[Finding]:
+def _uneven(engine: Engine, plan: _Plan, groups: Sequence[Group], by: Sequence[str]) -> list[Finding]:
     """Groups in which tasks were tried unequally often and a figure that is shown depends on what counts once."""
     weighted = [metric.name for metric in plan.shown_runs if metric.binary]
     weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
-    codes = grouping.codes.astype(np.int64)
-    if not groups or not weighted or evenly_tried(codes, engine.tasks, size=len(groups)).all():
+    if not groups or not weighted:
         return []
-    from steelyard.standings import samples_of, weights_differ  # brings scipy
+    from steelyard.standings import uneven_groups  # brings scipy
 
-    samples = samples_of(table, weighted, profile=engine.profile, any_size=True)
-    return weights_differ(samples, weighted, codes, [group.label for group in groups])
+    return uneven_groups(engine, weighted, by, [group.label for group in groups])

@@ -30,7 +30,7 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
     """The runs in the order of their keys, whatever the order they were read in."""
     import polars as pl  # heavy, like the engine
 
-    from steelyard.engines import LocalEngine
+    from steelyard.engines import engine_of
 
     most = MOST_ROWS if most is None else most
     if not table.n:
@@ -38,7 +38,7 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
     present = table.frame.collect_schema().names()
     wanted = [name for name in ("id", *KEYS, "outcome", "start_time") if name in present]
     frame = table.frame.select(wanted).collect()
-    for name, values in LocalEngine(table.frame, table.n, profile).values(FIGURES).items():
+    for name, values in engine_of(table, profile).values(FIGURES).items():
         if not isinstance(values, Missing):
             frame = frame.with_columns(pl.Series(name, values).fill_nan(None))
     order = [name for name in (*KEYS, "id") if name in present]

@@ -20,7 +20,7 @@ from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.results import Difference
-    from steelyard.standings import Mask, Samples, StatisticsOptions
+    from steelyard.standings import Key, Mask, Samples, StatisticsOptions
     from steelyard.statistics import Ints
     from steelyard.tables import RunTable
 
@@ -131,19 +131,42 @@ def _sides_skews(
     return [
         finding
         for side, mask in zip(sides, masks, strict=True)
-        for finding in skews(table, samples, metrics, np.where(mask, 0, -1), [side.label])
+        for finding in skews(
+            table,
+            samples,
+            metrics,
+            np.where(mask, 0, -1),
+            by=list(side.chosen),
+            keys=[tuple(side.chosen.values())],
+            labels=[side.label],
+        )
     ]
 
 
 def skews(
-    table: RunTable, samples: Samples, metrics: Sequence[str], groups: Ints, labels: Sequence[str]
+    table: RunTable,
+    samples: Samples,
+    metrics: Sequence[str],
+    groups: Ints,
+    *,
+    by: Sequence[str],
+    keys: Sequence[Key],
+    labels: Sequence[str],
 ) -> list[Finding]:
-    """Where runs and tasks would give other figures, and where attempts or costs mislead; -1 is no group."""
-    from steelyard.engines import LocalEngine, skewed_groups  # with the next it brings numpy and scipy
+    """Where runs and tasks would give other figures, and where attempts or costs mislead; -1 is no group.
+
+    `keys` are those of the groups, as texts or as they are.
+    """
+    from steelyard.engines import Labeled, engine_of, skewed_groups  # with the next it brings numpy and scipy
     from steelyard.standings import weights_differ
 
-    engine = LocalEngine(table.frame, table.n, samples.profile)
-    return [*weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, groups, labels)]
+    def texts(key: Key) -> tuple[str | None, ...]:
+        return tuple(None if value is None else str(value) for value in key)
+
+    place_of = {texts(key): place for place, key in enumerate(keys)}
+    labeled = Labeled(by, lambda key: place_of.get(texts(key)), labels)
+    engine = engine_of(table, samples.profile)
+    return [*weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, labeled)]
 
 
 def _judged(

@@ -144,5 +144,5 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
-    findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), [name])
+    findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])
     return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)

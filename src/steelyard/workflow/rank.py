@@ -91,7 +91,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
             *scheme_findings,
             *field.findings,
             *notes,
-            *skews(table, samples, metrics, field.groups, labels),
+            *skews(table, samples, metrics, field.groups, by=keys_by, keys=field.keys, labels=labels),
         ),
         rejected_count=table.rejected_count,
         weight_by=options.weight_by,
@@ -162,12 +162,11 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
 
 def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[Finding]]:
     """The score that most runs have, the first of equals; a finding where that is not the first."""
-    from steelyard.engines import LocalEngine  # brings numpy and Polars
+    from steelyard.engines import engine_of  # brings numpy and Polars
 
-    values = LocalEngine(table.frame, table.n, profile).values(SCORES)
+    means = engine_of(table, profile).means(SCORES, [])
     known = {
-        name: 0 if isinstance(column, Missing) else int((column == column).sum())  # noqa: PLR0124 # NaN is missing
-        for name, column in values.items()
+        name: 0 if isinstance(figures, Missing) else int(figures["count"].sum()) for name, figures in means.items()
     }
     name = max(SCORES, key=lambda score: known[score])
     if name == SCORES[0]:
