@@ -80,7 +80,8 @@ class LocalEngine:
     def _evaluated(self, wanted: Mapping[str, Value]) -> dict[str, Floats]:
         named = (number_column(column).alias(name) for name, column in wanted.items())
         frame: pl.DataFrame = nw.from_native(self.frame).select(*named).to_native().collect()
-        return {name: frame[name].to_numpy() for name in wanted}
+        # Polars takes adding 0 for nothing to do, and -0 would sort before or after 0 as it comes
+        return {name: frame[name].to_numpy() + 0.0 for name in wanted}
 
     def _column_or_values(self, name: str) -> Value:
         """The expression; the values themselves where Python computes them, or where they are the same in every run."""
@@ -91,8 +92,9 @@ class LocalEngine:
             table = self.frame.select(facts).collect()
             distinct = table.unique()
             made = self._formulas.by_python(name, distinct.iter_rows(named=True))
-            keyed = distinct.with_columns(pl.Series("value", made, pl.Float64) + 0.0)
-            return table.join(keyed, on=facts, how="left", nulls_equal=True, maintain_order="left")["value"].to_numpy()
+            keyed = distinct.with_columns(pl.Series("value", made, pl.Float64))
+            joined = table.join(keyed, on=facts, how="left", nulls_equal=True, maintain_order="left")
+            return joined["value"].to_numpy() + 0.0
         return np.full(self.n, column + 0.0) if isinstance(column, float) else column
 
     def _batches(self, names: Sequence[str]) -> Iterator[dict[str, NDArray[np.float64] | Missing]]:

@@ -96,13 +96,22 @@ def when(condition: Value, then: Value, otherwise: Value) -> Value:
     if library := library_of(condition):
         if _has_arrays(library):
             return library.where(condition, as_column(then, library), as_column(otherwise, library))
-        chosen = library.when(condition).then(as_column(then, library)).otherwise(as_column(otherwise, library))
-        return exactly(library.when(~condition.is_null()).then(chosen), library)
+        return exactly(_chosen(library, condition, then, otherwise), library)
     if isinstance(condition, Missing):
         return condition
     if isinstance(condition, Followed):
         return LOST
     return then if condition else otherwise
+
+
+def _chosen(library: Any, condition: Value, then: Value, otherwise: Value) -> Value:  # Any: a module
+    """`when` on columns. A branch that is missing is left out: null has a type, which need not be the other's."""
+    if isinstance(then, Missing):
+        condition, then, otherwise = ~condition, otherwise, then
+    if isinstance(otherwise, Missing):
+        return library.when(condition).then(as_column(then, library))
+    chosen = library.when(condition).then(as_column(then, library)).otherwise(as_column(otherwise, library))
+    return library.when(~condition.is_null()).then(chosen)
 
 
 def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
@@ -122,7 +131,8 @@ def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
 def first_known(*values: Value) -> Value:
     """The first value that is not missing; the reasons of all when none is known."""
     if library := library_of(*values):
-        return exactly(library.coalesce(*[as_column(value, library) for value in values]), library)
+        known = [as_column(value, library) for value in values if not isinstance(value, Missing)]
+        return exactly(library.coalesce(*known), library)
     for value in values:
         if not isinstance(value, Missing):
             return value

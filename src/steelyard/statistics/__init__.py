@@ -133,6 +133,8 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._sorted_groups import (
         SortedGroups as SortedGroups,
+        midpoint as midpoint,
+        shrink_of as shrink_of,
     )
     from steelyard.statistics._step_down import (
         step_down as step_down,

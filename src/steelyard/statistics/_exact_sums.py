@@ -114,14 +114,15 @@ class ExactSums:
     @property
     def totals(self) -> Floats:
         """Each sum, rounded once; 0 of an empty group."""
-        return self._over(np.ones(len(self.counts), dtype=np.int64))
+        return self.over(np.ones(len(self.counts), dtype=np.int64))
 
     @property
     def means(self) -> Floats:
         """Each sum over its count, rounded once; NaN of an empty group."""
-        return self._over(self.counts)
+        return self.over(self.counts)
 
-    def _over(self, divisors: Ints) -> Floats:
+    def over(self, divisors: Ints) -> Floats:
+        """Each sum over a divisor of its own, rounded once; NaN where that is not above 0."""
         rounded = np.array(list(_quotients(self.numerators, divisors.tolist(), self.exponent)), dtype=float)
         return np.where((self.endless == 0) | (divisors <= 0), rounded, self.endless)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from steelyard.statistics._interval import Floats, Ints
-    from steelyard.statistics._sorted_groups import SortedGroups
+    from steelyard.statistics._sorted_groups import GroupedValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Statistic:
 
     name: str
     meaning: str
-    take: Callable[[SortedGroups], Floats | Ints]
+    take: Callable[[GroupedValues], Floats | Ints]
     """One number for each group that has values; of a count, for each group."""
     shown: bool = True
     """Whether `measure` shows it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -14,6 +15,32 @@ _MANY_GROUPS = 100_000
 """From here on one sort over all rows is cheaper than a sort for each group."""
 _LARGE, _SHRINK = 1e150, 2.0**-600
 """Above the first, squares do not exist; the second brings every number below it."""
+
+
+class GroupedValues(Protocol):
+    """What statistics are taken from, wherever the values are kept. Save the counts, of groups that have values."""
+
+    @property
+    def counts(self) -> Ints: ...
+    @property
+    def missing(self) -> Ints: ...
+    @property
+    def size(self) -> Ints: ...
+    @property
+    def smallest(self) -> Floats: ...
+    @property
+    def largest(self) -> Floats: ...
+    @property
+    def median(self) -> Floats: ...
+    @property
+    def mode(self) -> Floats: ...
+    @property
+    def total(self) -> Floats: ...
+    @property
+    def mean(self) -> Floats: ...
+    @property
+    def deviation(self) -> Floats: ...
+    def at(self, place: Ints | int) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -85,9 +112,7 @@ class SortedGroups:
     @cached_property
     def deviation(self) -> Floats:
         """The standard deviation; missing where a value is infinite or the sample has one value."""
-        edges = np.abs(np.concatenate([self.smallest, self.largest]))
-        large = np.max(edges, where=np.isfinite(edges), initial=0.0) > _LARGE
-        scale = _SHRINK if large else 1.0  # a power of two changes no digit that shows, and the squares exist
+        scale = shrink_of(self.smallest, self.largest)
         with np.errstate(invalid="ignore"):
             gaps = self.values * scale - (self.mean * scale)[self._groups]
             squares = np.where(np.isfinite(gaps), gaps * gaps, 0.0)
@@ -97,6 +122,12 @@ class SortedGroups:
     @cached_property
     def _groups(self) -> Ints:
         return np.repeat(np.arange(len(self.size)), self.size)
+
+
+def shrink_of(smallest: Floats, largest: Floats) -> float:
+    """What numbers are multiplied by so that their squares exist; a power of two changes no digit that shows."""
+    edges = np.abs(np.concatenate([smallest, largest]))
+    return _SHRINK if np.max(edges, where=np.isfinite(edges), initial=0.0) > _LARGE else 1.0
 
 
 def midpoint(low: Floats, high: Floats) -> Floats:
