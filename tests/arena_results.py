@@ -31,6 +31,24 @@ def tokens(folder: Path) -> Result:
     return list_tokens(store=f"sqlite:///{folder}/arena.db")
 
 
+def registered(folder: Path) -> Result:
+    arena = filled(folder)
+    workflow.register(arena, "team", "blue")
+    workflow.register(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    return workflow.registry(arena)
+
+
+def rated_arena(folder: Path) -> workflow.LocalArena:
+    arena = filled(folder)
+    workflow.rescore(arena, profile="arena-community")
+    names = ["xia", "yan", "zoe"]
+    workflow.assign(arena, "fix-race", reviewers=names)
+    for place, submission in enumerate(["ant-1", "ant-2", "bee-1", "bee-2", "cat-1", "odd-1"]):
+        for off, reviewer in enumerate(names):
+            workflow.rate(arena, submission, reviewer=reviewer, score=40 + 7 * place - 3 * off + (place * off) % 3)
+    return arena
+
+
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: workflow.arena_settings(filled(folder)),
     "AddedTasks": lambda folder: workflow.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
@@ -48,6 +66,10 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Outliers": lambda folder: workflow.outliers(filled(folder)),
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),
     "Tokens": tokens,
+    "Registry": registered,
+    "Assignments": lambda folder: workflow.assignments(rated_arena(folder)),
+    "Rated": lambda folder: workflow.rate(rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"),
+    "PeerReview": lambda folder: workflow.ratings(rated_arena(folder), "fix-race"),
     "ReviewLog": lambda folder: workflow.review_log(filled(folder)),
     "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),
     "StandingChanges": lambda folder: workflow.standing_changes(filled(folder), since="2026-01-01"),

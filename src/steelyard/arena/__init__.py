@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         create_arena as create_arena,
         open_arena as open_arena,
     )
+    from steelyard.arena.intake._parties import (
+        party_kind as party_kind,
+        people_among as people_among,
+        read_parties as read_parties,
+        register as register,
+    )
     from steelyard.arena.intake._submission_files import (
         PlacedSubmission as PlacedSubmission,
         read_submissions as read_submissions,
@@ -36,6 +42,15 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.notifying._targets import (
         read_targets as read_targets,
+    )
+    from steelyard.arena.people._peer_review import (
+        peer_review as peer_review,
+    )
+    from steelyard.arena.people._ratings import (
+        Given as Given,
+        assign as assign,
+        assignments_of as assignments_of,
+        rate as rate,
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,

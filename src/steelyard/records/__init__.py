@@ -106,6 +106,11 @@ if TYPE_CHECKING:
         own_value as own_value,
         plain_type as plain_type,
     )
+    from steelyard.records._party import (
+        PARTY_KINDS as PARTY_KINDS,
+        Party as Party,
+        PartyKind as PartyKind,
+    )
     from steelyard.records._record_types import (
         Amount as Amount,
         Count as Count,

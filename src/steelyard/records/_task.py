@@ -87,6 +87,24 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
     seconds: Seconds = 60.0
     """Time after which the judge has given no score."""
+    reviewers: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=100)] | None = None
+    """Ids of people whose ratings decide (`arena rate`): the mean of their last ratings over 100 is the score."""
+    criterion: Name | None = None
+    """What they rate; None for the submission as a whole."""
+    least_ratings: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
+    """How many of the reviewers must have rated; None waits for all of them."""
+
+    def __post_init__(self) -> None:
+        if self.reviewers is None:
+            if self.criterion is not None or self.least_ratings is not None:
+                raise ValueError("criterion and least_ratings are for a judge criterion that names reviewers")
+            return
+        if self.command is not None or self.judge is not None:
+            raise ValueError("a judge criterion names either reviewers, or a judge or its command")
+        if len(set(self.reviewers)) != len(self.reviewers):
+            raise ValueError("a reviewer is named twice")
+        if (self.least_ratings or 0) > len(self.reviewers):
+            raise ValueError(f"least_ratings is {self.least_ratings}, with {len(self.reviewers)} reviewers named")
 
 
 SuccessCriterion = (

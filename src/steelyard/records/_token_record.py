@@ -29,6 +29,13 @@ class Token(Record, frozen=True, kw_only=True):
     """When it was last accepted, to some minutes; None before its first use."""
     revoked_at: int | None = None
     """When it was revoked; None while it holds."""
+    person: str | None = None
+    """The id of the registered person whose it is; None where it stands for its name alone."""
+
+    @property
+    def holder(self) -> str:
+        """Who acts with it: its person, else its name."""
+        return self.person or self.name
 
     def allows(self, scope: Scope) -> bool:
         """Whether it allows what a scope names."""

@@ -25,11 +25,17 @@ if TYPE_CHECKING:
         history_lines as history_lines,
         outliers_line as outliers_line,
         profile_lines as profile_lines,
+        registry_lines as registry_lines,
         rescored_line as rescored_line,
         review_line as review_line,
         reviewed_lines as reviewed_lines,
         submitted_line as submitted_line,
         task_heading_lines as task_heading_lines,
+    )
+    from steelyard.reports._arena_ratings import (
+        assignments_parts as assignments_parts,
+        rated_line as rated_line,
+        ratings_parts as ratings_parts,
     )
     from steelyard.reports._arena_tables import (
         baselines_table as baselines_table,
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
         tasks_table as tasks_table,
     )
     from steelyard.reports._board_forms import (
+        rate_form as rate_form,
         review_form as review_form,
         submit_form as submit_form,
     )

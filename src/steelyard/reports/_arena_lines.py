@@ -11,6 +11,7 @@ from steelyard.results import (
     Evaluation,
     Outliers,
     ProfileComparison,
+    Registry,
     Rescored,
     Review,
     Reviewed,
@@ -50,6 +51,14 @@ def submitted_line(submitted: Submitted) -> str:
     """How many submissions there are of each kind."""
     before = len(submitted.receipts) - submitted.accepted
     return f"{submitted.accepted:,} accepted, {before:,} known before, {len(submitted.rejected):,} refused."
+
+
+def registry_lines(registry: Registry) -> Iterator[str]:
+    """A line for each person, team and tool: its display name, its id, a person's team."""
+    if not registry.parties:
+        yield "Nobody is registered: steelyard arena register person ID."
+    for party in registry.parties:
+        yield f"{party.kind} {party.shown}" + (f", team {party.team}" if party.team else "")
 
 
 def review_line(review: Review) -> str:

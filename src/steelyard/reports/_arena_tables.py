@@ -36,7 +36,7 @@ UNSTATED = {
 """What a row says of each number that a submission leaves out; a star marks the score that is none of its own."""
 
 
-def _table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequence[str] = ()) -> TextTable:
+def arena_table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequence[str] = ()) -> TextTable:
     """A table of numbers, save in the columns of `texts`; each column with how far it can be spared."""
     table = plain_table(title)
     for name, spare in columns:
@@ -52,7 +52,7 @@ def standings_table(standings: Standings) -> TextTable:
     columns += [("percentile", 3), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
     columns += [("profile", 0)] if len(standings.scored_by) > 1 else []
     texts = ("submission", "agent", "model", "profile")
-    table = _table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
+    table = arena_table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
     table.add_column("notes", spare=4, instead=_notes_in_short(standings.standings))
     for standing in standings.standings:
         scores = [_score(standing, name) for name in numbers]
@@ -73,7 +73,7 @@ def _score(standing: Standing, name: str) -> str:
 def tasks_table(tasks: TaskList) -> TextTable:
     """One row a task."""
     columns = [("task", 0), ("category", 1), ("difficulty", 2), ("criteria", 0), ("title", 3)]
-    table = _table("", columns, texts=[name for name, _ in columns])
+    table = arena_table("", columns, texts=[name for name, _ in columns])
     for task in tasks.tasks:
         criteria = criteria_text(len(task.success_criteria))
         add_row(table, task.id, task.category or DASH, task.difficulty or DASH, criteria, task.title or DASH)
@@ -91,7 +91,7 @@ def receipts_table(submitted: Submitted) -> TextTable:
         ("status", 0),
         ("notes", 0),
     ]
-    table = _table("", columns, texts=("submission", "task", "status", "notes"))
+    table = arena_table("", columns, texts=("submission", "task", "status", "notes"))
     for receipt in submitted.receipts[:RECEIPTS_SHOWN]:
         place = ["excluded", DASH]
         if receipt.overall_ranking is not None:
@@ -107,7 +107,7 @@ def receipts_table(submitted: Submitted) -> TextTable:
 def outliers_table(flagged: Outliers) -> TextTable:
     """One row a submission that wants a person's eye."""
     columns = [("task", 0), ("submission", 0), ("flags", 0), ("recommended", 0)]
-    table = _table("", columns, texts=[name for name, _ in columns])
+    table = arena_table("", columns, texts=[name for name, _ in columns])
     for outlier in flagged.outliers:
         add_row(table, outlier.task_id, outlier.submission_id, ", ".join(outlier.flags), outlier.recommended_action)
     return table
@@ -116,7 +116,7 @@ def outliers_table(flagged: Outliers) -> TextTable:
 def bias_table(bias: ToolBias) -> TextTable:
     """One row a tool: its mean difference from the others, the interval, and whether it is systematic."""
     columns = [("agent", 0), ("mean difference", 0), ("interval", 0), ("tasks", 1), ("systematic", 0)]
-    table = _table("Points above or below the others on the same tasks", columns, texts=("agent", "systematic"))
+    table = arena_table("Points above or below the others on the same tasks", columns, texts=("agent", "systematic"))
     for tool in bias.advantages:
         if tool.low is None or tool.high is None or tool.mean_difference is None:
             add_row(table, tool.agent, DASH, DASH, f"{tool.tasks:,}", f"no interval: {tool.reason}")
@@ -132,7 +132,7 @@ def history_table(history: ScoreHistory) -> TextTable:
     is_by_several = len({moment.profile for moment in history.moments}) > 1
     columns = [("submitted", 0), ("task", 1), ("submission", 0), ("overall", 0), ("best", 0), ("baseline", 2)]
     columns += [("profile", 1)] if is_by_several else []
-    table = _table("", columns, texts=("submitted", "task", "submission", "profile"))
+    table = arena_table("", columns, texts=("submitted", "task", "submission", "profile"))
     for moment in history.moments:
         scores = [f"{moment.overall_score:.2f}", f"{moment.best_so_far:.2f}", str(moment.baseline_version)]
         profile = [moment.profile] if is_by_several else []
@@ -207,7 +207,7 @@ def leaders_line(leaderboard: Leaderboard) -> str:
     if not leaderboard.overall:
         return "The arena has no submissions yet: steelyard arena submit FILE."
     first = [leader for leader in leaderboard.overall if leader.rank == 1]
-    names = [" ".join(name for name in leader.key.values() if name) or DASH for leader in first]
+    names = [_leader_name(leaderboard, leader) for leader in first]
     lead = "leads" if len(names) == 1 else "share the lead"
     doubt = "" if all(leader.reliable for leader in first) else "; there are too few submissions to rely on it"
     return f"{' and '.join(names)} {lead} with a mean score of {first[0].mean_score:.2f}{doubt}."
@@ -215,19 +215,24 @@ def leaders_line(leaderboard: Leaderboard) -> str:
 
 def leaders_tables(leaderboard: Leaderboard) -> Iterator[TextTable]:
     """Tools, models or submitters across all tasks, then within each category."""
-    yield _leaders_table(leaderboard.overall, title=f"All tasks, {settings_named(leaderboard)}")
+    yield _leaders_table(leaderboard, leaderboard.overall, title=f"All tasks, {settings_named(leaderboard)}")
     for category, leaders in leaderboard.categories.items():
-        yield _leaders_table(leaders, title=category)
+        yield _leaders_table(leaderboard, leaders, title=category)
 
 
-def _leaders_table(leaders: Sequence[Leader], *, title: str) -> TextTable:
+def _leader_name(leaderboard: Leaderboard, leader: Leader) -> str:
+    shown = [leaderboard.shown(key, identity) for key, identity in leader.key.items()]
+    return " ".join(name for name in shown if name) or DASH
+
+
+def _leaders_table(leaderboard: Leaderboard, leaders: Sequence[Leader], *, title: str) -> TextTable:
     keys = list(leaders[0].key) if leaders else []
     columns = [("rank", 0), *((key, 0) for key in keys)]
     columns += [("mean score", 0), ("interval", 0), ("tasks", 2), ("submissions", 3), ("note", 1)]
-    table = _table(title, columns, texts=(*keys, "note"))
+    table = arena_table(title, columns, texts=(*keys, "note"))
     for leader in leaders:
         interval = f"{leader.confidence_interval.low:.2f} to {leader.confidence_interval.high:.2f}"
-        named = [leader.key[key] or DASH for key in keys]
+        named = [leaderboard.shown(key, leader.key[key]) or DASH for key in keys]
         counts = [str(leader.tasks), str(leader.submissions)]
         doubt = "" if leader.reliable else "too few to be reliable"
         add_row(table, str(leader.rank), *named, f"{leader.mean_score:.2f}", interval, *counts, doubt)
@@ -238,7 +243,7 @@ def baselines_table(details: TaskDetails) -> TextTable:
     """A task's baseline beside those of each tool and model."""
     title = f"baseline version {details.baseline_version}, {counted(details.submissions, 'submission')}"
     heads = [f"{combination.agent or DASH} {combination.model or DASH}" for combination in details.combinations]
-    table = _table(title, [("", 0), ("all", 0), *((head, 0) for head in heads)], texts=("",))
+    table = arena_table(title, [("", 0), ("all", 0), *((head, 0) for head in heads)], texts=("",))
     for name, value in details.baseline.items():
         own = [_number((combination.baseline or {}).get(name)) for combination in details.combinations]
         add_row(table, name, _number(value), *own)

@@ -49,6 +49,25 @@ def review_form(base: str, submission: str) -> str:
     )
 
 
+def rate_form(base: str, submission: str) -> str:
+    """A rating of one submission, given under the token's name."""
+    fields = (
+        '<label>Rating <input name="score" type="number" min="0" max="100" step="any" required></label>\n'
+        '<label>Criterion <input name="criterion" maxlength="1000"></label>\n'
+        '<label>Comment <input name="comment" maxlength="2000"></label>\n'
+        "<p>From 0 to 100, of the submission as a whole or of one criterion. Nobody rates their own.</p>\n"
+    )
+    return _form(
+        "rate",
+        "Rate this submission",
+        base=base,
+        path=f"/submissions/{quote(submission, safe='')}/rate",
+        fields=fields,
+        button="Rate",
+        command=f"steelyard arena rate {submission} --reviewer ID --score 0..100",
+    )
+
+
 def _form(kind: str, title: str, *, base: str, path: str, fields: str, button: str, command: str) -> str:
     action, pages = text(f"{base}{API}{path}", longest=LONGEST_LINK), text(base, longest=LONGEST_LINK)
     return (

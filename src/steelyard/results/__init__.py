@@ -34,6 +34,18 @@ if TYPE_CHECKING:
         StandingChanges as StandingChanges,
         TaskChanges as TaskChanges,
     )
+    from steelyard.results._arena_parties import (
+        Registry as Registry,
+    )
+    from steelyard.results._arena_ratings import (
+        ASSIGNMENT_SEED as ASSIGNMENT_SEED,
+        Assignment as Assignment,
+        Assignments as Assignments,
+        PeerReview as PeerReview,
+        Rated as Rated,
+        RatedSubmission as RatedSubmission,
+        ReviewerEstimate as ReviewerEstimate,
+    )
     from steelyard.results._arena_receipts import (
         AddedTasks as AddedTasks,
         CriterionResult as CriterionResult,

@@ -40,6 +40,8 @@ class ScoreHistory(FieldsResult):
     moments: tuple[ScoreMoment, ...]
     baselines: tuple[dict[str, float | str], ...]
     """Versions of the task's baseline, with the number of submissions from which each holds."""
+    team: str | None = None
+    """The team whose people submitted them; None where no team was asked for."""
     reviews: tuple[Review, ...] = ()
     """What was decided about submissions, in order. Those that are excluded now are not among the moments."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import msgspec
@@ -14,7 +14,7 @@ from steelyard.results._manners import Result, Row
 Policy = Literal["current", "as-submitted"]
 """`current`: all scores by one baseline; `as-submitted`: each keeps the score of its day."""
 RankedScore = Literal["overall", "efficiency", "speed", "cost", "correctness"]
-LeaderKey = Literal["agent", "model", "submitter"]
+LeaderKey = Literal["agent", "model", "submitter", "team"]
 IntervalMethod = Literal["arena", "student", "gaffke", "too few"]
 
 
@@ -234,6 +234,13 @@ class Leaderboard(FieldsResult):
     by: tuple[LeaderKey, ...]
     overall: tuple[Leader, ...]
     categories: dict[str, tuple[Leader, ...]]
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The display names that ids were registered with, for each of `by`; they never identify."""
+
+    def shown(self, key: str, identity: str | None) -> str | None:
+        """An id as people read it: with the display name before it where it was registered with one."""
+        name = self.names.get(key, {}).get(identity or "")
+        return identity if name is None else f"{name} ({identity})"
 
     def first(self, places: int | None) -> Leaderboard:
         """Only so many of the first in each list; all of them with None."""

@@ -55,6 +55,7 @@ class NewToken(Result):
 def _told(token: Token, at: int) -> Row:
     """The token's fields, moments as text, and what it is worth."""
     told: Row = {"id": token.id, "name": token.name, "scopes": list(token.scopes), "state": token.state(at)}
+    told["person"] = token.person
     for name in ("created_at", "expires_at", "last_used_at", "revoked_at"):
         moment = getattr(token, name)
         told[name] = None if moment is None else iso(moment)

@@ -140,6 +140,11 @@ if TYPE_CHECKING:
         step_down as step_down,
         surely_better as surely_better,
     )
+    from steelyard.statistics._two_way import (
+        TwoWay as TwoWay,
+        deviations as deviations,
+        two_way as two_way,
+    )
     from steelyard.statistics._weighted_means import (
         evenly_tried as evenly_tried,
         task_means as task_means,

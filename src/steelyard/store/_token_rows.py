@@ -20,18 +20,27 @@ from sqlalchemy.exc import IntegrityError
 from steelyard.errors import NotAuthenticated, StoreUnavailable, UnknownName, UsageError
 from steelyard.records import Scope, Token, is_storable, now_microseconds
 from steelyard.store._store import Store
-from steelyard.store.schema import tokens
+from steelyard.store.schema import parties, tokens
 
 USE_NOTED_EVERY = 10 * 60 * 1_000_000
 """Microseconds. Each note is a write, after which a server looks whether its views still hold."""
 _TOKEN = re.compile(r"sytk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 
 
-def create_token(store: Store, name: str, scopes: Iterable[Scope], *, expires_at: int) -> tuple[str, Token]:
-    """A new token, which nobody can be told again, and what the store keeps of it."""
+def create_token(
+    store: Store, name: str, scopes: Iterable[Scope], *, expires_at: int, person: str | None = None
+) -> tuple[str, Token]:
+    """A new token, which nobody can be told again, and what the store keeps of it; `person` must be registered."""
     token_id = secrets.token_hex(8)
     whole = f"sytk_{token_id}_{secrets.token_urlsafe(32)}"
-    token = Token(id=token_id, name=name, scopes=tuple(scopes), created_at=now_microseconds(), expires_at=expires_at)
+    token = Token(
+        id=token_id,
+        name=name,
+        scopes=tuple(scopes),
+        created_at=now_microseconds(),
+        expires_at=expires_at,
+        person=person,
+    )
     row = {
         "id": token.id,
         "name": name,
@@ -39,11 +48,17 @@ def create_token(store: Store, name: str, scopes: Iterable[Scope], *, expires_at
         "sha256": _digest(whole),
         "created_at": token.created_at,
         "expires_at": expires_at,
+        "person": person,
     }
 
     def write(connection: Connection) -> None:
         if connection.execute(_in_force(name)).first() is not None:
             raise _name_taken(name)
+        people = select(parties.c.id).where(parties.c.kind == "person")
+        if person is not None:
+            known = is_storable(person) and connection.execute(people.where(parties.c.id == person)).first()
+            if not known:
+                raise UnknownName("person", person[:200], connection.execute(people).scalars())
         connection.execute(insert(tokens), row)
 
     try:

@@ -317,6 +317,7 @@ tokens = Table(
     Column("expires_at", BigInteger, nullable=False, doc="From when on it is refused."),
     Column("last_used_at", BigInteger, doc="When it was last accepted, to some minutes; NULL before its first use."),
     Column("revoked_at", BigInteger, doc="When it was revoked; NULL while it holds."),
+    Column("person", String(1024), doc="The registered person whose it is; NULL when it stands for its name alone."),
 )
 """Tokens of the server. The token itself is shown once, when it is made, and is nowhere in the store."""
 
@@ -328,3 +329,52 @@ Index(
     sqlite_where=tokens.c.revoked_at.is_(None),
     postgresql_where=tokens.c.revoked_at.is_(None),
 )
+
+parties = Table(
+    "arena_parties",
+    METADATA,
+    Column("kind", String(16), primary_key=True, doc="`person`, `team` or `tool`."),
+    Column("id", String(1024), primary_key=True, doc="What submissions, tokens and ratings name it by."),
+    Column("display_name", Text, doc="What people read; it never identifies. NULL when the id is all there is."),
+    Column("team", String(1024), doc="The id of the team that a person is in; NULL without one."),
+    Column("registered_at", BigInteger, nullable=False, doc="When it was first registered."),
+    sqlite_with_rowid=False,
+)
+"""People, teams and tools that somebody registered. A name that nobody registered can submit all the same."""
+
+assignments = Table(
+    "arena_assignments",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The submission's task."),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False, doc="The submission's number in its task."),
+    Column("reviewer", String(1024), primary_key=True, doc="Who is to rate it."),
+    Column("assigned_at", BigInteger, nullable=False, doc="When."),
+    sqlite_with_rowid=False,
+)
+"""Who is to rate which submission."""
+
+ratings = Table(
+    "arena_ratings",
+    METADATA,
+    Column("number", Serial, Identity(), primary_key=True, doc="Counts the ratings."),
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), nullable=False, doc="The submission's task."),
+    Column("ordinal", BigInteger, nullable=False, doc="The submission's number in its task."),
+    Column("reviewer", String(1024), nullable=False, doc="Who rated it."),
+    Column("criterion", String(1024), doc="What was rated; NULL for the submission as a whole."),
+    Column("score", Double, nullable=False, doc="0 to 100."),
+    Column("comment", Text, doc="What the reviewer says besides; NULL when nothing."),
+    Column("rated_at", BigInteger, nullable=False, doc="When."),
+)
+"""Every rating; it only grows. Of several by one reviewer on one submission and criterion the last one holds."""
+
+Index("arena_ratings_of_submission", ratings.c.task_key, ratings.c.ordinal)
+
+seasons = Table(
+    "arena_seasons",
+    METADATA,
+    Column("name", String(1024), primary_key=True, doc="The season's name."),
+    Column("frozen_at", BigInteger, nullable=False, doc="The moment whose standings it keeps."),
+    Column("sha256", String(64), nullable=False, doc="The digest of the manifest."),
+    Column("manifest", LargeBinary, nullable=False, doc="The manifest as JSON, packed by zlib."),
+)
+"""Standings of a moment, kept with all that made them. A season never changes."""

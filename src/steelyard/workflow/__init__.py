@@ -35,6 +35,14 @@ if TYPE_CHECKING:
         init_arena as init_arena,
         open_arena as open_arena,
     )
+    from steelyard.workflow._arena_people import (
+        assign as assign,
+        assignments as assignments,
+        rate as rate,
+        ratings as ratings,
+        register as register,
+        registry as registry,
+    )
     from steelyard.workflow._arena_requests import (
         Intake as Intake,
         NumberedLine as NumberedLine,

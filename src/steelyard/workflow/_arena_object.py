@@ -9,7 +9,7 @@ from __future__ import annotations
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
 from steelyard.settings import DEFAULT_STORE
-from steelyard.workflow import _arena, _arena_runs, _arena_views
+from steelyard.workflow import _arena, _arena_people, _arena_runs, _arena_views
 
 
 class LocalArena(arena.Arena):
@@ -34,6 +34,12 @@ class LocalArena(arena.Arena):
     bias = _arena_views.tool_bias
     compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
+    register = _arena_people.register
+    registry = _arena_people.registry
+    rate = _arena_people.rate
+    assign = _arena_people.assign
+    assignments = _arena_people.assignments
+    ratings = _arena_people.ratings
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:

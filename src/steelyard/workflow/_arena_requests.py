@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.arena import Arena, SubmissionOutcome, folders_of
+from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
 from steelyard.errors import BadInput, NotAllowed, UsageError
 from steelyard.prices import open_book
 from steelyard.records import (
@@ -17,6 +17,7 @@ from steelyard.records import (
     RunIds,
     Submission,
     Task,
+    Token,
     convert_task,
     decode_run,
     decode_submission,
@@ -35,8 +36,8 @@ Kind = Literal["submissions", "runs"]
 class Intake:
     """Takes the lines of one request, portion by portion, and answers each in its place."""
 
-    def __init__(self, arena: Arena, kind: Kind, *, submitter: str | None = None) -> None:
-        self._arena = arena
+    def __init__(self, arena: Arena, kind: Kind, *, submitter: str | None = None, token: Token | None = None) -> None:
+        self._arena, self._token = arena, token
         self._read: Callable[[NumberedLine], Submission] = _submission
         if kind == "runs":
             given, ids = FromRuns(None, open_book(), submitter), RunIds()
@@ -44,10 +45,27 @@ class Intake:
 
     def take(self, lines: Sequence[NumberedLine]) -> list[SubmissionOutcome]:
         """What became of each line, in their order; what is accepted here is in the store."""
-        outcomes = self._arena.submit([self._read_or_refuse(line) for line in lines])
+        outcomes = self._arena.submit(self._by_holder([self._read_or_refuse(line) for line in lines]))
         return [
             msgspec.structs.replace(outcome, line=number) if isinstance(outcome, Rejected) else outcome
             for (number, _), outcome in zip(lines, outcomes, strict=True)
+        ]
+
+    def _by_holder(self, given: list[Submission | Rejected]) -> list[Submission | Rejected]:
+        """The submissions, each by somebody for whom the token speaks; others are refused.
+
+        A person's token speaks for that person alone. Any other speaks for whoever is named, but for registered people.
+        """
+        token = self._token
+        if token is None:
+            return given
+        named = {entry.submitter for entry in given if isinstance(entry, Submission) and entry.submitter is not None}
+        with self._arena.read() as connection:
+            people = people_among(connection, named)
+        speaks_for_all = "admin" in token.scopes and token.person is None
+        return [
+            entry if isinstance(entry, Rejected) or speaks_for_all else _spoken_for(entry, token, people)
+            for entry in given
         ]
 
     def _read_or_refuse(self, line: NumberedLine) -> Submission | Rejected:
@@ -60,6 +78,17 @@ class Intake:
             reason = "artifacts are paths of a disk, and cannot be sent"
             return Rejected(path=submission.id, reason=reason, hint=hint, code="bad_artifacts")
         return submission
+
+
+def _spoken_for(submission: Submission, token: Token, people: frozenset[str]) -> Submission | Rejected:
+    named = submission.submitter
+    if token.person is not None and named is None:
+        return msgspec.structs.replace(submission, submitter=token.person)
+    if named == token.holder or (token.person is None and named not in people):
+        return submission
+    reason = f"the token {token.name[:200]!r} does not speak for {(named or '')[:200]!r}"
+    hint = "submit with a token of that person: steelyard token create NAME --person ID"
+    return Rejected(path=submission.id, reason=reason, hint=hint, code="other_submitter")
 
 
 def _submission(line: NumberedLine) -> Submission:

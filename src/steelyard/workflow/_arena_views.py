@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from steelyard import arena as views
 from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
@@ -30,7 +31,7 @@ from steelyard.results import (
 from steelyard.statistics import check_level
 from steelyard.workflow._arena import opened, policy_named
 
-LEADER_KEYS: dict[str, LeaderKey] = {"agent": "agent", "model": "model", "submitter": "submitter"}
+LEADER_KEYS: dict[str, LeaderKey] = {"agent": "agent", "model": "model", "submitter": "submitter", "team": "team"}
 
 
 def list_tasks(arena: Arena | str) -> TaskList:
@@ -65,14 +66,22 @@ def task_standings(
     sort: str = "overall",
     top: int | None = None,
     until: str | None = None,
+    submitter: str | None = None,
 ) -> Standings:
     """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
-    With `until`, as they stood at the end of a day or before a time.
+    With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places.
     """
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
     last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1
-    return views.task_standings(opened(arena), task, policy=asked, confidence=confidence, sort=by, top=top, until=last)
+    first = top if submitter is None else None
+    shown = views.task_standings(
+        opened(arena), task, policy=asked, confidence=confidence, sort=by, top=first, until=last
+    )
+    if submitter is None:
+        return shown
+    own = [standing for standing in shown.standings if standing.submitter == submitter]
+    return replace(shown, standings=tuple(own[:top]))
 
 
 def all_standings(
@@ -148,9 +157,11 @@ def review_log(arena: Arena | str, task: str | None = None) -> ReviewLog:
     return views.review_log(opened(arena), task)
 
 
-def score_history(arena: Arena | str, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:
-    """How the scores of a task, of a submitter or of all went, with their trend."""
-    return views.score_history(opened(arena), task_id=task, submitter=submitter)
+def score_history(
+    arena: Arena | str, *, task: str | None = None, submitter: str | None = None, team: str | None = None
+) -> ScoreHistory:
+    """How the scores of a task, of a submitter, of a team or of all went, with their trend."""
+    return views.score_history(opened(arena), task_id=task, submitter=submitter, team=team)
 
 
 def standing_changes(arena: Arena | str, *, since: str, task: str | None = None) -> StandingChanges:

@@ -43,9 +43,12 @@ def create_token(
     *,
     scopes: Sequence[str] = ("submit",),
     expires: str | date = DEFAULT_EXPIRES,
+    person: str | None = None,
     store: Arena | str = DEFAULT_STORE,
 ) -> NewToken:
     """A new token: its text is in the answer and nowhere else. It expires after `30d`, `12h` or `2w`, or on a date.
+
+    With `person`, whoever holds it acts as that registered person.
 
     >>> import steelyard as sy
     >>> from tempfile import TemporaryDirectory
@@ -63,7 +66,7 @@ def create_token(
         raise UsageError("a token needs a scope", hint=f"one or several of: {', '.join(SCOPES)}")
     expires_at = _end(expires)
     with _opened(store) as opened:
-        whole, record = create_in(opened, name, allowed, expires_at=expires_at)
+        whole, record = create_in(opened, name, allowed, expires_at=expires_at, person=person)
     return NewToken(token=whole, record=record)
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
         in_pieces as in_pieces,
         read_digests as read_digests,
     )
+    from steelyard.arena.checking._criteria import (
+        reviewers_result as reviewers_result,
+    )
     from steelyard.arena.checking._task_files import (
         KeptFiles as KeptFiles,
         TaskFiles as TaskFiles,

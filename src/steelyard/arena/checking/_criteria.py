@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import math
 import posixpath
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -220,7 +221,29 @@ def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench |
     return met, False, f"{criterion.command[0][:MOST_NAME]}: {result.ending if met else _ending(result)}"
 
 
+def reviewers_result(criterion: JudgeThreshold, scores: Mapping[str, float]) -> CriterionResult:
+    """Whether the ratings (0 to 100) of the reviewers that a criterion names meet it."""
+    met, claimed, reason = _by_reviewers(criterion, scores)
+    return CriterionResult(type=str(criterion.__struct_config__.tag), met=met, claimed=claimed, reason=reason)
+
+
+def _by_reviewers(criterion: JudgeThreshold, scores: Mapping[str, float]) -> Verdict:
+    named = criterion.reviewers or ()
+    own = [scores[name] for name in sorted(named) if name in scores]
+    least = criterion.least_ratings or len(named)
+    if len(own) < least:
+        return False, False, f"rated by {len(own)} of {len(named)} reviewers, {least} are needed"
+    score = math.fsum(own) / len(own) / 100
+    return (
+        score >= criterion.threshold,
+        False,
+        f"{len(own)} reviewers gave {score:g}, {criterion.threshold:g} is needed",
+    )
+
+
 def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | None) -> Verdict:
+    if criterion.reviewers:
+        return _by_reviewers(criterion, {})
     if bench is None:
         return False, False, NO_ARTIFACTS
     if criterion.command is None:

@@ -12,6 +12,17 @@ if TYPE_CHECKING:
         create_arena as create_arena,
         open_arena as open_arena,
     )
+    from steelyard.arena.intake._counting_ratings import (
+        count_ratings as count_ratings,
+    )
+    from steelyard.arena.intake._parties import (
+        check_name as check_name,
+        party_kind as party_kind,
+        people_among as people_among,
+        read_parties as read_parties,
+        register as register,
+        teams_of as teams_of,
+    )
     from steelyard.arena.intake._submission_files import (
         PlacedSubmission as PlacedSubmission,
         read_submissions as read_submissions,

@@ -27,10 +27,16 @@ PORTIONS_FORGOTTEN = 20
 def stands_for(targets: Sequence[Target]) -> str:
     """A text that is the same for the same targets that want the same."""
     wanted = sorted(
-        (target.name, [None if names is None else sorted(set(names)) for names in (target.kinds, target.submitters)])
+        (target.name, [None if names is None else sorted(set(names)) for names in _chosen(target)])
         for target in targets
     )
     return hashlib.sha256(msgspec.json.encode(wanted)).hexdigest()
+
+
+def _chosen(target: Target) -> tuple[tuple[str, ...] | None, ...]:
+    """What the target wants; teams only where it names some, so that what earlier versions noted still stands."""
+    wanted = (target.kinds, target.submitters)
+    return wanted if target.teams is None else (*wanted, target.teams)
 
 
 def wake(store: Store, targets: Sequence[Target]) -> None:

@@ -37,7 +37,7 @@ from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import is_storable
 from steelyard.settings import TEXT_BYTES
-from steelyard.store.schema import outbox, submissions
+from steelyard.store.schema import outbox, parties, submissions
 
 LEFT_AS_IT_IS = "%/:?@!$&'()*+,;=[]~"
 """What in a path or a query is not percent-encoded: an address that is encoded already stays the same."""
@@ -60,6 +60,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Kinds of events it wants, of those that there are; None wants all."""
     submitters: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
     """Whose submissions it wants to hear of; None wants all, also those of nobody in particular."""
+    teams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Teams whose people's submissions it wants to hear of, as they are registered when it is sent; None wants all."""
     seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
     """How long to wait for its answer."""
 
@@ -70,8 +72,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             self._check_network()
         elif self.network != "public":
             raise ValueError(f"network is for a url, and target {self.name!r} has none")
-        if not all(map(is_storable, self.submitters or ())):
-            raise ValueError(f"a submitter of target {self.name!r} holds a NUL byte or half a character")
+        if not all(map(is_storable, (*(self.submitters or ()), *(self.teams or ())))):
+            raise ValueError(f"a submitter or team of target {self.name!r} holds a NUL byte or half a character")
 
     def _check_network(self) -> None:
         """An error when the url alone tells that nothing may be sent there."""
@@ -96,6 +98,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.submitters is not None:
             same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
             wanted.append(select(1).where(same, submissions.c.submitter.in_(self.submitters)).exists())
+        if self.teams is not None:
+            same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
+            member = (parties.c.kind == "person") & (parties.c.id == submissions.c.submitter)
+            wanted.append(select(1).where(same, member, parties.c.team.in_(self.teams)).exists())
         return and_(*wanted)
 
     @property

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
         RankedRows as RankedRows,
         lost_ranks as lost_ranks,
     )
+    from steelyard.arena.scoring._rating_log import (
+        StoredRating as StoredRating,
+        latest_ratings as latest_ratings,
+        read_ratings as read_ratings,
+    )
     from steelyard.arena.scoring._receipts import (
         DEFAULTED as DEFAULTED,
         Places as Places,
@@ -78,6 +83,7 @@ if TYPE_CHECKING:
         RANKED_SCORES as RANKED_SCORES,
         points as points,
         score as score,
+        score_cents as score_cents,
         score_cents_columns as score_cents_columns,
         to_cents as to_cents,
     )

@@ -13,6 +13,7 @@ from steelyard.profiles import Profile
 from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task, sum_in_order
 
 DEFAULT_PROFILE = "arena-1"
+REVIEWERS_EACH = 3
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
@@ -92,6 +93,13 @@ class StandingsTable(RuleTable, frozen=True, kw_only=True):
     reliable_from: Positive
 
 
+class PeerReviewTable(RuleTable, frozen=True, kw_only=True):
+    """Ratings by reviewers, beside the score."""
+
+    reviewers_each: Positive
+    """How many reviewers a submission gets."""
+
+
 class Rules(RuleTable, frozen=True, kw_only=True):
     """Everything about scoring that is not the same in every arena."""
 
@@ -106,6 +114,13 @@ class Rules(RuleTable, frozen=True, kw_only=True):
     validation: ValidationTable
     interval: IntervalTable
     standings: StandingsTable
+    peer_review: PeerReviewTable | None = None
+    """None where submissions are not rated, but by reviewers whom a task names."""
+
+    @property
+    def reviewers_each(self) -> int:
+        """How many reviewers a submission gets where nobody says another number."""
+        return REVIEWERS_EACH if self.peer_review is None else self.peer_review.reviewers_each
 
     def constants_of(self, task: Task) -> dict[str, float]:
         """The constants of this task's scores: its own weights, else those of its category, else the profile's."""

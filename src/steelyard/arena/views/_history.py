@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks
+from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks, read_parties, teams_of
 from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import FIRST_VERSION, View, view_task, view_tasks
@@ -29,8 +29,10 @@ NAMES_LOOKED_AT = 10_000
 """Among so many the nearest is looked for when nobody has the name."""
 
 
-def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | None = None) -> ScoreHistory:
-    """The scores of the day of a task, of a submitter, of a submitter in a task, or of all."""
+def score_history(
+    arena: Arena, *, task_id: str | None = None, submitter: str | None = None, team: str | None = None
+) -> ScoreHistory:
+    """The scores of the day of a task, of a submitter or a team, of one of them in a task, or of all."""
     wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks, tasks.c.task_key == submissions.c.task_key)
     versions: list[dict[str, float | str]] = []
     with arena.read() as connection:
@@ -41,6 +43,8 @@ def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | 
         if submitter is not None:
             _check_submitter(connection, submitter)
             wanted = wanted.where(submissions.c.submitter == submitter)
+        if team is not None:
+            wanted = wanted.where(submissions.c.submitter.in_(_members(connection, team)))
         # Databases order text by the customs of a language, each by its own.
         selected = connection.execute(wanted).mappings()
         rows = sorted(selected, key=lambda row: (row["submitted_at"], row["id"]))
@@ -68,6 +72,7 @@ def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | 
     return ScoreHistory(
         task_id=task_id,
         submitter=submitter,
+        team=team,
         n=len(rows),
         trend_per_day=trend,
         reason=reason,
@@ -102,6 +107,14 @@ def _check_submitter(connection: Connection, name: str) -> None:
             return
     names = select(submissions.c.submitter).where(submissions.c.submitter.is_not(None)).distinct()
     raise UnknownName("submitter", name[:200], connection.execute(names.limit(NAMES_LOOKED_AT)).scalars())
+
+
+def _members(connection: Connection, team: str) -> list[str]:
+    """The people who are in a team now."""
+    known = [party.id for party in read_parties(connection, "team")]
+    if team not in known:
+        raise UnknownName("team", team[:200], known)
+    return [person for person, own in teams_of(connection).items() if own == team]
 
 
 def slope_per_day(moments: list[int], scores: list[int]) -> tuple[float | None, str | None]:

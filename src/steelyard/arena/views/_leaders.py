@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 
-from steelyard.arena.intake import Arena, find_task, load_tasks
+from steelyard.arena.intake import Arena, find_task, load_tasks, read_parties, teams_of
 from steelyard.arena.scoring import (
     Facts,
     Rules,
@@ -20,7 +20,7 @@ from steelyard.arena.scoring import (
     scored_by,
 )
 from steelyard.arena.views._task_view import View, view_task, view_tasks
-from steelyard.records import Missing, iso
+from steelyard.records import Missing, Party, iso
 from steelyard.results import (
     Advantage,
     CombinationBaseline,
@@ -56,9 +56,14 @@ def leaderboard(
     """Who leads across all tasks and within each category."""
     scores: dict[str | None, dict[Key, dict[str, Counter[int]]]] = defaultdict(lambda: defaultdict(dict))
     made: Counter[RulesInForce] = Counter()
+    with arena.read() as connection:
+        teams, names = teams_of(connection), _display_names(read_parties(connection), by)
     for view, rules_history in views(arena, policy):
         made.update(rules_history.of(view.stored_task.key, ordinal) for ordinal in view.rows["ordinal"].to_list())
-        columns = [view.rows[name].to_list() for name in by]
+        columns = [
+            list(map(teams.get, view.rows["submitter"].to_list())) if name == "team" else view.rows[name].to_list()
+            for name in by
+        ]
         for *key, value in zip(*columns, view.rows["overall"].to_list(), strict=True):
             for category in {None, view.stored_task.task.category}:
                 counts = scores[category][tuple(key)].setdefault(view.stored_task.task.id, Counter())
@@ -74,7 +79,19 @@ def leaderboard(
         by=tuple(by),
         overall=ranked.get(None, ()),
         categories=named,
+        names=names,
     )
+
+
+def _display_names(registered: Iterable[Party], by: Sequence[LeaderKey]) -> dict[str, dict[str, str]]:
+    """What the ids of each key are shown as, where they were registered with a name."""
+    kinds = {"agent": "tool", "submitter": "person", "team": "team"}
+    names: dict[str, dict[str, str]] = {key: {} for key in by}
+    for party in registered:
+        for key in by:
+            if kinds.get(key) == party.kind and party.display_name is not None:
+                names[key][party.id] = party.display_name
+    return {key: own for key, own in names.items() if own}
 
 
 def _ranked(

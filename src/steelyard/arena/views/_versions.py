@@ -7,7 +7,9 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from steelyard.arena.intake import Arena
-from steelyard.store.schema import past_settings, reviews, states, tasks
+from steelyard.store.schema import assignments, parties, past_settings, ratings, reviews, seasons, states, tasks
+
+_COUNTED = (reviews, tasks, past_settings, ratings, assignments)
 
 
 class ArenaVersion(NamedTuple):
@@ -22,6 +24,11 @@ class ArenaVersion(NamedTuple):
     decisions: int
     tasks: int
     settings: int
+    ratings: int
+    assignments: int
+    registered: int
+    """The moment of the last registration or change of one."""
+    seasons: int
 
     def __str__(self) -> str:
         return "-".join(str(count) for count in self)
@@ -30,6 +37,8 @@ class ArenaVersion(NamedTuple):
 def arena_version(arena: Arena) -> ArenaVersion:
     """The version of what the arena holds now."""
     accepted = select(func.coalesce(func.sum(states.c.accepted), 0)).scalar_subquery()
-    counts = [select(func.count()).select_from(table).scalar_subquery() for table in (reviews, tasks, past_settings)]
+    counts = [select(func.count()).select_from(table).scalar_subquery() for table in _COUNTED]
+    counts.append(select(func.coalesce(func.max(parties.c.registered_at), 0)).scalar_subquery())
+    counts.append(select(func.count()).select_from(seasons).scalar_subquery())
     with arena.store.read() as connection:
         return ArenaVersion(*(int(count) for count in connection.execute(select(accepted, *counts)).one()))

@@ -67,6 +67,17 @@
     return [element("p", "accepted", "Decided. "), again];
   };
 
+  const rate = async (form) => {
+    const fields = { score: Number(form.elements.score.value) };
+    for (const name of ["criterion", "comment"]) {
+      const value = form.elements[name].value.trim();
+      if (value) fields[name] = value;
+    }
+    const { ok, answers } = await send(form, JSON.stringify(fields), "application/json");
+    if (!ok) return [element("p", "refused", problem(answers[0]))];
+    return [element("p", "accepted", `Rated ${answers[0].score} as ${answers[0].reviewer}.`)];
+  };
+
   const submit = async (form) => {
     const text = form.elements.submissions.value.trim();
     if (!text) return [element("p", "refused", "There is nothing to submit: paste a submission, or choose a file.")];
@@ -132,7 +143,7 @@
     ];
   };
 
-  const work = { review: decide, submit };
+  const work = { review: decide, rate, submit };
 
   for (const form of document.querySelectorAll("form[data-write]")) {
     form.querySelector("fieldset").disabled = false;

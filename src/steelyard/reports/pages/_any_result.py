@@ -23,6 +23,7 @@ from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._page import Column, Page, PageTable
+from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
@@ -35,6 +36,7 @@ from steelyard.reports.pages._usage import coverage_page, usage_page
 from steelyard.results import (
     AllStandings,
     ApiRoutes,
+    Assignments,
     Comparison,
     CoverageSummary,
     Evaluation,
@@ -45,8 +47,10 @@ from steelyard.results import (
     Measurement,
     MetricList,
     Outliers,
+    PeerReview,
     ProfileComparison,
     Ranking,
+    Registry,
     Repeatability,
     Result,
     ReviewDesk,
@@ -112,6 +116,7 @@ def _rows_page(result: Result) -> Page:
 PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
     AllStandings: all_tasks_page,
     ApiRoutes: api_page,
+    Assignments: assignments_page,
     Comparison: compare_page,
     CoverageSummary: coverage_page,
     Evaluation: submission_page,
@@ -121,8 +126,10 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Measurement: measure_page,
     MetricList: metrics_page,
     Outliers: outliers_page,
+    PeerReview: ratings_page,
     ProfileComparison: profiles_page,
     Ranking: board_page,
+    Registry: registry_page,
     Repeatability: repeat_page,
     ReviewDesk: review_page,
     RunList: run_list_page,

@@ -17,7 +17,7 @@ def leaders_page(result: Leaderboard) -> Page:
     leaders = [leader for _, leader in rows]
     intervals = [leader.confidence_interval for leader in leaders]
     columns = [count_column("rank", "rank", [leader.rank for leader in leaders])]
-    columns += [text_column(key, key, [leader.key[key] for leader in leaders]) for key in result.by]
+    columns += [text_column(key, key, [result.shown(key, leader.key[key]) for leader in leaders]) for key in result.by]
     columns += [text_column("category", "category", [category for category, _ in rows])]
     columns += [
         score_column("mean_score", "mean score", [leader.mean_score for leader in leaders]),

@@ -48,7 +48,8 @@ def standings(
     store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
     by: Annotated[
-        str | None, Parameter(help="Across tasks: what to rank, of agent, model, submitter; agent,model by default.")
+        str | None,
+        Parameter(help="Across tasks: what to rank, of agent, model, submitter, team; agent,model by default."),
     ] = None,
     sort: Annotated[
         str | None,
@@ -58,6 +59,7 @@ def standings(
     until: Annotated[
         str | None, Parameter(help="In a task: as they stood at the end of this day, or before this time.")
     ] = None,
+    submitter: Annotated[str | None, Parameter(help="In a task: only the places of this submitter.")] = None,
     confidence: ConfidenceOption = None,
     out: StandingsFile = None,
     figure: FigureName = None,
@@ -84,12 +86,15 @@ def standings(
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
     is_drawn = _check_out(kind, figure, out, csv_raw=csv_raw)
     _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
-    if until is not None and not is_of_task:
-        raise UsageError("--until shows one task as it stood", hint="name a task, or leave --until out")
+    for option, given in (("--until", until), ("--submitter", submitter)):
+        if given is not None and not is_of_task:
+            raise UsageError(f"{option} is for the standings of one task", hint=f"name a task, or leave {option} out")
     order = sort or "overall"
     result: Standings | AllStandings | Leaderboard
     if task is not None:
-        result = task_standings(store, task, policy=policy, confidence=confidence, sort=order, top=top, until=until)
+        result = task_standings(
+            store, task, policy=policy, confidence=confidence, sort=order, top=top, until=until, submitter=submitter
+        )
     elif out is not None and not is_drawn:
         result = all_standings(store, policy=policy, confidence=confidence, sort=order, top=top)
     else:
@@ -257,6 +262,7 @@ def history(
     *,
     task: Annotated[str | None, Parameter(help="Scores of this task.")] = None,
     submitter: Annotated[str | None, Parameter(help="Scores of this submitter.")] = None,
+    team: Annotated[str | None, Parameter(help="Scores of the people of this team.")] = None,
     since: Annotated[str | None, Parameter(help="What changed in the standings since this date or time.")] = None,
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
@@ -272,13 +278,14 @@ def history(
     from steelyard.reports import change_lines, history_line, history_lines, history_table
     from steelyard.workflow import score_history, standing_changes  # brings SQLAlchemy
 
-    if since is not None and submitter is not None:
-        raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
+    if since is not None and (submitter or team) is not None:
+        hint = "leave --since out, or --submitter and --team"
+        raise UsageError("--since tells of the standings of tasks, not of a submitter or a team", hint=hint)
     _check_out(ScoreHistory if since is None else StandingChanges, figure, out, csv_raw=csv_raw)
     if since is not None:
         changed = standing_changes(store, since=since, task=task)
         return _print(changed, change_lines(changed, since=since), json=json, out=out, csv_raw=csv_raw)
-    scores = score_history(store, task=task, submitter=submitter)
+    scores = score_history(store, task=task, submitter=submitter, team=team)
     parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
     return _print(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
 

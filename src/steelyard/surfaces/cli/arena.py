@@ -11,7 +11,12 @@ from steelyard.prices import DEFAULT_BOOK
 from steelyard.reports import counted, visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli import _arena_reviews as reviews, _arena_views as views
+from steelyard.surfaces.cli import (
+    _arena_people as people,
+    _arena_ratings as ratings,
+    _arena_reviews as reviews,
+    _arena_views as views,
+)
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
@@ -260,5 +265,5 @@ def notify(
         time.sleep(every)
 
 
-for _command, _name in (*views.COMMANDS, *reviews.COMMANDS):
+for _command, _name in (*views.COMMANDS, *reviews.COMMANDS, *people.COMMANDS, *ratings.COMMANDS):
     arena.command(_command, name=_name)

@@ -34,17 +34,22 @@ def create(
         ),
     ] = "submit",
     expires: Annotated[str, Parameter(help="When it expires: 30d, 12h, 2w, or its last day as 2027-01-31.")] = "90d",
+    person: Annotated[
+        str | None,
+        Parameter(help="The registered person (arena register) whose it is; without it, it stands for its name."),
+    ] = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
     """Create a token and print it. This is the only time that it is shown; the store keeps its SHA-256 alone.
 
     Example: steelyard token create ci --scope submit --expires 30d
+    Example: steelyard token create ada-laptop --person ada --scope submit,review
     """
     from steelyard.workflow import split_names
     from steelyard.workflow.token import create_token  # brings SQLAlchemy
 
-    made = create_token(name, scopes=split_names(scope), expires=expires, store=store)
+    made = create_token(name, scopes=split_names(scope), expires=expires, person=person, store=store)
     if json:
         print_json(made.to_dict())
         return 0
@@ -88,5 +93,6 @@ def _print(tokens: Tokens, *, json: bool) -> int:
         used = f"last used {row['last_used_at'][:16]}" if row["last_used_at"] else "never used"
         end = f"{row['state']} {(row['revoked_at'] or row['expires_at'])[:16]}"
         until = f"expires {row['expires_at'][:16]}" if row["state"] == "active" else end
-        print_lines([f"{row['name']}  {row['scopes']}  {until}  {used}  sytk_{row['id']}_..."])
+        whose = f"  of {row['person']}" if row["person"] else ""
+        print_lines([f"{row['name']}{whose}  {row['scopes']}  {until}  {used}  sytk_{row['id']}_..."])
     return 0

@@ -22,10 +22,15 @@ from steelyard.records import (
     convert_task,
 )
 from steelyard.results import (
+    ASSIGNMENT_SEED,
+    Assignments,
     Evaluation,
     Leaderboard,
     Outliers,
+    PeerReview,
+    Rated,
     Receipt,
+    Registry,
     Reviewed,
     ReviewLog,
     ScoreHistory,
@@ -138,12 +143,13 @@ class RemoteArena:
         sort: str = "overall",
         top: int | None = None,
         until: str | None = None,
+        submitter: str | None = None,
     ) -> Standings:
         """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
-        With `until`, as they stood at the end of a day or before a time.
+        With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places.
         """
-        query = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
+        query = {"policy": policy, "confidence": confidence, "score": sort, "until": until, "submitter": submitter}
         return self._whole(f"/tasks/{_segment(task)}/standings", query, "standings", Standings, top=top)
 
     def leaderboard(
@@ -170,10 +176,12 @@ class RemoteArena:
         """Every decision about the submissions to a task (to all): what, who, when and why."""
         return self._whole("/reviews", {"task": task}, "reviews", ReviewLog)
 
-    def history(self, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:
-        """How the scores of a task, of a submitter or of all went, with their trend."""
+    def history(
+        self, *, task: str | None = None, submitter: str | None = None, team: str | None = None
+    ) -> ScoreHistory:
+        """How the scores of a task, of a submitter, of a team or of all went, with their trend."""
         path = "/history" if task is None else f"/tasks/{_segment(task)}/history"
-        return self._whole(path, {"submitter": submitter}, "moments", ScoreHistory)
+        return self._whole(path, {"submitter": submitter, "team": team}, "moments", ScoreHistory)
 
     def changes(self, *, since: str, task: str | None = None) -> StandingChanges:
         """What changed in the standings since a date or time."""
@@ -182,6 +190,63 @@ class RemoteArena:
     def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
         """Whether a tool does systematically better or worse than the others across tasks."""
         return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
+
+    def register(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
+        """Register a person, a team or a tool under its id, or change its display name or team."""
+        body = {"kind": kind, "id": identity, "name": name, "team": team}
+        return _converted(self._server.post("/registry", body), Registry)
+
+    def registry(self, kind: str | None = None) -> Registry:
+        """Everybody registered, of one kind or of all."""
+        return self._whole("/registry", {"kind": kind}, "parties", Registry)
+
+    def rate(
+        self,
+        submission: str,
+        *,
+        reviewer: str,
+        score: float,
+        criterion: str | None = None,
+        comment: str | None = None,
+    ) -> Rated:
+        """Rate a submission from 0 to 100 as the holder of the token, whose id the reviewer's must be."""
+        body = {"score": score, "criterion": criterion, "comment": comment}
+        rated = _converted(self._server.post(f"/submissions/{_segment(submission)}/rate", body), Rated)
+        if rated.reviewer != reviewer:
+            raise UsageError(f"the token rates as {rated.reviewer!r}", hint=f"reviewer={rated.reviewer!r}")
+        return rated
+
+    def assign(
+        self,
+        task: str,
+        *,
+        reviewers: Sequence[str] = (),
+        each: int | None = None,
+        seed: int = ASSIGNMENT_SEED,
+        names: bool = False,
+    ) -> Assignments:
+        """Give every submission to a task so many reviewers: nobody their own, all about as much."""
+        _refuse_names(names=names)
+        body = {"task": task, "reviewers": list(reviewers), "each": each, "seed": seed}
+        return _converted(self._server.post("/assignments", body), Assignments)
+
+    def assignments(self, *, reviewer: str | None = None, task: str | None = None, names: bool = False) -> Assignments:
+        """Who is to rate what, blinded."""
+        _refuse_names(names=names)
+        return self._whole("/assignments", {"reviewer": reviewer, "task": task}, "assignments", Assignments)
+
+    def ratings(
+        self,
+        task: str | None = None,
+        *,
+        criterion: str | None = None,
+        confidence: float = 0.95,
+        names: bool = False,
+    ) -> PeerReview:
+        """Ratings with each reviewer's strictness taken out, blinded."""
+        _refuse_names(names=names)
+        query = {"task": task, "criterion": criterion, "confidence": confidence}
+        return _converted(self._server.get("/ratings", query), PeerReview)
 
     def _whole(
         self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None
@@ -253,6 +318,11 @@ def _segment(name: str) -> str:
         return quote(name, safe="")
     except UnicodeEncodeError as error:
         raise BadInput(f"{name[:200]!r} is no text", hint="use plain text") from error
+
+
+def _refuse_names(*, names: bool) -> None:
+    if names:
+        raise UsageError("a server shows ratings blinded", hint="names=True is for whoever keeps the store")
 
 
 def _refuse_by(by: str | None) -> None:

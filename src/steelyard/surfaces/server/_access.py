@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from steelyard.errors import NotAuthenticated, RequestRefused
-from steelyard.records import Scope
+from steelyard.records import Scope, Token
 from steelyard.workflow.token import check_token
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ class Access:
     tokens_of: ArenaSource | None = None
     """The arena that knows the tokens; None where none are needed."""
 
-    async def require_token(self, request: Request, scope: Scope | None) -> str | None:
-        """The name of the token that the request brings; None where none is needed. Without one it is refused.
+    async def require_token(self, request: Request, scope: Scope | None, *, always: bool = False) -> Token | None:
+        """The token that the request brings; None where none is needed, unless it is `always` asked for.
 
+        Without one the request is refused.
         The store is asked every time, so that a revocation holds at the next request, in every process.
         """
-        if scope is None and self.public_read:
+        if scope is None and self.public_read and not always:
             return None
         if self.tokens_of is None or (scope is not None and not self.write):
             hint = "an arena can be written to when it is served with --write"
@@ -42,5 +43,4 @@ class Access:
         if kind.lower() != "bearer" or not whole.strip():
             raise NotAuthenticated("this needs a token", hint="send Authorization: Bearer TOKEN")
         arena = self.tokens_of.arena
-        token = await anyio.to_thread.run_sync(check_token, arena, whole.strip(), scope or "read")
-        return token.name
+        return await anyio.to_thread.run_sync(check_token, arena, whole.strip(), scope or "read")

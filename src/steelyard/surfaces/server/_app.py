@@ -76,9 +76,12 @@ class Application:
             message = f"{request.method[:20]} is not possible here"
             raise RequestRefused(405, "method", message, hint=f"use {allowed}", headers={"Allow": allowed})
         route, values = matches[method]
-        holder = await self.site.access.require_token(request, route.scope)
+        token = await self.site.access.require_token(request, route.scope)
         query = read_query(route.query, request.scope["query_string"].decode("ascii", "replace"))
-        call = Call(self.site, route, request, values, query, holder)
+        if query.is_mine:
+            token = token or await self.site.access.require_token(request, None, always=True)
+            query = query.of_holder(token)
+        call = Call(self.site, route, request, values, query, token)
         if route.respond is not None:
             return await route.respond(call)
         if route.builder(self.site.source.kind) is None:

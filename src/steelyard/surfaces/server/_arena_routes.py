@@ -8,9 +8,12 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from steelyard.results import (
+    Assignments,
     Evaluation,
     Leaderboard,
     Outliers,
+    PeerReview,
+    Registry,
     ReviewDesk,
     ReviewLog,
     ScoreHistory,
@@ -23,9 +26,12 @@ from steelyard.results import (
 from steelyard.surfaces.server._route import Listed, Paged, Query, Repeated, Route
 from steelyard.workflow import (
     ArenaSource,
+    assignments,
     leaderboard,
     list_tasks,
     outliers,
+    ratings,
+    registry,
     review_desk,
     review_log,
     score_history,
@@ -40,6 +46,7 @@ Values = Mapping[str, str]
 PolicyName = Annotated[
     str | None, Meta(description="`current` or `as-submitted`; the arena's own unless another is named.")
 ]
+Mine = Annotated[bool, Meta(description="Only what the holder of the token submitted; it takes a token.")]
 Confidence = Annotated[float | None, Meta(description="The confidence level of intervals, as a share.")]
 
 
@@ -58,6 +65,7 @@ class StandingsQuery(Paged, frozen=True, kw_only=True):
     agent: Annotated[Repeated, Meta(description="Only submissions of these tools.")] = ()
     model: Annotated[Repeated, Meta(description="Only submissions of these models.")] = ()
     submitter: Annotated[Repeated, Meta(description="Only submissions of these submitters.")] = ()
+    mine: Mine = False
     policy: PolicyName = None
     confidence: Confidence = None
     score: Annotated[
@@ -69,7 +77,7 @@ class StandingsQuery(Paged, frozen=True, kw_only=True):
 class LeadersQuery(Query, frozen=True, kw_only=True):
     """Who leads by what."""
 
-    by: Annotated[Listed, Meta(description="What to rank: agent, model, submitter.")] = ("agent", "model")
+    by: Annotated[Listed, Meta(description="What to rank: agent, model, submitter, team.")] = ("agent", "model")
     policy: PolicyName = None
     confidence: Confidence = None
 
@@ -91,6 +99,31 @@ class HistoryQuery(Paged, frozen=True, kw_only=True):
     """Whose scores over time."""
 
     submitter: Annotated[str | None, Meta(description="Only scores of this submitter.")] = None
+    team: Annotated[str | None, Meta(description="Only scores of the people of this team.")] = None
+    mine: Mine = False
+
+
+class RegistryQuery(Paged, frozen=True, kw_only=True):
+    """Of which kind."""
+
+    kind: Annotated[str | None, Meta(description="Only this kind: person, team or tool.")] = None
+
+
+class AssignmentsQuery(Paged, frozen=True, kw_only=True):
+    """Whose, and of which task."""
+
+    reviewer: Annotated[str | None, Meta(description="Only what this reviewer is to rate.")] = None
+    task: Annotated[str | None, Meta(description="Only this task.")] = None
+
+
+class RatingsQuery(Query, frozen=True, kw_only=True):
+    """Ratings of what."""
+
+    task: Annotated[str | None, Meta(description="Only ratings of submissions to this task.")] = None
+    criterion: Annotated[str | None, Meta(description="Ratings of this; of submissions as a whole if not given.")] = (
+        None
+    )
+    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a share.")] = 0.95
 
 
 class ChangesQuery(Query, frozen=True, kw_only=True):
@@ -169,7 +202,7 @@ ARENA_ROUTES = (
         query=HistoryQuery,
         rows="moments",
         over_arena=lambda source, values, query: score_history(
-            source.arena, task=values["task"], submitter=query.submitter
+            source.arena, task=values["task"], submitter=query.submitter, team=query.team
         ),
     ),
     Route(
@@ -179,7 +212,9 @@ ARENA_ROUTES = (
         result=ScoreHistory,
         query=HistoryQuery,
         rows="moments",
-        over_arena=lambda source, _values, query: score_history(source.arena, submitter=query.submitter),
+        over_arena=lambda source, _values, query: score_history(
+            source.arena, submitter=query.submitter, team=query.team
+        ),
     ),
     Route(
         path="/changes",
@@ -221,6 +256,34 @@ ARENA_ROUTES = (
         rows="reviews",
         page="",
         over_arena=lambda source, _values, query: review_log(source.arena, query.task),
+    ),
+    Route(
+        path="/registry",
+        sentence="People, teams and tools that are registered.",
+        verb="arena registry",
+        result=Registry,
+        query=RegistryQuery,
+        rows="parties",
+        over_arena=lambda source, _values, query: registry(source.arena, query.kind),
+    ),
+    Route(
+        path="/assignments",
+        sentence="Who is to rate what, blinded: an entry's name does not tell whose it is.",
+        verb="arena assignments",
+        result=Assignments,
+        query=AssignmentsQuery,
+        rows="assignments",
+        over_arena=lambda source, _values, query: assignments(source.arena, reviewer=query.reviewer, task=query.task),
+    ),
+    Route(
+        path="/ratings",
+        sentence="Ratings with each reviewer's strictness taken out, agreement, and who deviates; blinded.",
+        verb="arena ratings",
+        result=PeerReview,
+        query=RatingsQuery,
+        over_arena=lambda source, _values, query: ratings(
+            source.arena, query.task, criterion=query.criterion, confidence=query.confidence
+        ),
     ),
     Route(
         path="/outliers",

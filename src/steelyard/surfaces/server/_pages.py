@@ -11,7 +11,17 @@ from urllib.parse import parse_qsl
 from msgspec import NODEFAULT
 from msgspec.inspect import Field as QueryField, LiteralType, Metadata, StructType, UnionType, type_info
 
-from steelyard.reports import Field, Frame, Page, RowsShown, board_document, page_of, review_form, submit_form
+from steelyard.reports import (
+    Field,
+    Frame,
+    Page,
+    RowsShown,
+    board_document,
+    page_of,
+    rate_form,
+    review_form,
+    submit_form,
+)
 from steelyard.surfaces.server._assets import asset_path
 from steelyard.surfaces.server._route import Paged, Query, Route, address, query_fields
 from steelyard.workflow import ArenaSource, command_text
@@ -91,7 +101,10 @@ def _form(call: Call) -> str:
     if call.route.page_path in ("/tasks", "/tasks/{task}"):
         return submit_form(call.site.root_path)
     if call.route.page_path == "/submissions/{submission}":
-        return review_form(call.site.root_path, call.values["submission"])
+        forms = review_form(call.site.root_path, call.values["submission"])
+        if call.site.source.arena.rules.peer_review is not None:
+            forms += rate_form(call.site.root_path, call.values["submission"])
+        return forms
     return ""
 
 

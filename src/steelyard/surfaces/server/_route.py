@@ -15,7 +15,7 @@ from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.profiles import DEFAULT, shipped_profiles
-from steelyard.records import Chosen, Scope
+from steelyard.records import Chosen, Scope, Token
 from steelyard.workflow import ManyChosen, Moment, Names, ProfileName, Texts, field_sentences
 
 if TYPE_CHECKING:
@@ -55,6 +55,17 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     filters: ClassVar[tuple[str, ...]] = ()
     """Fields that choose rows of the built answer. They and those of `Paged` do not make another answer."""
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether only what the token's holder submitted is asked for."""
+        return bool(getattr(self, "mine", False))
+
+    def of_holder(self, token: Token | None) -> Query:
+        """The same query with the token's holder as the submitter."""
+        assert token is not None  # asked of whoever brought one
+        many = isinstance(getattr(self, "submitter", None), tuple)
+        return msgspec.structs.replace(self, mine=False, submitter=(token.holder,) if many else token.holder)
 
 
 class Paged(Query, frozen=True, kw_only=True):

@@ -66,7 +66,7 @@ def site_of(source: ArenaSource | RunsSource, options: ServeOptions) -> Site:
         hint = f"make one: steelyard token create NAME --scope {'submit' if options.write else 'read'} --store ..."
         raise UsageError(f"{what} takes a token, and the store has none", hint=hint)
     root_path = f"/{options.root_path.strip('/')}" if options.root_path.strip("/") else ""
-    return Site(source, Access(is_open, options.write, arena if needs_token else None), root_path)
+    return Site(source, Access(is_open, options.write, arena), root_path)
 
 
 def guarded(site: Site, options: ServeOptions) -> Guard:

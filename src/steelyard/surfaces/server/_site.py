@@ -16,6 +16,7 @@ from steelyard.surfaces.server._views import Views
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from steelyard.records import Token
     from steelyard.workflow import ArenaSource, RunsSource
 
 
@@ -54,5 +55,10 @@ class Call:
     values: Mapping[str, str]
     """The names in the path."""
     query: Query
-    holder: str | None = None
-    """The name of the token that came with it."""
+    token: Token | None = None
+    """The token that came with it; None where it needs none."""
+
+    @property
+    def holder(self) -> str | None:
+        """Who acts: the person whose the token is, else its name."""
+        return None if self.token is None else self.token.holder

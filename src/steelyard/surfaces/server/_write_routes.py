@@ -10,14 +10,23 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from steelyard.errors import BadInput, RequestRefused, UsageError
-from steelyard.records import JSON_ERRORS, Run, Submission, Task, json_problem
+from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem
 from steelyard.reports import json_bytes
-from steelyard.results import AddedTasks, Receipt, Reviewed, versioned
+from steelyard.results import ASSIGNMENT_SEED, AddedTasks, Assignments, Rated, Receipt, Registry, Reviewed, versioned
 from steelyard.surfaces.server._arena_routes import SUBMISSION, TASK
 from steelyard.surfaces.server._guard import JSON, NDJSON
 from steelyard.surfaces.server._route import Query, Route, address
 from steelyard.surfaces.server._taking import lines_response, refusal_of
-from steelyard.workflow import ArenaSource, Intake, add_task_from, review_submission, withdraw_as
+from steelyard.workflow import (
+    ArenaSource,
+    Intake,
+    add_task_from,
+    assign,
+    rate,
+    register,
+    review_submission,
+    withdraw_as,
+)
 
 if TYPE_CHECKING:
     from steelyard.surfaces.server._site import Call
@@ -31,6 +40,39 @@ class RunsBody(Query, frozen=True, kw_only=True):
     submitter: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1024)] | None, Meta(description="Who submits the runs.")
     ] = None
+
+
+class RegisterBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person, a team or a tool."""
+
+    kind: PartyKind
+    id: str
+    """What submissions, tokens and ratings name it by."""
+    name: str | None = None
+    """The display name; an empty one removes it, none leaves it as it was."""
+    team: str | None = None
+    """The id of a person's team; an empty one removes it, none leaves it as it was."""
+
+
+class RateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rating. It is given under the name of the token's holder."""
+
+    score: Annotated[float, Meta(ge=0, le=100)]
+    criterion: str | None = None
+    """What is rated; none for the submission as a whole."""
+    comment: str | None = None
+
+
+class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who is to rate the submissions of a task."""
+
+    task: str
+    reviewers: tuple[str, ...] = ()
+    """Ids; all registered people if none are named."""
+    each: Annotated[int, Meta(ge=1, le=100)] | None = None
+    """Reviewers of each submission; the profile's number if not given."""
+    seed: int = ASSIGNMENT_SEED
+    """The same seed and names give the same assignment."""
 
 
 class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,12 +123,12 @@ async def _take(call: Call, intake: Intake) -> Response:
 
 
 async def _submissions(call: Call) -> Response:
-    return await _take(call, Intake(_written(call).arena, "submissions"))
+    return await _take(call, Intake(_written(call).arena, "submissions", token=call.token))
 
 
 async def _runs(call: Call) -> Response:
     assert isinstance(call.query, RunsBody)
-    return await _take(call, Intake(_written(call).arena, "runs", submitter=call.query.submitter))
+    return await _take(call, Intake(_written(call).arena, "runs", submitter=call.query.submitter, token=call.token))
 
 
 async def _tasks(call: Call) -> Response:
@@ -94,6 +136,39 @@ async def _tasks(call: Call) -> Response:
     added = await anyio.to_thread.run_sync(add_task_from, arena, text)
     ((task, is_new),) = added.tasks
     return _answer(call, added.to_dict(), status=201 if is_new else 200, at=address(TASK, {"task": task.id}))
+
+
+async def _register(call: Call) -> Response:
+    arena, body = _written(call).arena, _decoded(await _json_text(call), RegisterBody)
+    registered = await anyio.to_thread.run_sync(
+        lambda: register(arena, body.kind, body.id, name=body.name, team=body.team)
+    )
+    return _answer(call, registered.to_dict())
+
+
+async def _rate(call: Call) -> Response:
+    arena, body = _written(call).arena, _decoded(await _json_text(call), RateBody)
+    assert call.holder is not None  # the route has a scope
+    reviewer = call.holder
+    rated = await anyio.to_thread.run_sync(
+        lambda: rate(
+            arena,
+            call.values["submission"],
+            reviewer=reviewer,
+            score=body.score,
+            criterion=body.criterion,
+            comment=body.comment,
+        )
+    )
+    return _answer(call, rated.to_dict())
+
+
+async def _assign(call: Call) -> Response:
+    arena, body = _written(call).arena, _decoded(await _json_text(call), AssignBody)
+    made = await anyio.to_thread.run_sync(
+        lambda: assign(arena, body.task, reviewers=body.reviewers, each=body.each, seed=body.seed)
+    )
+    return _answer(call, made.to_dict())
 
 
 async def _review(call: Call) -> Response:
@@ -165,6 +240,36 @@ WRITE_ROUTES = (
         scope="admin",
         makes=True,
         respond=_tasks,
+    ),
+    Route(
+        path="/registry",
+        method="POST",
+        sentence="Register a person, a team or a tool, or change its display name or team.",
+        verb="arena register",
+        result=Registry,
+        body=RegisterBody,
+        scope="admin",
+        respond=_register,
+    ),
+    Route(
+        path="/submissions/{submission}/rate",
+        method="POST",
+        sentence="Rate a submission from 0 to 100, by its id or by the entry of an assignment.",
+        verb="arena rate {submission}",
+        result=Rated,
+        body=RateBody,
+        scope="review",
+        respond=_rate,
+    ),
+    Route(
+        path="/assignments",
+        method="POST",
+        sentence="Assign reviewers to every submission of a task; those that it has stay.",
+        verb="arena assign",
+        result=Assignments,
+        body=AssignBody,
+        scope="admin",
+        respond=_assign,
     ),
     Route(
         path="/submissions/{submission}/review",

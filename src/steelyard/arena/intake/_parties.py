@@ -1,0 +1,81 @@
+"""People, teams and tools that somebody registered: what an id is shown as, and who belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.engine import Connection, RowMapping
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.records import MOST_NAME_BYTES, PARTY_KINDS, Party, PartyKind, is_storable, is_too_long
+from steelyard.store.schema import parties
+
+LONGEST_DISPLAY_NAME = 200
+"""Characters."""
+
+
+def party_kind(name: str) -> PartyKind:
+    """The kind of that name, else an error with the nearest."""
+    for kind in PARTY_KINDS:
+        if kind == name:
+            return kind
+    raise UnknownName("kind", name[:200], PARTY_KINDS)
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that the store cannot keep or that nobody could type."""
+    if not name.strip() or not is_storable(name) or not name.isprintable():
+        raise UsageError(f"{name[:200]!r} is no {what}", hint="use plain text on one line")
+    if is_too_long(name):
+        raise UsageError(f"the {what} is longer than {MOST_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
+
+
+def register(
+    connection: Connection, kind: PartyKind, identity: str, *, display_name: str | None, team: str | None, now: int
+) -> Party:
+    """The party as it is kept from now on. What is None stays as it was; an empty text takes it away."""
+    check_name(f"id of a {kind}", identity)
+    if display_name:
+        check_name("display name", display_name)
+        if len(display_name) > LONGEST_DISPLAY_NAME:
+            raise UsageError(f"the display name is longer than {LONGEST_DISPLAY_NAME} characters", hint="shorten it")
+    if team is not None and kind != "person":
+        raise UsageError(f"a {kind} is in no team", hint="leave --team out")
+    teams = select(parties.c.id).where(parties.c.kind == "team")
+    if team:
+        found = is_storable(team) and connection.execute(teams.where(parties.c.id == team)).first()
+        if not found:
+            raise UnknownName("team", team[:200], connection.execute(teams).scalars())
+    own = (parties.c.kind == kind) & (parties.c.id == identity)
+    before = connection.execute(select(parties).where(own)).mappings().first()
+    given = {"display_name": display_name, "team": team}
+    row = {name: value or None for name, value in given.items() if value is not None} | {"registered_at": now}
+    if before is None:
+        connection.execute(insert(parties).values(kind=kind, id=identity, **row))
+    elif any(before[name] != value for name, value in row.items() if name != "registered_at"):
+        connection.execute(update(parties).where(own).values(**row))
+    return _party(connection.execute(select(parties).where(own)).mappings().one())
+
+
+def read_parties(connection: Connection, kind: PartyKind | None = None) -> list[Party]:
+    """Everybody registered, of one kind or of all, by kind and id."""
+    wanted = select(parties) if kind is None else select(parties).where(parties.c.kind == kind)
+    # Databases order text by the customs of a language, each by its own.
+    found = map(_party, connection.execute(wanted).mappings())
+    return sorted(found, key=lambda party: (PARTY_KINDS.index(party.kind), party.id))
+
+
+def teams_of(connection: Connection) -> dict[str, str]:
+    """The team of each registered person who is in one."""
+    return {party.id: party.team for party in read_parties(connection, "person") if party.team is not None}
+
+
+def people_among(connection: Connection, names: Iterable[str]) -> frozenset[str]:
+    """Those of the names that are ids of registered people."""
+    ids = select(parties.c.id).where(parties.c.kind == "person")
+    return frozenset(names).intersection(connection.execute(ids).scalars())
+
+
+def _party(row: RowMapping) -> Party:
+    return Party(**{name: row[name] for name in Party.__struct_fields__})

@@ -1,0 +1,20 @@
+"""What people add to an arena beside its scores: ratings by reviewers, and seasons that are frozen for the public."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.arena.people._peer_review import (
+        peer_review as peer_review,
+    )
+    from steelyard.arena.people._ratings import (
+        Given as Given,
+        assign as assign,
+        assignments_of as assignments_of,
+        rate as rate,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

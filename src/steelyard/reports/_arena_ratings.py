@@ -1,0 +1,78 @@
+"""Ratings by reviewers, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.reports._arena_tables import arena_table
+from steelyard.reports._plain_text import DASH, counted
+from steelyard.reports._terminal_tables import TextTable, add_row
+from steelyard.results import Assignments, PeerReview, Rated
+
+
+def rated_line(rated: Rated) -> str:
+    """What was rated, and whether it counts in a score."""
+    what = f" on {rated.criterion}" if rated.criterion else ""
+    before = "" if rated.replaces is None else f" (before: {rated.replaces:g})"
+    counts = "it counts in correctness" if rated.counts else "it stands beside the scores"
+    return f"{rated.submission_id}: {rated.score:g}{what} by {rated.reviewer}{before}; {counts}."
+
+
+def assignments_parts(result: Assignments) -> Iterator[str | TextTable]:
+    """How many are to be rated, and by whom."""
+    rows = result.assignments
+    if not rows:
+        yield "Nobody is to rate anything: steelyard arena assign TASK."
+        return
+    waiting = sum(not assignment.rated for assignment in rows)
+    yield f"{counted(len(rows), 'rating')} assigned, {waiting:,} of them to come."
+    columns = [("task", 0), ("reviewer", 0), ("entry", 0), ("submission", 1), ("state", 0)]
+    table = arena_table("To rate", columns, texts=("task", "reviewer", "entry", "submission", "state"))
+    for row in rows:
+        add_row(
+            table, row.task_id, row.reviewer, row.entry, row.submission_id or DASH, "rated" if row.rated else "to rate"
+        )
+    yield table
+
+
+def ratings_parts(result: PeerReview) -> Iterator[str | TextTable]:
+    """The estimates, and how strict each reviewer is."""
+    yield ratings_sentence(result)
+    if not result.n:
+        return
+    columns = [("task", 1), ("submission", 0), ("ratings", 0), ("mean", 0), ("estimate", 0), ("interval", 0)]
+    table = arena_table("Strictness taken out", columns, texts=("task", "submission"))
+    for row in sorted(result.submissions, key=lambda row: (-(row.estimate or 0.0), row.submission_id)):
+        ends = _ends(row.low, row.high)
+        add_row(table, row.task_id, row.submission_id, str(row.ratings), f"{row.mean:.2f}", f"{row.estimate:.2f}", ends)
+    yield table
+    columns = [("reviewer", 0), ("ratings", 0), ("strictness", 0), ("interval", 0), ("deviates", 0)]
+    reviewers = arena_table("Reviewers", columns, texts=("reviewer", "deviates"))
+    for reviewer in result.reviewers:
+        strict, ends = f"{reviewer.strictness:+.2f}", _ends(reviewer.low, reviewer.high)
+        add_row(reviewers, reviewer.reviewer, str(reviewer.ratings), strict, ends, ", ".join(reviewer.deviates))
+    yield reviewers
+
+
+def ratings_sentence(result: PeerReview) -> str:
+    """How many ratings there are, and how far reviewers agree."""
+    if not result.n:
+        return "There are no ratings yet."
+    agreement = result.agreement
+    if agreement["estimate"] is None:
+        told = f"agreement unknown ({agreement.get('reason') or 'no submission has two ratings'})"
+    else:
+        told = f"Krippendorff's alpha {agreement['estimate']:.2f}"
+        if agreement["low"] is not None:
+            told += f" ({agreement['low']:.2f} to {agreement['high']:.2f}, {100 * result.confidence:g} %)"
+    odd = [reviewer for reviewer in result.reviewers if reviewer.deviates]
+    named = ", ".join(f"{reviewer.reviewer} ({', '.join(reviewer.deviates)})" for reviewer in odd)
+    deviating = f"; {named} {'deviates' if len(odd) == 1 else 'deviate'}" if odd else ""
+    return (
+        f"{counted(result.n, 'rating')} of {counted(len(result.submissions), 'submission')} by"
+        f" {counted(len(result.reviewers), 'reviewer')}, {told}{deviating}."
+    )
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return DASH if low is None or high is None else f"{low:.2f} to {high:.2f}"

@@ -1,0 +1,82 @@
+"""Who takes part in an arena."""
+
+from __future__ import annotations
+
+from steelyard.reports._arena_ratings import ratings_sentence
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column
+from steelyard.reports.pages._page import Page, PageTable
+from steelyard.results import Assignments, PeerReview, Registry
+
+
+def registry_page(result: Registry) -> Page:
+    """One row for each person, team and tool. The id identifies it, the display name never does."""
+    rows = result.parties
+    columns = (
+        text_column("kind", "kind", [party.kind for party in rows]),
+        text_column("id", "id", [party.id for party in rows]),
+        text_column("display_name", "display name", [party.display_name for party in rows]),
+        text_column("team", "team", [party.team for party in rows]),
+    )
+    about = repr(result).removeprefix("Registry(").removesuffix(")")
+    return Page(
+        name="registry",
+        title="Who takes part?",
+        answer=f"{about}." if rows else "Nobody is registered.",
+        table=PageTable(caption="People, teams and tools", columns=columns),
+    )
+
+
+def assignments_page(result: Assignments) -> Page:
+    """One row for each submission that a reviewer is to rate, blinded."""
+    rows = result.assignments
+    waiting = sum(not row.rated for row in rows)
+    columns = (
+        text_column("task_id", "task", [row.task_id for row in rows]),
+        text_column("reviewer", "reviewer", [row.reviewer for row in rows]),
+        text_column("entry", "entry", [row.entry for row in rows]),
+        text_column("rated", "state", ["rated" if row.rated else "to rate" for row in rows]),
+    )
+    told = f"{counted(len(rows), 'rating')} assigned, {waiting:,} of them to come."
+    return Page(
+        name="assignments",
+        title="Who is to rate what?",
+        answer=told if rows else "Nobody is to rate anything.",
+        notes=("Submissions are blinded: an entry's name does not tell whose it is.",) if rows else (),
+        table=PageTable(caption="Assignments", columns=columns),
+    )
+
+
+def ratings_page(result: PeerReview) -> Page:
+    """One row a submission with its estimate; below, how strict each reviewer is."""
+    rows = result.submissions
+    columns = (
+        id_column("submission_id", "submission", "submissions", [row.submission_id for row in rows]),
+        text_column("task_id", "task", [row.task_id for row in rows]),
+        count_column("ratings", "ratings", [row.ratings for row in rows]),
+        number_column("mean", "mean", [row.mean for row in rows], places=2),
+        number_column("estimate", "estimate", [row.estimate for row in rows], places=2),
+        number_column("low", "from", [row.low for row in rows], places=2),
+        number_column("high", "to", [row.high for row in rows], places=2),
+    )
+    reviewers = PageTable(
+        name="reviewers",
+        caption="Reviewers: points below the mean of the others on the same submissions",
+        columns=(
+            text_column("reviewer", "reviewer", [row.reviewer for row in result.reviewers]),
+            count_column("ratings", "ratings", [row.ratings for row in result.reviewers]),
+            number_column("strictness", "strictness", [row.strictness for row in result.reviewers], places=2, sign="+"),
+            number_column("low", "from", [row.low for row in result.reviewers], places=2, sign="+"),
+            number_column("high", "to", [row.high for row in result.reviewers], places=2, sign="+"),
+            text_column("deviates", "deviates", [", ".join(row.deviates) for row in result.reviewers]),
+        ),
+    )
+    return Page(
+        name="ratings",
+        title="What do reviewers say?",
+        answer=ratings_sentence(result),
+        notes=tuple(finding.message for finding in result.findings),
+        table=PageTable(caption="Estimates with each reviewer's strictness taken out", columns=columns),
+        also=(reviewers,) if result.reviewers else (),
+        facts=(("model", "submission + strictness of the reviewer + chance"), ("ratings", "beside the scores")),
+    )

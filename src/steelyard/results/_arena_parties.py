@@ -1,0 +1,26 @@
+"""Who takes part in an arena: people, teams and tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from steelyard.records import Party
+from steelyard.results._arena_rows import FieldsResult
+from steelyard.results._manners import Row
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Registry(FieldsResult):
+    """People, teams and tools that somebody registered, by kind and id."""
+
+    parties: tuple[Party, ...]
+
+    def _about(self) -> str:
+        kinds = [party.kind for party in self.parties]
+        return f"{kinds.count('person'):,} people, {kinds.count('team'):,} teams, {kinds.count('tool'):,} tools"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a party."""
+        return [{name: getattr(party, name) for name in msgspec.structs.asdict(party)} for party in self.parties]
