@@ -83,7 +83,7 @@ def crash_series(tmp_path: Path, *, cells: int, kills: int, seed: int) -> None:
         for number in range(kills):
             process = started(plan, folder.root)
             if number % 5:  # every fifth is killed while it starts, however long that takes today
-                until(lambda: bool(list(folder.root.rglob("claim"))) or process.poll() is not None)
+                until(lambda process=process: bool(list(folder.root.rglob("claim"))) or process.poll() is not None)
             time.sleep(chance.uniform(0.0, 1.5))
             process.kill()
             process.communicate()
