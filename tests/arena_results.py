@@ -49,6 +49,18 @@ def rated_arena(folder: Path) -> workflow.LocalArena:
     return arena
 
 
+def frozen(folder: Path) -> workflow.LocalArena:
+    arena = workflow.LocalArena(filled(folder).store, rules=filled(folder).rules, policy="current")
+    if not arena.seasons().seasons:
+        arena.freeze("2026-11")
+    return arena
+
+
+def frozen_file(folder: Path) -> Path:
+    frozen(folder).season("2026-11").save(folder / "manifest.json")
+    return folder / "manifest.json"
+
+
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: workflow.arena_settings(filled(folder)),
     "AddedTasks": lambda folder: workflow.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
@@ -67,6 +79,9 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),
     "Tokens": tokens,
     "Registry": registered,
+    "Season": lambda folder: workflow.freeze_season(filled(folder), "2026-11"),
+    "Seasons": lambda folder: workflow.seasons(frozen(folder)),
+    "Verification": lambda folder: frozen(folder).verify(frozen_file(folder)),
     "Assignments": lambda folder: workflow.assignments(rated_arena(folder)),
     "Rated": lambda folder: workflow.rate(rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"),
     "PeerReview": lambda folder: workflow.ratings(rated_arena(folder), "fix-race"),

@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "arena.notifying": {"arena.scoring"},
     "arena.intake": {"arena.scoring", "arena.checking", "arena.notifying"},
     "arena.views": {"arena.scoring", "arena.intake", "arena.notifying"},
-    "arena.people": {"arena.scoring", "arena.intake"},
+    "arena.people": {"arena.scoring", "arena.intake", "arena.views"},
     "runner": {"records", "files", "formats", "prices", "sandbox", "tables"},
     "store": {"records"},
     "sandbox": set(),

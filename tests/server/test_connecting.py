@@ -33,7 +33,7 @@ from steelyard.surfaces.server import ServeOptions
 from steelyard.workflow import ArenaSource
 
 LOCAL_ALONE = {
-    *("settings", "add_tasks", "all_standings", "compare_profiles", "notifier", "rescore", "watch"),
+    *("settings", "add_tasks", "all_standings", "compare_profiles", "notifier", "rescore", "verify", "watch"),
     *("policy", "read", "refresh", "rules"),
 }
 """What only whoever keeps the store has."""

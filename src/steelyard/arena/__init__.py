@@ -52,6 +52,12 @@ if TYPE_CHECKING:
         assignments_of as assignments_of,
         rate as rate,
     )
+    from steelyard.arena.people._seasons import (
+        freeze as freeze,
+        list_seasons as list_seasons,
+        season as season,
+        verify as verify,
+    )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
         read_rules as read_rules,

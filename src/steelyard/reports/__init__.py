@@ -37,6 +37,11 @@ if TYPE_CHECKING:
         rated_line as rated_line,
         ratings_parts as ratings_parts,
     )
+    from steelyard.reports._arena_seasons import (
+        season_line as season_line,
+        seasons_lines as seasons_lines,
+        verification_lines as verification_lines,
+    )
     from steelyard.reports._arena_tables import (
         baselines_table as baselines_table,
         bias_table as bias_table,

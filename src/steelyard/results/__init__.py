@@ -61,6 +61,13 @@ if TYPE_CHECKING:
     from steelyard.results._arena_rows import (
         FieldsResult as FieldsResult,
     )
+    from steelyard.results._arena_seasons import (
+        Season as Season,
+        SeasonEntry as SeasonEntry,
+        Seasons as Seasons,
+        Verification as Verification,
+        VerifyCheck as VerifyCheck,
+    )
     from steelyard.results._arena_standings import (
         Advantage as Advantage,
         AllStandings as AllStandings,

@@ -53,6 +53,12 @@ if TYPE_CHECKING:
     from steelyard.workflow._arena_runs import (
         submit_runs as submit_runs,
     )
+    from steelyard.workflow._arena_seasons import (
+        freeze_season as freeze_season,
+        seasons as seasons,
+        show_season as show_season,
+        verify_season as verify_season,
+    )
     from steelyard.workflow._arena_upgrade import (
         upgrade_arena as upgrade_arena,
     )

@@ -1,7 +1,7 @@
 """The arena as an object: the verbs of `steelyard arena` as its methods.
 
 `sy.connect` gives an object with the same verbs for an arena on a server; a law compares the two. What belongs to
-whoever keeps the store (`rescore`, `compare_profiles`, `watch`, `notifier`) is here alone.
+whoever keeps the store (`rescore`, `compare_profiles`, `verify`, `watch`, `notifier`) is here alone.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
 from steelyard.settings import DEFAULT_STORE
-from steelyard.workflow import _arena, _arena_people, _arena_runs, _arena_views
+from steelyard.workflow import _arena, _arena_people, _arena_runs, _arena_seasons, _arena_views
 
 
 class LocalArena(arena.Arena):
@@ -40,6 +40,10 @@ class LocalArena(arena.Arena):
     assign = _arena_people.assign
     assignments = _arena_people.assignments
     ratings = _arena_people.ratings
+    freeze = _arena_seasons.freeze_season
+    season = _arena_seasons.show_season
+    seasons = _arena_seasons.seasons
+    verify = _arena_seasons.verify_kept
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:

@@ -16,5 +16,11 @@ if TYPE_CHECKING:
         assignments_of as assignments_of,
         rate as rate,
     )
+    from steelyard.arena.people._seasons import (
+        freeze as freeze,
+        list_seasons as list_seasons,
+        season as season,
+        verify as verify,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

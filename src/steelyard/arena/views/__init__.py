@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.views._task_standings import (
         outliers as outliers,
+        ranked as ranked,
         task_standings as task_standings,
+    )
+    from steelyard.arena.views._task_view import (
+        View as View,
+        view_task as view_task,
     )
     from steelyard.arena.views._versions import (
         ArenaVersion as ArenaVersion,

@@ -23,7 +23,7 @@ from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._page import Column, Page, PageTable
-from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page
+from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page, season_page
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
@@ -57,6 +57,7 @@ from steelyard.results import (
     RunDetail,
     RunList,
     ScoreHistory,
+    Season,
     SpeedupResult,
     StandingChanges,
     Standings,
@@ -135,6 +136,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     RunList: run_list_page,
     RunDetail: run_page,
     ScoreHistory: history_page,
+    Season: season_page,
     SpeedupResult: speedup_page,
     StandingChanges: changes_page,
     Standings: task_page,

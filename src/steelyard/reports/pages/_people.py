@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from steelyard.reports._arena_ratings import ratings_sentence
+from steelyard.reports._arena_seasons import season_line
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column
 from steelyard.reports.pages._page import Page, PageTable
-from steelyard.results import Assignments, PeerReview, Registry
+from steelyard.results import Assignments, PeerReview, Registry, Season
 
 
 def registry_page(result: Registry) -> Page:
@@ -79,4 +80,32 @@ def ratings_page(result: PeerReview) -> Page:
         table=PageTable(caption="Estimates with each reviewer's strictness taken out", columns=columns),
         also=(reviewers,) if result.reviewers else (),
         facts=(("model", "submission + strictness of the reviewer + chance"), ("ratings", "beside the scores")),
+    )
+
+
+def season_page(result: Season) -> Page:
+    """One row a submission as it stood; its JSON is the manifest that `arena verify` checks."""
+    rows = result.to_dicts()
+    columns = (
+        text_column("task_id", "task", [row["task_id"] for row in rows]),
+        count_column("overall_ranking", "rank", [row["overall_ranking"] for row in rows]),
+        id_column("submission_id", "submission", "submissions", [row["submission_id"] for row in rows]),
+        number_column("overall_score", "overall", [row["overall_score"] for row in rows], places=2),
+        text_column("agent", "agent", [row["agent"] for row in rows]),
+        text_column("model", "model", [row["model"] for row in rows]),
+        text_column("submitter", "submitter", [row["submitter"] for row in rows]),
+    )
+    excluded = [
+        f"{task['definition']['id']}: {gone['submission_id']} was {gone['decision']}"
+        + (f" ({gone['reason']})" if gone["reason"] else "")
+        for task in result.manifest["tasks"]
+        for gone in task["excluded"]
+    ]
+    return Page(
+        name="season",
+        title="How did the season end?",
+        answer=season_line(result),
+        notes=tuple(excluded[:100]),
+        table=PageTable(caption=f"Standings of {result.name}", columns=columns),
+        facts=(("profile", str(result.manifest["profile"])), ("policy", str(result.manifest["policy"]))),
     )

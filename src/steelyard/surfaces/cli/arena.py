@@ -15,6 +15,7 @@ from steelyard.surfaces.cli import (
     _arena_people as people,
     _arena_ratings as ratings,
     _arena_reviews as reviews,
+    _arena_seasons as seasons,
     _arena_views as views,
 )
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
@@ -265,5 +266,5 @@ def notify(
         time.sleep(every)
 
 
-for _command, _name in (*views.COMMANDS, *reviews.COMMANDS, *people.COMMANDS, *ratings.COMMANDS):
+for _command, _name in (*views.COMMANDS, *reviews.COMMANDS, *people.COMMANDS, *ratings.COMMANDS, *seasons.COMMANDS):
     arena.command(_command, name=_name)

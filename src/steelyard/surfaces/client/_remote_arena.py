@@ -34,6 +34,8 @@ from steelyard.results import (
     Reviewed,
     ReviewLog,
     ScoreHistory,
+    Season,
+    Seasons,
     StandingChanges,
     Standings,
     TaskDetails,
@@ -247,6 +249,18 @@ class RemoteArena:
         _refuse_names(names=names)
         query = {"task": task, "criterion": criterion, "confidence": confidence}
         return _converted(self._server.get("/ratings", query), PeerReview)
+
+    def freeze(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
+        """Keep the standings of this moment under a name, with all that made them."""
+        return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
+
+    def season(self, name: str) -> Season:
+        """The season of that name with its manifest."""
+        return _converted(self._server.get(f"/seasons/{_segment(name)}"), Season)
+
+    def seasons(self) -> Seasons:
+        """Every season, the first frozen first."""
+        return self._whole("/seasons", {}, "seasons", Seasons)
 
     def _whole(
         self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None

@@ -17,6 +17,8 @@ from steelyard.results import (
     ReviewDesk,
     ReviewLog,
     ScoreHistory,
+    Season,
+    Seasons,
     StandingChanges,
     Standings,
     TaskDetails,
@@ -35,6 +37,8 @@ from steelyard.workflow import (
     review_desk,
     review_log,
     score_history,
+    seasons,
+    show_season,
     show_submission,
     show_task,
     standing_changes,
@@ -172,6 +176,13 @@ SUBMISSION = Route(
     query=EvaluationQuery,
     over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
 )
+SEASON = Route(
+    path="/seasons/{season}",
+    sentence="A season with its public manifest: rules, digests and numbers of all that counted, every exclusion.",
+    verb="arena seasons {season}",
+    result=Season,
+    over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
+)
 
 ARENA_ROUTES = (
     Route(
@@ -285,6 +296,16 @@ ARENA_ROUTES = (
             source.arena, query.task, criterion=query.criterion, confidence=query.confidence
         ),
     ),
+    Route(
+        path="/seasons",
+        sentence="Every season that was frozen, with the digest of its manifest.",
+        verb="arena seasons",
+        result=Seasons,
+        query=Paged,
+        rows="seasons",
+        over_arena=lambda source, _values, _query: seasons(source.arena),
+    ),
+    SEASON,
     Route(
         path="/outliers",
         sentence="Submissions that look too good and wait for a review.",

@@ -12,8 +12,18 @@ from starlette.responses import Response
 from steelyard.errors import BadInput, RequestRefused, UsageError
 from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem
 from steelyard.reports import json_bytes
-from steelyard.results import ASSIGNMENT_SEED, AddedTasks, Assignments, Rated, Receipt, Registry, Reviewed, versioned
-from steelyard.surfaces.server._arena_routes import SUBMISSION, TASK
+from steelyard.results import (
+    ASSIGNMENT_SEED,
+    AddedTasks,
+    Assignments,
+    Rated,
+    Receipt,
+    Registry,
+    Reviewed,
+    Season,
+    versioned,
+)
+from steelyard.surfaces.server._arena_routes import SEASON, SUBMISSION, TASK
 from steelyard.surfaces.server._guard import JSON, NDJSON
 from steelyard.surfaces.server._route import Query, Route, address
 from steelyard.surfaces.server._taking import lines_response, refusal_of
@@ -22,6 +32,7 @@ from steelyard.workflow import (
     Intake,
     add_task_from,
     assign,
+    freeze_season,
     rate,
     register,
     review_submission,
@@ -73,6 +84,14 @@ class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Reviewers of each submission; the profile's number if not given."""
     seed: int = ASSIGNMENT_SEED
     """The same seed and names give the same assignment."""
+
+
+class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A season that is to be frozen."""
+
+    name: str
+    tasks: tuple[str, ...] = ()
+    """Only these tasks; all if none are named."""
 
 
 class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,6 +188,12 @@ async def _assign(call: Call) -> Response:
         lambda: assign(arena, body.task, reviewers=body.reviewers, each=body.each, seed=body.seed)
     )
     return _answer(call, made.to_dict())
+
+
+async def _freeze(call: Call) -> Response:
+    arena, body = _written(call).arena, _decoded(await _json_text(call), FreezeBody)
+    frozen = await anyio.to_thread.run_sync(lambda: freeze_season(arena, body.name, tasks=body.tasks))
+    return _answer(call, frozen.to_dict(), status=201, at=address(SEASON, {"season": body.name}))
 
 
 async def _review(call: Call) -> Response:
@@ -270,6 +295,17 @@ WRITE_ROUTES = (
         body=AssignBody,
         scope="admin",
         respond=_assign,
+    ),
+    Route(
+        path="/seasons",
+        method="POST",
+        sentence="Freeze the standings of this moment as a season, which never changes.",
+        verb="arena freeze",
+        result=Season,
+        body=FreezeBody,
+        scope="admin",
+        makes=True,
+        respond=_freeze,
     ),
     Route(
         path="/submissions/{submission}/review",
