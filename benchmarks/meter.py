@@ -3,7 +3,8 @@
 A server in a process of its own streams to 200 clients at once: its first byte after 0.1 s, which is less than hosted
 models take, then 20 events a second. A client whose stream has ended asks for the next one, over a new connection. They
 go directly and through the meter in turn, so that whatever else the machine does falls on both. The claim is on the
-ratio of the medians in one run: at most 2. What the meter adds stands beside it; `--think 0` shows it bare.
+ratio of the medians in one run: at most 2. What the meter adds stands beside it; `--think 0` shows it bare. Two cores
+must be free: on a machine that is busy, each process on the way waits for its turn, and one is added.
 
     python -m benchmarks.meter [--streams 200] [--events-per-second 20] [--think 0.1] [--rounds 5] [--quick]
 """

@@ -79,7 +79,7 @@ def plan_text(urls: dict[str, str], marker: str) -> str:
 [plan]
 name = "endings"
 parallel = 4
-time_limit = "5s"
+time_limit = "8s"
 retries = 1
 retry_wait = "0.1s"
 budget = {{ cell_tokens = 100000 }}

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -24,6 +22,7 @@ from steelyard.runner._machine import cells_running
 from steelyard.runner._measuring import MeasuredRound, measure_sides, measured_samples
 from steelyard.runner._plan import load_plan
 
+pytestmark = pytest.mark.usefixtures("own_machine")
 PLAN = """
 [plan]
 name = "faster"
@@ -49,14 +48,6 @@ BENCH = """
 printf '{"task": "t", "benchmarks": [{"name": "b", "samples": [%s]}]}' "$(cat seconds)" > timings.json
 """
 WHEN = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _own_lock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with TemporaryDirectory() as folder:  # pytest's folders are closed to the user that code is isolated as
-        Path(folder).chmod(0o711)
-        monkeypatch.setattr("tempfile.tempdir", folder)
-        yield
 
 
 class Bench:

@@ -19,8 +19,8 @@ def plan_parts(result: PlanRun | PlanOutlook | PlanCells) -> Iterator[str | Text
     yield result.sentence
     if isinstance(result, PlanRun):
         yield _groups(result)
-        if result.done:
-            yield f"Next: steelyard measure {result.folder} --by agent,model"
+        if result.next_command is not None:
+            yield f"Next: {result.next_command}"
     elif isinstance(result, PlanOutlook):
         yield _forecasts(result)
     else:
@@ -42,9 +42,11 @@ def _groups(result: PlanRun) -> TextTable:
     for group in result.groups:
         least = "at least " if group.is_lower_bound else ""
         cost, tokens = number_text(group.cost_usd, "USD"), number_text(group.tokens, "tokens")
+        agent = f"{group.agent} (calibration)" if group.kind == "calibration" else group.agent
         add_row(
             table,
-            *(getattr(group, name) or DASH for name in ("agent", "model", "tier", "setting")),
+            agent,
+            *(getattr(group, name) or DASH for name in ("model", "tier", "setting")),
             *(f"{count:,}" if (count := getattr(group, name)) else DASH for name in _COUNTS),
             *(text if text == DASH else f"{least}{text}" for text in (cost, tokens)),
         )

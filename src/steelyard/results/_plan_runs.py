@@ -20,11 +20,13 @@ class PlanGroup:
     model: str | None = None
     tier: str | None = None
     setting: str | None = None
+    kind: Literal["run", "judge", "calibration"] = "run"
+    """Whether an agent works, a judge judges, or the unchanged or solved task is made for judges to tell apart."""
     cells: int
     passed: int
     failed: int
     no_verdict: int
-    """Done without a verdict: the task has no verifier, or it broke."""
+    """Done without a verdict: the task has no verifier, or it broke, or a judge was asked."""
     unfinished: int
     """Tried without a result, by the fault of the infrastructure or of whoever stopped it."""
     open: int
@@ -62,6 +64,8 @@ class PlanRun(Result):
     """Whether cells were not started because the budget does not allow it."""
     is_interrupted: bool = False
     """Whether it was stopped by Ctrl-C."""
+    next_command: str | None = None
+    """The command that answers what the plan asks; None while nothing is done."""
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -77,10 +81,13 @@ class PlanRun(Result):
     @property
     def sentence(self) -> str:
         """How much is done, and what is not and why."""
+        runs = [group for group in self.groups if group.kind == "run"]
         counts = {
-            "passed": sum(group.passed for group in self.groups),
-            "failed": sum(group.failed for group in self.groups),
-            "without a verdict": sum(group.no_verdict for group in self.groups),
+            "passed": sum(group.passed for group in runs),
+            "failed": sum(group.failed for group in runs),
+            "without a verdict": sum(group.no_verdict for group in runs),
+            "judged": sum(group.done for group in self.groups if group.kind == "judge"),
+            "to calibrate judges": sum(group.done for group in self.groups if group.kind == "calibration"),
         }
         told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
         parts = [f"{self.name}: {self.done:,} of {self.cells:,} cells done" + (f" ({told})" if told else "")]
@@ -115,6 +122,7 @@ class PlanRun(Result):
             "spent": self.spent,
             "is_over_budget": self.is_over_budget,
             "is_interrupted": self.is_interrupted,
+            "next_command": self.next_command,
             "summary": self.sentence,
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -167,17 +175,15 @@ class PlanOutlook(Result):
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
         high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
         known = f"{amount(low, 'USD')} to {amount(high, 'USD')}"
-        price = (
-            "nothing to run"
-            if not open_
-            else f"expected cost {known}"
-            if not unknown
-            else f"expected cost not known for {', '.join(dict.fromkeys(unknown))}"
-            + (f", {known} for the others" if len(unknown) < len(open_) else "")
-        )
-        budget = f"; budget: {self.budget}" if self.budget else ""
-        counts = f"{self.cells:,} cells, {self.done:,} done, {self.cells - self.done:,} to run"
-        return f"{self.name}: {counts}; {price}{budget}."
+        parts = [f"{self.name}: {self.cells:,} cells, {self.done:,} done, {self.cells - self.done:,} to run"]
+        if unknown:
+            others = f", {known} for the others" if len(unknown) < len(open_) else ""
+            parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
+        elif open_:
+            parts.append(f"expected cost {known}")
+        if self.budget:
+            parts.append(f"spent {self.budget}")
+        return "; ".join(parts) + "."
 
     def _about(self) -> str:
         return self.sentence.removesuffix(".")

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         open_plan as open_plan,
         run_cell as run_cell,
         run_plan as run_plan,
+        spending_of as spending_of,
     )
     from steelyard.runner._scheduling import (
         PlanProgress as PlanProgress,

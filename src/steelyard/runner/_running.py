@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,11 +104,7 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     endpoints, versions = _ready(read, to_run, unsafe=settings.unsafe)
     findings = _set_up(opened, folder, versions, accept_drift=settings.accept_drift)
     parallel = settings.parallel or plan.parallel
-    metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
-    spending = Spending(plan.budget, metered, parallel=parallel)
-    for state in states:
-        for result in state.tries:
-            spending.add(state.cell, result)
+    spending = spending_of(read, states, parallel=parallel)
     with executing(read, endpoints, versions, unsafe=settings.unsafe) as executor:
         scheduler = Scheduler(
             folder,
@@ -140,6 +136,16 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
         is_over_budget=scheduler.is_over_budget,
         is_interrupted=scheduler.is_interrupted,
     )
+
+
+def spending_of(read: PlanRead, states: Iterable[CellState], *, parallel: int = 1) -> Spending:
+    """The plan's budget, with what the tries of all cells took so far."""
+    metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
+    spending = Spending(read.plan.plan.budget, metered, parallel=parallel)
+    for state in states:
+        for result in state.tries:
+            spending.add(state.cell, result)
+    return spending
 
 
 def _measured(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> list[Finding]:

@@ -54,6 +54,9 @@ class Delivery:
 
     def __init__(self, address: str, folder: PlanFolder, *, tasks: set[str]) -> None:
         self._arena = arena_of(address)
+        store = "" if address == DEFAULT else f" --store {self._arena.store.address}"
+        self.standings_command = f"steelyard arena standings{store}"
+        """What shows where the runs stand."""
         self._folder = folder
         self._given = FromRuns(None, open_book(), None)
         self._lock = Lock()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +20,7 @@ from steelyard.runner import (
     Plan,
     PlanFolder,
     PlanProgress,
+    PlanRead,
     PlanTask,
     RunSettings,
     cell_states,
@@ -29,6 +32,7 @@ from steelyard.runner import (
     open_plan,
     run_cell as run_in_folder,
     run_plan,
+    spending_of,
     write_harbor_job,
 )
 from steelyard.settings import named_path
@@ -111,8 +115,24 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
         spent=end.spent,
         is_over_budget=end.is_over_budget,
         is_interrupted=end.is_interrupted,
+        next_command=_next_command(opened.read, folder, delivery) if any(state.run for state in end.states) else None,
         findings=(*end.findings, *_delivered(delivery, end.states)),
     )
+
+
+def _next_command(read: PlanRead, folder: PlanFolder, delivery: Delivery | None) -> str:
+    """The command that answers what the plan asks."""
+    plan = read.plan
+    contract, *others = {task.contract for task in plan.tasks}
+    if plan.plan.measure is not None:
+        return shlex.join(["steelyard", "speedup", str(folder.shown)])
+    if delivery is not None:
+        return delivery.standings_command
+    if contract is not None and not others:
+        words = ["--contract", os.path.relpath(read.path_of(contract)), "--by", "task,model,x_setting"]
+        return shlex.join(["steelyard", "repeat", str(folder.shown), *words])
+    by = "tier" if any(use.tiers for use in plan.agents) else "agent,model"
+    return shlex.join(["steelyard", "measure", str(folder.shown), "--by", by])
 
 
 def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
@@ -207,6 +227,7 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
     return PlanOutlook(
         name=opened.read.plan.name,
         folder=folder.shown,
+        budget=spending_of(opened.read, states).sentence(),
         forecasts=tuple(
             PlanForecast(
                 agent=each.agent,
@@ -228,26 +249,26 @@ def _setting_text(cell: Cell) -> str | None:
 
 
 def _groups(states: Iterable[CellState]) -> list[PlanGroup]:
-    grouped: dict[tuple[str, str | None, str | None, str | None], list[CellState]] = {}
+    grouped: dict[tuple[str, str | None, str | None, str | None, bool], list[CellState]] = {}
     for state in states:
-        if not state.cell.is_calibration:
-            key = (state.cell.agent, state.cell.model, state.cell.tier, _setting_text(state.cell))
-            grouped.setdefault(key, []).append(state)
-    return [_group(*key, group) for key, group in grouped.items()]
+        cell = state.cell
+        key = (cell.agent, cell.model, cell.tier, _setting_text(cell), cell.is_calibration)
+        grouped.setdefault(key, []).append(state)
+    return [_group(group) for group in grouped.values()]
 
 
-def _group(
-    agent: str, model: str | None, tier: str | None, setting: str | None, states: Sequence[CellState]
-) -> PlanGroup:
+def _group(states: Sequence[CellState]) -> PlanGroup:
+    cell = states[0].cell
     verdicts = Counter(state.run.verdict if state.run else None for state in states if state.state == "done")
     tries = [result for state in states for result in state.tries]
     costs = [cost_of_tries(state) for state in states if state.tries]
     tokens = [result.usage.total if result.usage is not None else None for result in tries]
     return PlanGroup(
-        agent=agent,
-        model=model,
-        tier=tier,
-        setting=setting,
+        agent=cell.agent,
+        model=cell.model,
+        tier=cell.tier,
+        setting=_setting_text(cell),
+        kind="calibration" if cell.is_calibration else cell.kind,
         cells=len(states),
         passed=verdicts[True],
         failed=verdicts[False],
