@@ -26,7 +26,7 @@ from steelyard.records import (
     add_usage,
     first_and_last,
     moment,
-    sum_in_order,
+    sum_of_known,
 )
 
 NAME = "inspect"
@@ -227,9 +227,7 @@ def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> 
     last = sample.output.usage if sample.output and not calls else None  # older logs count the last answer alone
     if last is not None:
         usage = last.disjoint()
-    costs = [used.total_cost for used in (sample.model_usage or {}).values()]
-    known = [cost for cost in costs if cost is not None]
-    cost, sure = stated_cost(sum_in_order(known) if known and len(known) == len(costs) else None, usage)
+    cost, sure = stated_cost(sum_of_known(used.total_cost for used in (sample.model_usage or {}).values()), usage)
     passed, rate = _verdict(sample.scores)
     trouble = sample.error or sample.limit
     tools = {call.id for message in sample.messages if message.tool_calls for call in message.tool_calls if call.id}

@@ -169,6 +169,7 @@ if TYPE_CHECKING:
         exact_mean as exact_mean,
         exact_quotient as exact_quotient,
         sum_in_order as sum_in_order,
+        sum_of_known as sum_of_known,
     )
     from steelyard.records._task import (
         WEIGHTS_TOLERANCE as WEIGHTS_TOLERANCE,

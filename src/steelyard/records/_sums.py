@@ -20,6 +20,17 @@ def sum_in_order(values: Iterable[float]) -> float:
     return reduce(add, values, 0)
 
 
+def sum_of_known(values: Iterable[float | None]) -> float | None:
+    """The sum of all values; None where one of them is not known, or there are none: unknown is not zero.
+
+    >>> sum_of_known([1, 2]), sum_of_known([1, None]), sum_of_known([])
+    (3, None, None)
+    """
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return sum_in_order(known) if known and len(known) == len(listed) else None
+
+
 def exact_quotient(values: Iterable[float], divisor: int) -> float:
     """The exact sum over the divisor, rounded once; infinite values give what adding them gives.
 

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from steelyard.errors import BadPlan, UsageError
 from steelyard.records import DEFAULT_SCHEME, tier_problem
 from steelyard.runner._cell_records import Cell
-from steelyard.runner._digests import digest_of, tree_digest
+from steelyard.runner._digests import ID_DIGITS, cell_id, digest_of, tree_digest
 from steelyard.runner._judging import with_judges
 from steelyard.runner._plan import ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, PlanTask, Tier
-
-ID_DIGITS = 16
 
 
 def cells_of(read: PlanRead) -> list[Cell]:
@@ -38,7 +36,7 @@ def cells_of(read: PlanRead) -> list[Cell]:
                 work = digest_of(FORMAT_VERSION, asked, variant, own, model, setting, attempt, limit)
                 cells.append(
                     Cell(
-                        id=digest_of(work, checked)[:ID_DIGITS],
+                        id=cell_id(work, checked),
                         work=work[:ID_DIGITS],
                         task=task.id,
                         agent=use.label,

@@ -17,9 +17,17 @@ _OF_GIT = ("HEAD", "packed-refs", "refs")
 """What tells a repository's state; the rest follows from it, or changes when somebody only looks (the index)."""
 
 
+ID_DIGITS = 16
+
+
 def digest_of(*parts: object) -> str:
     """The SHA-256 of JSON values, keys in order."""
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+
+
+def cell_id(*parts: object) -> str:
+    """The id of a cell that is made of these parts."""
+    return digest_of(*parts)[:ID_DIGITS]
 
 
 def tree_digest(path: Path) -> str:
@@ -28,7 +36,7 @@ def tree_digest(path: Path) -> str:
     Times, owners and other modes do not count. Of a Git repository its refs count, not its index.
     """
     if not path.is_dir():
-        return digest_of("file", _file_digest(path))
+        return digest_of("file", file_digest(path))
     listed = [
         (_named(inner.relative_to(path)), *_entry(inner, status))
         for inner, status in sorted(_entries(path, path / _GIT))
@@ -52,10 +60,11 @@ def _entry(path: Path, status: os.stat_result) -> tuple[str, str]:
         return "folder", ""
     if stat.S_ISLNK(status.st_mode):
         return "link", _named(path.readlink())
-    return "program" if status.st_mode & stat.S_IXUSR else "file", _file_digest(path)
+    return "program" if status.st_mode & stat.S_IXUSR else "file", file_digest(path)
 
 
-def _file_digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
     digest = hashlib.sha256()
     for chunk in file_chunks(path):
         digest.update(chunk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from steelyard.records import sum_in_order
+from steelyard.records import sum_of_known
 from steelyard.runner._gathering import CellState
 from steelyard.runner._plan import PlanRead
 
@@ -59,5 +59,4 @@ def _forecast(read: PlanRead, agent: str, model: str | None, states: list[CellSt
 
 def cost_of_tries(state: CellState) -> float | None:
     """What all tries of a cell cost; None where one of them has no known cost."""
-    costs = [result.cost_usd for result in state.tries]
-    return sum_in_order(cost for cost in costs if cost is not None) if costs and None not in costs else None
+    return sum_of_known(result.cost_usd for result in state.tries)

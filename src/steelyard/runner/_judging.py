@@ -19,14 +19,13 @@ from steelyard.files import whole_file
 from steelyard.records import Criterion, Record, TestResults
 from steelyard.runner._blinding import Blinding, Secrets
 from steelyard.runner._cell_records import Cell, CellResult, Ending, TryOutcome
-from steelyard.runner._digests import digest_of
+from steelyard.runner._digests import cell_id
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, JudgeUse, PlanTask
 from steelyard.runner._rubrics import Rubric, Shown, Winner, prompt_for, read_comparison, read_rubric, read_scores
 from steelyard.runner._work_diff import work_diff
 
-_ID_DIGITS = 16
 _MOST_SAID = 4_000
 """Characters of the verifier's output, from its end, that a judge sees."""
 _MOST_TESTS = 50
@@ -59,10 +58,9 @@ def with_judges(read: PlanRead, cells: Sequence[Cell]) -> list[Cell]:
         groups = _pairs(read, cells) if judge.pairs else [(cell,) for cell in cells if _is_judged(read, cell)]
         for judged, sample in itertools.product(groups, range(1, judge.samples + 1)):
             ids = tuple(cell.id for cell in judged)
-            identity = digest_of(FORMAT_VERSION, "judge", ids, adapter, judge.model, rubric.digest, seed, sample)
             judging.append(
                 Cell(
-                    id=identity[:_ID_DIGITS],
+                    id=cell_id(FORMAT_VERSION, "judge", ids, adapter, judge.model, rubric.digest, seed, sample),
                     kind="judge",
                     task=judged[0].task,
                     agent=judge.label,

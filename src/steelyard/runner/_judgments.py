@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.records import Finding, Judgment, Run, exact_mean, model_group, sum_in_order
+from steelyard.records import Finding, Judgment, Run, exact_mean, model_group, sum_of_known
 from steelyard.runner._cell_records import Cell, CellResult
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._judging import JudgeAnswer
@@ -69,10 +69,8 @@ def _judged(cell: Cell, result: CellResult) -> Judged | None:
     """The answer of a judge's cell; None where it gave none."""
     if result.judgment is None:
         return None
-    costs = [each.cost_usd for each in result.tries]
-    known = [cost for cost in costs if cost is not None]
-    cost = sum_in_order(known) if len(known) == len(costs) else None
-    return Judged(cell, msgspec.convert(result.judgment, JudgeAnswer), cost)
+    cost_usd = sum_of_known(each.cost_usd for each in result.tries)
+    return Judged(cell, msgspec.convert(result.judgment, JudgeAnswer), cost_usd)
 
 
 def _unread(cells: Iterable[Cell], results: Mapping[str, CellResult]) -> list[Finding]:
@@ -231,9 +229,8 @@ def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], lis
             )
     judgments: dict[str, list[Judgment]] = {}
     for (judge, id_), won in points.items():
-        known = [cost for cost in costs[judge, id_] if cost is not None]
-        cost = sum_in_order(known) if len(known) == len(costs[judge, id_]) else None
-        said = Judgment(judge=f"{judge} (pairs)", weighted_score=exact_mean(won), cost_usd=cost)
+        cost_usd = sum_of_known(costs[judge, id_])
+        said = Judgment(judge=f"{judge} (pairs)", weighted_score=exact_mean(won), cost_usd=cost_usd)
         judgments.setdefault(id_, []).append(said)
     findings = [
         Finding(

@@ -19,8 +19,8 @@ _KEPT = ("work", "home", "stdout", "stderr", "meter.jsonl", "evidence.json", "st
 
 def regrade(
     folder: PlanFolder, cells: Sequence[Cell], executor: PlanExecutor, *, parallel: int, stop: threading.Event
-) -> int:
-    """Verify the work of every cell that has some, under its own id or under that of earlier checks; how many had."""
+) -> None:
+    """Verify the work of every cell that has some, under its own id or under that of earlier checks."""
     works = folder.done_works()
     with ThreadPoolExecutor(parallel) as pool:
         waiting = [
@@ -29,7 +29,8 @@ def regrade(
             if cell.kind == "run"
         ]
         try:
-            return sum(future.result() for future in waiting)
+            for future in waiting:
+                future.result()
         except BaseException:
             stop.set()  # Ctrl-C: what runs is ended, what waits is not begun
             pool.shutdown(cancel_futures=True)
@@ -38,12 +39,12 @@ def regrade(
 
 def _regrade_cell(
     folder: PlanFolder, cell: Cell, other: str | None, executor: PlanExecutor, stop: threading.Event
-) -> bool:
+) -> None:
     before = folder.result(cell.id)
     source = cell.id if before is not None else other
     result = before if before is not None or other is None else folder.result(other)
     if source is None or result is None or not folder.claim(cell.id, again=True):
-        return False
+        return
     try:
         last = folder.tries(source)[-1]
         if source != cell.id:
@@ -51,13 +52,13 @@ def _regrade_cell(
             last = _taken_over(folder, cell, source)
         outcome = executor.regraded(cell, last, stop)
         if outcome is None or not outcome.result.ending.is_final:
-            return False
+            return
         tries = (*result.tries[:-1], outcome.result)
         regraded = CellResult(
             id=cell.id, ending=outcome.result.ending, tries=tries, run=outcome.run, findings=outcome.findings
         )
         folder.end_try(last, outcome)
-        return folder.finish(msgspec.structs.replace(regraded, judgment=result.judgment))
+        folder.finish(msgspec.structs.replace(regraded, judgment=result.judgment))
     finally:
         folder.release(cell.id)
 

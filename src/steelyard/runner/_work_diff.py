@@ -5,7 +5,6 @@ The folder is the agent's and may hold anything: links are not followed, and wha
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from difflib import unified_diff
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import file_chunks, whole_file
+from steelyard.files import whole_file
+from steelyard.runner._digests import file_digest
 
 LEFT_OUT = frozenset({".git", ".hg", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules"})
 """Folders that tools fill by themselves."""
@@ -81,10 +81,7 @@ def _content(path: Path | None) -> bytes | None:
             return b"(not a regular file)\n"
         if path.stat().st_size <= LARGEST_FILE:
             return whole_file(path)
-        digest = hashlib.sha256()
-        for chunk in file_chunks(path):
-            digest.update(chunk)
-        return b"\0" + digest.digest()  # as no text, it is named and not shown
+        return b"\0" + file_digest(path).encode()  # as no text, it is named and not shown
     except (OSError, UnreadableFile):
         return b"(not readable)\n"
 

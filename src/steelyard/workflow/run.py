@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.records import Finding, sum_in_order
+from steelyard.records import Finding, sum_of_known
 from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTry
 from steelyard.runner import (
     Cell,
@@ -261,8 +261,7 @@ def _group(states: Sequence[CellState]) -> PlanGroup:
     cell = states[0].cell
     verdicts = Counter(state.run.verdict if state.run else None for state in states if state.state == "done")
     tries = [result for state in states for result in state.tries]
-    costs = [cost_of_tries(state) for state in states if state.tries]
-    tokens = [result.usage.total if result.usage is not None else None for result in tries]
+    tokens = sum_of_known(result.usage.total if result.usage is not None else None for result in tries)
     return PlanGroup(
         agent=cell.agent,
         model=cell.model,
@@ -277,8 +276,8 @@ def _group(states: Sequence[CellState]) -> PlanGroup:
         open=sum(state.state == "open" for state in states),
         tries=len(tries),
         tried_again=sum(len(state.tries) > 1 for state in states),
-        cost_usd=sum_in_order(cost for cost in costs if cost is not None) if costs and None not in costs else None,
-        tokens=sum(count for count in tokens if count is not None) if tokens and None not in tokens else None,
+        cost_usd=sum_of_known(cost_of_tries(state) for state in states if state.tries),
+        tokens=None if tokens is None else int(tokens),
         is_lower_bound=any(result.is_lower_bound for result in tries),
     )
 
