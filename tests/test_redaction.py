@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,6 +27,9 @@ CANARIES = {
     "GitLab": "gl" + "pat-" + BODY,
     "Hugging Face": "h" + "f_" + BODY,
     "npm": "np" + "m_" + BODY,
+    "NVIDIA": "nv" + "api-" + BODY,
+    "Vault": "hv" + "s." + BODY,
+    "Google OAuth": "GOC" + "SPX-" + BODY,
     "Slack": "xo" + "xb-123456789012-" + BODY,
     "JSON web token": "ey" + "J" + BODY + ".ey" + "J" + BODY + "." + BODY,
     "private key": "-----BEGIN RSA {0}-----\n{1}\n{1}\n-----END RSA {0}-----".format("PRIVATE KEY", BODY),
@@ -51,6 +55,7 @@ INNOCENT = [
     "a bearer of bad news; the basic assumption",
     "the tokenizer: sentencepiece; keyboard: qwertyuiop",
     "eyJust a word",
+    "npm_config_registry_url, hf_transfer_enabled_by_default, sk-folding-cube-wrapper-element",
 ]
 
 
@@ -112,6 +117,8 @@ def test_every_text_of_a_record_is_redacted() -> None:
     assert canary in str(run)
     assert BODY not in msgspec.json.encode(redacted).decode()
     places = PlacesOnDemand(3, lambda numbers: (Place(where=f"{canary} {number}") for number in numbers))
+    named = {"set": frozenset({canary}), "path": Path("folder") / canary}
+    assert BODY not in str(Redaction().tree(named))
     held = Redaction().tree(Holder(canary, (Finding(code="c", message=canary, places=places),)))
     assert BODY not in str((held.text, held.findings[0].message, [place.where for place in held.findings[0].places]))
 

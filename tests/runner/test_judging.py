@@ -160,6 +160,23 @@ def test_no_name_cost_or_folder_reaches_a_judge(tmp_path: Path) -> None:
     assert "file" in told["judge_blinded"]
 
 
+def test_no_key_reaches_a_judge_and_what_was_taken_out_is_counted(tmp_path: Path) -> None:
+    body = "Zx9Qw7Er5Ty3Ui1Op0As2Df4Gh6Jk8Lz"
+    bench = Bench(tmp_path)
+    (cell,) = [cell for cell in bench.of_kind("run") if cell.tier == "T1"]
+    place = bench.folder.tries(cell.id)[-1]
+    pem = f"-----BEGIN {'PRIVATE KEY'}-----\n{body}\n{body}\n-----END {'PRIVATE KEY'}-----"
+    (place / "work" / "a.py").write_text(f'def f():\n    return 1\n\nKEY = "sk-{body}"\nPEM = """{pem}"""\n')
+    (place / "work" / f"ghp_{body}.txt").write_text("named\n")
+    (place / "verify" / "stdout").write_text(f"AWS_SECRET_ACCESS_KEY={body}{'x' * (4_000 - len(body) // 2)}")
+    asked: list[str] = []
+    bench.judge(lambda cell, prompt: (asked.append(prompt), fair(cell, prompt))[1])
+    assert [prompt for prompt in asked if body in prompt or body[-12:] in prompt] == []
+    assert any('+KEY = "[API key 1]"' in prompt for prompt in asked)
+    _, told = bench.completed()
+    assert "1 API key, 1 GitHub token, 1 private key, 1 secret" in told["judge_blinded"]
+
+
 def test_judgments_reach_the_runs_and_their_cost_stays_apart(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.judge(fair)

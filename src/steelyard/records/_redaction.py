@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
+from operator import is_
+from pathlib import PurePath
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -35,7 +37,11 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[0-9;\[]m))"
 """Where a word begins, behind an escaped line end and an escape sequence of a terminal too."""
 
 
-def _prefixed(kind: str, *prefixes: str, rest: str = r"[A-Za-z0-9_\-]{16,}") -> _Shape:
+_REST = r"(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]{16,}"
+"""What follows a prefix: with a digit soon, or it is a name such as `npm_config_registry` that somebody gave."""
+
+
+def _prefixed(kind: str, *prefixes: str, rest: str = _REST) -> _Shape:
     choices = "|".join(re.escape(prefix) for prefix in prefixes)
     pattern = re.compile(rf"{_START}(?:{choices}){rest}")
     return _Shape(kind, tuple(prefix.lower() for prefix in prefixes), pattern)
@@ -73,9 +79,10 @@ SHAPES: tuple[_Shape, ...] = (
     _prefixed("AWS key", "AKIA", "ASIA", "ABIA", "ACCA", rest=r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _prefixed("GitHub token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     _prefixed("GitLab token", "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"),
+    _prefixed("API key", "nvapi-", "lsv2_", "fw_", "e2b_", "GOCSPX-", "PMAK-", "NRAK-", "AGE-SECRET-KEY-"),
     _prefixed("access token", "hf_", "npm_", "pypi-", "dop_v1_", "dckr_pat_", "lin_api_", "ntn_", "sntrys_", "shpat_"),
+    _prefixed("access token", "hvs.", "glsa_", "glc_", "sbp_", "figd_", "ATATT", "ya29.", "1//0"),
     _prefixed("Steelyard token", "sytk_"),
-    _prefixed("access token", "ya29.", "1//0"),
     _prefixed("Slack token", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", rest=r"[A-Za-z0-9\-]{10,}"),
     _Shape(
         "webhook",
@@ -96,9 +103,11 @@ SHAPES: tuple[_Shape, ...] = (
 )
 
 
-_SIGN = re.compile("|".join(sorted({re.escape(sign) for shape in SHAPES for sign in shape.signs})), re.IGNORECASE)
+_SIGN = re.compile("|".join(sorted({re.escape(sign) for shape in SHAPES for sign in shape.signs})))
 _BRIEF = 200
 """Up to this length one look for all signs is faster than one for each; most texts are names, and there are many."""
+_NUMBERS = frozenset({int, float, bool, type(None)})
+"""What most fields of most records are; looked at first, since a list of standings has millions of them."""
 
 
 class Redaction:
@@ -114,6 +123,8 @@ class Redaction:
     def __init__(self) -> None:
         self._marks: dict[str, str] = {}
         self._kinds: Counter[str] = Counter()
+        self._clean: set[str] = set()
+        """Brief texts without a secret: a list of standings has the same names in many rows."""
 
     @property
     def count(self) -> int:
@@ -127,9 +138,12 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """The text with a mark in place of each secret."""
-        if len(text) <= _BRIEF and _SIGN.search(text) is None:
+        if text in self._clean:
             return text
         lower = text.lower()
+        if len(text) <= _BRIEF and _SIGN.search(lower) is None:
+            self._clean.add(text)
+            return text
         for shape in SHAPES:
             if any(sign in lower for sign in shape.signs):
                 text = shape.pattern.sub(partial(self._replaced, shape.kind), text)
@@ -149,29 +163,39 @@ class Redaction:
         return cast("Tree", self._tree(value))
 
     def _tree(self, value: Any) -> Any:  # Any: whatever a result is made of
-        if isinstance(value, Enum):
+        if type(value) in _NUMBERS or isinstance(value, Enum):
             return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, msgspec.Struct):
-            changed = self._changed({name: getattr(value, name) for name in value.__struct_fields__})
+            changed = self._changed(value.__struct_fields__, msgspec.structs.astuple(value))
             return msgspec.structs.replace(value, **changed) if changed else value
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            changed = self._changed({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
-            return dataclasses.replace(value, **changed) if changed else value
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return self._items(value)
         if isinstance(value, Mapping):
-            pairs = [(self._tree(key), self._tree(item)) for key, item in value.items()]
-            same = all(key is old and new is item for (key, new), (old, item) in zip(pairs, value.items(), strict=True))
-            return value if same else dict(pairs)
+            keys, items = self._items(tuple(value)), self._items(tuple(value.values()))
+            same = all(map(is_, keys, value)) and all(map(is_, items, value.values()))
+            return value if same else dict(zip(keys, items, strict=True))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [field.name for field in dataclasses.fields(value)]
+            changed = self._changed(names, [getattr(value, name) for name in names])
+            return dataclasses.replace(value, **changed) if changed else value
         if isinstance(value, PlacesOnDemand):
             return PlacesOnDemand(len(value), lambda numbers: map(self._tree, value[numbers.start : numbers.stop]))
-        if isinstance(value, (list, tuple)):
-            items = [self._tree(item) for item in value]
-            if all(new is old for new, old in zip(items, value, strict=True)):
-                return value
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if isinstance(value, PurePath):
+            path = self.text(str(value))
+            return value if path == str(value) else type(value)(path)
         return value
 
-    def _changed(self, parts: Mapping[str, Any]) -> dict[str, Any]:  # Any: fields of a record
-        made = {name: self._tree(part) for name, part in parts.items()}
-        return {name: part for name, part in made.items() if part is not parts[name]}
+    def _items(self, value: Any) -> Any:  # Any: a list, tuple or set
+        items = [part if type(part) in _NUMBERS else self._tree(part) for part in value]
+        if all(map(is_, items, value)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+    def _changed(self, names: Iterable[str], parts: Iterable[Any]) -> dict[str, Any]:  # Any: fields of a record
+        changed = {}
+        for name, part in zip(names, parts, strict=True):
+            if type(part) not in _NUMBERS and (made := self._tree(part)) is not part:
+                changed[name] = made
+        return changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from steelyard.records import Redaction
 from steelyard.reports._html import document, plain_table
@@ -25,7 +26,7 @@ def result_document(result: Result) -> str:
     if isinstance(result, Report):
         shown, pages, facts = _shown(result)
         return document(shown.title, pages, lead=report_lead(shown), counts=_counts(shown), facts=facts)
-    page = page_of(Redaction().tree(result))
+    page = _page(result)
     return document(page.title, [page])
 
 
@@ -37,7 +38,14 @@ def result_markdown(result: Result) -> str:
         lines += [markdown_text(_counts(shown)), ""]
         lines += [line for page in pages if page.name not in ("runs", "outputs") for line in _markdown(page)]
         return "\n".join([*lines, *_folded("What this report rests on", facts)])
-    return "\n".join(_markdown(page_of(Redaction().tree(result))))
+    return "\n".join(_markdown(_page(result)))
+
+
+def _page(result: Result) -> Page:
+    """The page of a result without keys and tokens; what was taken out is counted."""
+    redaction = Redaction()
+    page = page_of(redaction.tree(result))
+    return replace(page, facts=(*page.facts, ("redacted", redaction.summary))) if redaction.count else page
 
 
 def _shown(report: Report) -> tuple[Report, tuple[Page, ...], Facts]:

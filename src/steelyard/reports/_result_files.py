@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.figures import FIGURE_ENDINGS
+from steelyard.records import Redaction
 from steelyard.reports._output_places import check_file, writing
 from steelyard.reports._plain_text import json_text
 from steelyard.results import Result, Row
@@ -40,13 +41,24 @@ def csv_text(rows: Sequence[Row], *, raw: bool = False) -> str:
     return text.getvalue()
 
 
-def write_result(result: Result, path: Path, *, csv_raw: bool = False) -> None:
-    """Write the result in the format that the file's ending names."""
+def write_result(result: Result, path: Path, *, figure: str | None = None, csv_raw: bool = False) -> str:
+    """Write the result, or a figure of it, in the format that the file's ending names.
+
+    Gives how many keys and tokens of each kind were taken out; pages, which are for others always, say so themselves.
+    """
     ending = path.suffix.lower()
+    redaction = Redaction()
+    if result.is_shared and ending not in (".html", ".md"):
+        result = redaction.tree(result)
     if ending in FIGURE_ENDINGS:
-        result.figure().save(path)
-        return
-    check_file(path, endings=RESULT_ENDINGS)
+        result.figure(figure).save(path)
+    else:
+        check_file(path, endings=RESULT_ENDINGS)
+        _write(result, path, ending, csv_raw=csv_raw)
+    return redaction.summary
+
+
+def _write(result: Result, path: Path, ending: str, *, csv_raw: bool) -> None:
     with writing(path):
         if ending == ".json":
             path.write_text(json_text(result.to_dict()) + "\n", "utf-8")

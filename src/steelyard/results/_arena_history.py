@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from steelyard.results._arena_reviews import Decision, Review
-from steelyard.results._arena_rows import FieldsResult, as_json, flat_rows
+from steelyard.results._arena_rows import ArenaResult, FieldsResult, as_json, flat_rows
 from steelyard.results._arena_standings import Policy
-from steelyard.results._manners import Result, Row
+from steelyard.results._manners import Row
 
 
 class ScoreMoment(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class StandingChanges(Result):
+class StandingChanges(ArenaResult):
     """What changed in one task, or in every task with a change."""
 
     changes: tuple[TaskChanges, ...]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.records import Finding, Rejected, Task, finding_dict, one_a_kind, set_aside_findings
-from steelyard.results._arena_rows import as_object, flat_rows
-from steelyard.results._manners import Result, Row
+from steelyard.results._arena_rows import ArenaResult, as_object, flat_rows
+from steelyard.results._manners import Row
 
 Status = Literal["accepted", "known", "excluded"]
 
@@ -70,7 +70,7 @@ def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, A
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Submitted(Result):
+class Submitted(ArenaResult):
     """What became of the submissions of some files."""
 
     receipts: tuple[Receipt, ...]
@@ -101,7 +101,7 @@ class Submitted(Result):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AddedTasks(Result):
+class AddedTasks(ArenaResult):
     """What became of the tasks of some files."""
 
     tasks: tuple[tuple[Task, bool], ...]

@@ -44,7 +44,13 @@ def flat_rows(records: Sequence[msgspec.Struct]) -> list[Row]:
     ]
 
 
-class FieldsResult(Result):
+class ArenaResult(Result):
+    """What an arena answers."""
+
+    is_shared = True
+
+
+class FieldsResult(ArenaResult):
     """A result whose JSON is its fields, each under its own name."""
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

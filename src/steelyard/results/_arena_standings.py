@@ -8,8 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.results._arena_reviews import Review
-from steelyard.results._arena_rows import FieldsResult, as_json, as_object, flat_rows
-from steelyard.results._manners import Result, Row
+from steelyard.results._arena_rows import ArenaResult, FieldsResult, as_json, as_object, flat_rows
+from steelyard.results._manners import Row
 
 Policy = Literal["current", "as-submitted"]
 """`current`: all scores by one baseline; `as-submitted`: each keeps the score of its day."""
@@ -86,7 +86,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Standings(Result):
+class Standings(ArenaResult):
     """The standings of a task and what made them."""
 
     task_id: str
@@ -162,7 +162,7 @@ class Standings(Result):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AllStandings(Result):
+class AllStandings(ArenaResult):
     """The standings of every task of an arena."""
 
     tasks: tuple[Standings, ...]
@@ -191,7 +191,7 @@ class Outlier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Outliers(Result):
+class Outliers(ArenaResult):
     """Submissions that look too good and that a person should look at."""
 
     outliers: tuple[Outlier, ...]
@@ -290,7 +290,7 @@ class Advantage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ToolBias(Result):
+class ToolBias(ArenaResult):
     """The systematic advantage or disadvantage of each tool across tasks."""
 
     advantages: tuple[Advantage, ...]

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from steelyard.errors import MissingExtra
 from steelyard.plain_text import clean
@@ -64,6 +64,9 @@ def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 class Result(ABC):
     """What a verb gives. Subclasses are frozen records that state their JSON shape, their rows and a summary."""
+
+    is_shared: ClassVar[bool] = False
+    """Whether it shows what several people brought: keys and tokens are taken out of every file of it."""
 
     def __post_init__(self) -> None:
         """Put findings of one kind together, whoever found them."""

@@ -103,6 +103,8 @@ class RunDetail(Result):
     position: RunPosition
     output: TextPiece | None = None
     difference: OutputDifference | None = None
+    redacted: str | None = None
+    """How many keys and tokens of each kind were taken out; None where they were left in place."""
 
     @property
     def verdict(self) -> str:
@@ -139,6 +141,7 @@ class RunDetail(Result):
             "calls": [{**msgspec.to_builtins(call), "cost_usd": json_number(call.cost_usd)} for call in self.calls],
             "output": msgspec.to_builtins(self.output),
             "difference": msgspec.to_builtins(self.difference),
+            "redacted": self.redacted,
         }
 
 

@@ -1,5 +1,7 @@
 """What a judge must not see, taken out of what it is shown: who did the work, with what, where and for how much.
 
+Keys and tokens are taken out besides: a judge is a model elsewhere.
+
 Agents write their names into comments, trailers and files of their own. Whatever is taken out leaves a mark in its
 place and is counted, so that a finding can tell of it.
 """
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 
+from steelyard.records import Redaction
 from steelyard.runner._work_diff import FileDiff
 
 BUILT_IN = frozenset({"nop", "oracle", "model", "command"})
@@ -88,6 +91,8 @@ class Blinding:
     """The task's own words: well-known names in them stay everywhere."""
     removed: Counter[str] = field(default_factory=Counter)
     """How often something of each kind was taken out."""
+    redaction: Redaction = field(default_factory=Redaction)
+    """Takes out keys and tokens."""
     _steps: list[tuple[str, re.Pattern[str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -117,11 +122,12 @@ class Blinding:
     @property
     def summary(self) -> str:
         """How much of each kind was taken out; empty where nothing was."""
-        return ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.removed.items()))
+        named = [f"{count:,} {kind}" for kind, count in sorted(self.removed.items())]
+        return ", ".join([*named, *([self.redaction.summary] if self.redaction.count else [])])
 
     def text(self, text: str) -> str:
         """The text with a mark in place of each secret."""
-        return "".join(map(self._line, text.splitlines(keepends=True)))
+        return "".join(map(self._line, self.redaction.text(text).splitlines(keepends=True)))
 
     def _line(self, line: str) -> str:
         # Characters that nobody sees, or that look like letters, would hide a name from the patterns and not from a

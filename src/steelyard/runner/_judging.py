@@ -217,7 +217,7 @@ def _shown(read: PlanRead, folder: PlanFolder, cell: Cell, task: PlanTask, blind
     before += [work_overlay(read.path_of(tier.overlay))] if tier is not None and tier.overlay else []
     diff = blinding.diff(work_diff(before, tries[-1] / "work")) if tries else ""
     tests = result.run.tests if result is not None and result.run is not None else None
-    said = _end_of(tries[-1] / "verify" / "stdout") if tries and task.verify else ""
+    said = _end_of(tries[-1] / "verify" / "stdout", blinding) if tries and task.verify else ""
     return Shown(diff, blinding.text("\n".join(part for part in (_tests(tests), said) if part)))
 
 
@@ -233,5 +233,9 @@ def _tests(tests: TestResults | None) -> str:
     return "\n".join(lines)
 
 
-def _end_of(path: Path) -> str:
-    return whole_file(path)[-_MOST_SAID:].decode("utf-8", "replace") if path.is_file() else ""
+def _end_of(path: Path, blinding: Blinding) -> str:
+    """What was said last. Keys are taken out of more than is shown: the rest of one that is cut has no shape."""
+    if not path.is_file():
+        return ""
+    said = whole_file(path)[-16 * _MOST_SAID :].decode("utf-8", "replace")
+    return blinding.redaction.text(said)[-_MOST_SAID:]

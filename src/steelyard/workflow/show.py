@@ -77,6 +77,7 @@ class RunRecords:
             detail,
             output=None if text is None else piece_of(text, options.start),
             difference=None if options.against is None else self._difference(text, options, redaction),
+            redacted=None if redaction is None else redaction.summary or "nothing",
         )
 
     def _named(self, wanted: str) -> tuple[str, PlacedRun]:
@@ -106,7 +107,7 @@ class RunRecords:
                 raise UsageError(f"run {name!r} has no output to compare", hint=hint)
         difference = text_difference(other or "", text or "")
         return OutputDifference(
-            against=id_,
+            against=id_ if redaction is None else redaction.text(id_),
             added=difference.added,
             removed=difference.removed,
             is_shortest=difference.is_shortest,

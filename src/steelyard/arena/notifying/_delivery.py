@@ -19,7 +19,7 @@ from sqlalchemy.sql import ColumnElement, Select
 from steelyard.arena.notifying._events import EVENTS_AT_ONCE, read_events
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import NoAnswer
-from steelyard.records import now_microseconds
+from steelyard.records import Redaction, now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import deliveries, outbox
 
@@ -160,7 +160,7 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
                 break  # the lease must not end while the event is on its way; when it has, somebody sends the rest
             event = events[delivery.seq]
             moment = now_microseconds() // SECOND
-            body = msgspec.json.encode(event)
+            body = msgspec.json.encode(Redaction().tree(event))
             message = {"event_id": event.event_id, "kind": event.kind, "body": body, "timestamp": moment}
             problem = _attempt(partial(sender, target, **message))
             due = queue.note(delivery, problem)

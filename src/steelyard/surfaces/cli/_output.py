@@ -16,10 +16,11 @@ from steelyard.reports import (
     check_file,
     csv_text,
     visible_json,
+    write_result,
     writing,
 )
 from steelyard.surfaces.cli._options import Csv, CsvRaw, FigureName, Json, OnePath, Quiet, SkipBad
-from steelyard.surfaces.cli._print import print_json, print_lines, print_text
+from steelyard.surfaces.cli._print import console, print_json, print_lines, print_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,10 +150,8 @@ def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> b
 
 def save_result(result: Result, figure: str | None, out: Path | None, *, csv_raw: bool = False) -> None:
     """Write the result, or the figure that was asked for, where --out says."""
-    if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
-        result.figure(figure).save(out)
-    elif out is not None:
-        result.save(out, csv_raw=csv_raw)
+    if out is not None and (taken_out := write_result(result, out, figure=figure, csv_raw=csv_raw)):
+        console(stderr=True).print(f"redacted in {out}: {taken_out}")
 
 
 def tell_written(out: Path, sentences: Iterable[str] = ()) -> None:

@@ -88,6 +88,8 @@ def _made(call: Call, view: View, form: Form) -> Body:
         "Steelyard-Version": view.version,
         "Steelyard-As-Of": view.as_of,
     }
+    if view.redacted:
+        headers["Steelyard-Redacted"] = view.redacted
     if shown.next is not None:
         pairs = [(name, value) for name, value in _pairs(call) if name != "after"] + [("after", shown.next)]
         path = call.site.root_path + address(call.route, call.values, api=form != "html")

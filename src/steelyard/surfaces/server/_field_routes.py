@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.records import Redaction
 from steelyard.results import CoverageSummary, Matrix, UsageSummary
 from steelyard.surfaces.server._route import Query, Route, options_of, query_of
 from steelyard.workflow import MatrixOptions, RunsSource
@@ -20,15 +19,15 @@ UsageQuery = query_of(UsageOptions)
 
 
 def _usage(source: RunsSource, _values: Values, query: Query) -> UsageSummary:
-    return Redaction().tree(usage(source.run_paths(), options=options_of(UsageOptions, query)))
+    return usage(source.run_paths(), options=options_of(UsageOptions, query))
 
 
 def _coverage(source: RunsSource, _values: Values, query: Query) -> CoverageSummary:
-    return Redaction().tree(coverage(source.run_paths(), options=options_of(CoverageOptions, query)))
+    return coverage(source.run_paths(), options=options_of(CoverageOptions, query))
 
 
 def _matrix(source: RunsSource, _values: Values, query: Query) -> Matrix:
-    return Redaction().tree(matrix(source.table(), options=options_of(MatrixOptions, query)))
+    return matrix(source.table(), options=options_of(MatrixOptions, query))
 
 
 FIELD_ROUTES = (

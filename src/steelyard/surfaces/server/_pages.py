@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from msgspec import NODEFAULT
 from msgspec.inspect import Field as QueryField, LiteralType, Metadata, StructType, UnionType, type_info
 
+from steelyard.records import Redaction
 from steelyard.reports import (
     Field,
     Frame,
@@ -91,7 +92,8 @@ def page(call: Call, shown: Shown, view: View) -> str:
         data=address(call.route, call.values),
         form=form,
     )
-    return board_document(replace(made, facts=(*made.facts, *_command(call))), frame)
+    taken_out = (("redacted", view.redacted),) if view.redacted else ()
+    return board_document(replace(made, facts=(*made.facts, *taken_out, *_command(call))), frame)
 
 
 def _form(call: Call) -> str:
@@ -259,4 +261,5 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
     }
     words = [part.format_map(call.values) for part in verb.split()]
     inputs = source.named_inputs(verb)
-    return (("command", f"{command_text(words, inputs, asked | dict(route.fixed))} --json"),)
+    command = f"{command_text(words, inputs, asked | dict(route.fixed))} --json"
+    return (("command", Redaction().text(command)),)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from steelyard.errors import RequestRefused, SteelyardError
 from steelyard.plain_text import clean
+from steelyard.records import Redaction
 from steelyard.reports import json_bytes
 
 LOG = logging.getLogger("steelyard.server")
@@ -62,7 +63,8 @@ def problem_of(error: Exception, instance: str) -> Problem:
     else:
         refusal = error
     told = (refusal.message, refusal.hint, refusal.where)
-    detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in told)
+    shown = Redaction().tree(told)  # the nearest name may be one that holds a key
+    detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in shown)
     return Problem(
         type=f"/problems/{refusal.kind}",
         title=HTTPStatus(refusal.http_status).phrase,

@@ -73,8 +73,8 @@ class RunsQuery(Paged, frozen=True, kw_only=True):
     outcome: Annotated[Repeated, Meta(description="Only passed, failed, errored or not_scored runs.")] = ()
 
 
-def _shown(result: Answer) -> Answer:
-    """Logs hold keys and tokens, which nobody is shown."""
+def _named_as_shown(result: Answer) -> Answer:
+    """The result with the names that pages show, which addresses hold."""
     return Redaction().tree(result)
 
 
@@ -83,12 +83,12 @@ def _board_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderb
 
 
 def _board_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:
-    return _shown(rank(source.table(), options=options_of(RankOptions, query)))
+    return rank(source.table(), options=options_of(RankOptions, query))
 
 
 def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # Any: as above
     named = {} if query.a or query.b else _leaders(source, query)
-    return _shown(compare(source.table(), options=options_of(CompareOptions, query, **named)))
+    return compare(source.table(), options=options_of(CompareOptions, query, **named))
 
 
 def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: options
@@ -105,7 +105,7 @@ def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: option
 
 
 def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
-    return _shown(list_runs(source.table(), options_of(MeasureOptions, query).outcome_profile()))
+    return list_runs(source.table(), options_of(MeasureOptions, query).outcome_profile())
 
 
 def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
@@ -131,7 +131,7 @@ def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOu
 
 
 def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
-    return _shown(judges(list(source.records().values()), options=options_of(JudgesOptions, query)))
+    return judges(list(source.records().values()), options=options_of(JudgesOptions, query))
 
 
 def _repeat(source: RunsSource, values: Values, query: Query) -> Repeatability:
@@ -139,9 +139,10 @@ def _repeat(source: RunsSource, values: Values, query: Query) -> Repeatability:
     inputs = source.sorted_inputs()
     answered = [run for run in source.records().values() if run.output is not None and run.output.text]
     outputs: list[Path | Run] = [*inputs.experiments, *answered]
-    result = _shown(repeat(outputs, options=options_of(RepeatOptions, query, repair=False)))
+    result = repeat(outputs, options=options_of(RepeatOptions, query, repair=False))
     if "prompt" not in values:
         return result
+    result = _named_as_shown(result)
     named = tuple(prompt for prompt in result.prompts if prompt.prompt == values["prompt"])
     if not named:
         raise UnknownName("prompt", values["prompt"][:200], [prompt.prompt for prompt in result.prompts])
@@ -149,9 +150,10 @@ def _repeat(source: RunsSource, values: Values, query: Query) -> Repeatability:
 
 
 def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
-    result = _shown(speedup(list(source.sorted_inputs().timings), options=options_of(SpeedupOptions, query)))
+    result = speedup(list(source.sorted_inputs().timings), options=options_of(SpeedupOptions, query))
     if "task" not in values:
         return result
+    result = _named_as_shown(result)
     if values["task"] not in result.coverage:
         raise UnknownName("task", values["task"][:200], result.coverage)
     attempts = tuple(attempt for task, _, attempt in result.placed() if task == values["task"])

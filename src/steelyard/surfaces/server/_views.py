@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from steelyard.errors import RequestRefused
+from steelyard.records import Redaction
 
 if TYPE_CHECKING:
     from steelyard.workflow import ArenaSource, RunsSource
@@ -44,7 +45,9 @@ class View:
     version: str
     as_of: str
     result: Any
-    """Each route has its own."""
+    """Each route has its own. Keys and tokens are taken out: whoever may ask sees it."""
+    redacted: str = ""
+    """How many secrets of each kind were taken out; empty where none was."""
     bodies: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
     @property
@@ -169,8 +172,10 @@ class Views:
             rows -= oldest.rows
 
     async def _build(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+        redaction = Redaction()
+
         def built() -> tuple[Any, str]:  # Any: each route has its own result
-            return build(), str(self._source.version())
+            return redaction.tree(build()), str(self._source.version())
 
         try:
             (result, after), seconds = await anyio.to_thread.run_sync(_timed, built, limiter=self._limiter)
@@ -182,7 +187,7 @@ class Views:
             shelf.building = None
         if after != version:  # of either version, or one between: other processes may have another list of that name
             version = f"{version}-{secrets.token_hex(4)}"
-        view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result)
+        view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result, redaction.summary)
         shelf.put(view)
         self._make_room()
         shelf.rests_until = self._clock() + max(SHORTEST_REST_SECONDS, REST * seconds)
