@@ -26,6 +26,7 @@ from steelyard.arena.intake._portions import Portion, portions, read_portion
 from steelyard.arena.intake._tasks import add_task, find_task, find_tasks, load_tasks, new_task
 from steelyard.arena.scoring import (
     POLICIES,
+    KeptRows,
     Rules,
     StoredTask,
     collector_resting,
@@ -78,6 +79,7 @@ class Arena:
         self.policy = policy
         # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
         self._rules_with_tasks = RulesWithTasks(rules, {})
+        self.kept_rows = KeptRows()
 
     @property
     def rules(self) -> Rules:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         join_values as join_values,
         of_tallies as of_tallies,
     )
+    from steelyard.arena.scoring._kept_rows import KeptRows as KeptRows
     from steelyard.arena.scoring._lost_ranks import (
         TOLD_RANKS as TOLD_RANKS,
         RankedRows as RankedRows,

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from steelyard.arena.intake import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
     DEFAULTED,
@@ -56,21 +58,25 @@ def task_standings(
     with arena.read() as connection:
         rules, used = (arena.rules, arena.policy) if until is None else settings_at(connection, until)
         stored_task = find_task(connection, task_id, rules)
-        view = view_task(connection, stored_task, policy=policy or used, until=until)
+        view = view_task(connection, stored_task, policy=policy or used, until=until, kept=arena.kept_rows)
         rules_history = read_rules_history(connection, stored_task.key).behind(view.policy, until)
     return standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
 
 
 def ranked(view: View) -> pl.DataFrame:
     """The rows with `{score}_ranking`, in the order of standing: later submissions first among equals."""
+    ranks = {f"{name}_ranking": _ranks(view.rows[name].to_numpy()) for name in RANKED_SCORES}
+    order = ["overall", "submitted_at", "id"]
+    return view.rows.with_columns(**ranks).sort(order, descending=[True, True, False])
+
+
+def _ranks(cents: np.ndarray) -> pl.Series:
+    """Competition ranks, the highest score first: one more than there are above. Scores are at most 10,001 values."""
     import polars as pl  # heavy: a single submission is accepted without it
 
-    ranks = [
-        pl.col(name).rank("min", descending=True).cast(pl.Int64).alias(f"{name}_ranking")  # ranks are UInt32
-        for name in RANKED_SCORES
-    ]
-    order = ["overall", "submitted_at", "id"]
-    return view.rows.with_columns(*ranks).sort(order, descending=[True, True, False])
+    counts = np.bincount(cents)
+    above = len(cents) - np.cumsum(counts)
+    return pl.Series(above[cents] + 1, dtype=pl.Int64)
 
 
 class _Task(NamedTuple):

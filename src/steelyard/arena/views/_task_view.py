@@ -15,6 +15,7 @@ from steelyard.arena.scoring import (
     BaselineBounds,
     Decisions,
     Facts,
+    KeptRows,
     LoggedReview,
     StoredTask,
     Yardstick,
@@ -97,13 +98,18 @@ def view_task(
     policy: Policy,
     until: int | None = None,
     yardstick: Yardstick | None = None,
+    kept: KeptRows | None = None,
 ) -> View:
-    """The task now, or as it stood at a moment; with a yardstick, as it would stand under that."""
+    """The task now, or as it stood at a moment; with a yardstick, as it would stand under that.
+
+    With what is kept, only submissions that came since are read.
+    """
     version, bounds, created_at = baseline_at(connection, stored_task, until)
-    statement = select(submissions).where(submissions.c.task_key == stored_task.key).order_by(submissions.c.ordinal)
-    if until is not None:
-        statement = statement.where(submissions.c.accepted_at <= until)
-    rows = read_frame(connection, statement)
+    if until is None:
+        rows = (kept or KeptRows()).read(connection, stored_task.key)
+    else:
+        chosen = select(submissions).where(submissions.c.task_key == stored_task.key)
+        rows = read_frame(connection, chosen.where(submissions.c.accepted_at <= until).order_by(submissions.c.ordinal))
     log = read_reviews(connection, stored_task.key)
     if until is not None:
         log = [logged for logged in log if logged.decided_at <= until]
