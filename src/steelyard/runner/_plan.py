@@ -267,9 +267,11 @@ def _paths(plan: Plan) -> Iterator[tuple[str, str, bool | None]]:
 
 
 def _path_mistakes(where: str, path: Path, text: str, *, is_folder: bool | None) -> Iterator[SteelyardError]:
-    if not path.exists():
+    if not os.path.exists(path):  # pathlib raises where a name is too long or has a NUL
         what = "file or folder" if is_folder is None else "folder" if is_folder else "file"
-        yield UsageError(f"there is no {what} {text!r}", where=where, hint="paths are taken from the plan's folder")
+        yield UsageError(
+            f"there is no {what} {text[:200]!r}", where=where, hint="paths are taken from the plan's folder"
+        )
     elif is_folder is not None and path.is_dir() != is_folder:
         yield UsageError(f"{text!r} is {'a file' if is_folder else 'a folder'}", where=where)
 

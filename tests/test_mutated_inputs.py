@@ -1,0 +1,50 @@
+"""Broken inputs are read as far as they go, or refused by name: no reader crashes, hangs or takes 300 MB."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mutated_inputs import MOST_BYTES, Tried, try_inputs
+from steelyard.runner import load_plan
+
+SCRIPT = Path(__file__).parent / "mutated_inputs.py"
+
+
+def test_no_reader_breaks(tmp_path: Path) -> None:
+    tried = try_inputs(1_500, 7, tmp_path)
+    assert tried.broken == []
+    assert (tried.count, tried.refused > 100) == (1_500, True)
+
+
+def test_a_reader_that_breaks_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaking(path: Path) -> None:
+        json.loads(path.read_bytes())
+
+    monkeypatch.setattr("mutated_inputs.read_timings", breaking)
+    assert [line.partition(":")[0] for line in try_inputs(200, 7, tmp_path).broken][:1] == ["timings"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_a_million_inputs_break_no_reader(seed: int) -> None:
+    """Twenty processes of 50,000 inputs each, every one of which ends when it has 300 MB."""
+    command = [sys.executable, str(SCRIPT), "--count", "50000", "--seed", str(100 + seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=7_200)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3_000:]
+
+
+def test_the_memory_of_the_process_is_seen() -> None:
+    assert 10 << 20 < Tried().most_bytes < 100 * MOST_BYTES
+
+
+@pytest.mark.parametrize("name", ["a" * 5_000, "a\\u0000b"])
+def test_a_plan_with_an_impossible_path_is_refused(name: str, tmp_path: Path) -> None:
+    plan = f'[plan]\nname = "p"\n[[tasks]]\nid = "t"\nprompt = "p"\nwork = "{name}"\n[[agents]]\nuse = "nop"\n'
+    (tmp_path / "plan.toml").write_text(plan)
+    with pytest.raises(Exception, match="there is no folder"):
+        load_plan(tmp_path / "plan.toml")
