@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from format_laws import check_reading, outcome
 from mutated_inputs import MOST_BYTES, Tried, try_inputs
 from steelyard.runner import load_plan
 
@@ -40,6 +41,14 @@ def test_a_million_inputs_break_no_reader(seed: int) -> None:
 
 def test_the_memory_of_the_process_is_seen() -> None:
     assert 10 << 20 < Tried().most_bytes < 100 * MOST_BYTES
+
+
+def test_calls_of_a_session_with_a_long_name_have_ids_that_a_record_may_have(tmp_path: Path) -> None:
+    sample = next((SCRIPT.parent / "samples" / "formats" / "atif").glob("*.json"))
+    session = json.loads(sample.read_bytes()) | {"session_id": "s" * 3_000, "trajectory_id": "t" * 3_000}
+    (tmp_path / "trajectory.json").write_text(json.dumps(session))
+    check_reading(tmp_path / "trajectory.json")
+    assert len({call.id for run in outcome(tmp_path)[0] for call in run.calls or ()}) > 1
 
 
 @pytest.mark.parametrize("name", ["a" * 5_000, "a\\u0000b"])

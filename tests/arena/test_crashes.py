@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,11 +18,12 @@ from sqlalchemy import select
 
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import open_arena, task_standings
+from steelyard.arena import Arena, open_arena, task_standings
 from steelyard.arena.notifying._events import EVALUATED, event_id
+from steelyard.errors import StoreUnavailable
 from steelyard.results import Receipt
-from steelyard.store import Store, open_store
-from steelyard.store.schema import baselines, outbox, states, submissions, tallies
+from steelyard.store import Store, open_store, upgrade_store
+from steelyard.store.schema import baselines, outbox, settings, states, submissions, tallies
 
 CRASH = Path(__file__).parent.parent / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
@@ -37,7 +40,7 @@ def crash(
     pause: float = 0.01,
     sizes: tuple[int, ...] = (1, 1, 1, 5),
 ) -> None:
-    arena = make_arena(store)
+    arena = open_arena(store) if has_arena(store) else make_arena(store)
     for number in range(TASKS):
         arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
     store.close()
@@ -48,6 +51,11 @@ def crash(
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= kills
+
+
+def has_arena(store: Store) -> bool:
+    with store.read() as connection:
+        return connection.execute(select(settings.c.name)).first() is not None
 
 
 def acknowledged(folder: Path) -> set[str]:
@@ -119,6 +127,102 @@ def test_killed_while_submitting_batches_nothing_is_lost_or_counted_twice(
     crash(store, store_address, tmp_path, count=4800, kills=8, seed=6, pause=0.2, sizes=(1, 250, 400))
     check_nothing_lost(store, tmp_path, count=4800, seed=6)
     check_equals_a_rebuild(store, tmp_path, seed=6)
+
+
+def submit_until_full(arena: Arena, made_ones: Sequence[dict[str, object]]) -> list[str]:
+    """The ids that were acknowledged until the disk was full."""
+    told: list[str] = []
+    for one in made_ones:
+        try:
+            (receipt,) = arena.submit([as_submission(one)])
+        except StoreUnavailable:
+            break
+        assert isinstance(receipt, Receipt)
+        told.append(receipt.submission_id)
+    return told
+
+
+def test_a_disk_that_fills_up_while_submitting_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        store = open_store(f"sqlite:///{disk}/arena.db")
+        arena = make_arena(store)
+        for number in range(TASKS):
+            arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
+        everything = [made(0, number, 5) for number in range(3_000)]
+        told = submit_until_full(arena, everything)
+        assert 0 < len(told) < len(everything)
+        store.close()
+        store = open_store(f"sqlite:///{disk}/arena.db")
+        with store.read() as connection:
+            held = Counter(connection.execute(select(submissions.c.id)).scalars())
+        assert set(told) <= set(held)
+        assert len(held) <= len(told) + 1  # one may be there of which nobody was told
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        rest = open_arena(store).submit([as_submission(one) for one in everything[len(told) - 5 :]])
+        assert all(isinstance(outcome, Receipt) for outcome in rest)
+        with store.read() as connection:
+            held = Counter(connection.execute(select(submissions.c.id)).scalars())
+        assert held == Counter(str(one["id"]) for one in everything)
+        check_equals_a_rebuild(store, tmp_path, seed=5)
+        store.close()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_clock_that_is_set_back_loses_nothing_and_counts_nothing_twice(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = 3_600_000_000
+    clock = [1_800_000_000_000_000]
+    monkeypatch.setattr("steelyard.arena.intake._arena.now_microseconds", lambda: clock[0])
+    arena = make_arena(store)
+    for number in range(TASKS):
+        arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
+    everything = [made(0, number, 5) for number in range(200)]
+    for place, one in enumerate(everything):
+        clock[0] += (5, -hour, 0)[place % 3]
+        for _ in range(1 + place % 2):  # some are sent again
+            (receipt,) = arena.submit([as_submission(one)])
+            assert isinstance(receipt, Receipt)
+        if place % 40 == 7:
+            (receipt,) = arena.submit([as_submission(made(0, place - 3, 5))])
+            assert isinstance(receipt, Receipt)
+    with store.read() as connection:
+        held = Counter(connection.execute(select(submissions.c.id)).scalars())
+    assert held == Counter(str(one["id"]) for one in everything)
+    check_equals_a_rebuild(store, tmp_path, seed=5)
+
+
+def test_a_store_that_0_1_0_made_survives_kills_too(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((CRASH.parent / "samples/store/0.1.0.sql").read_text(encoding="utf-8"))
+    address = f"sqlite:///{path}"
+    upgrade_store(address)
+    store = open_store(address, create=False)
+    arena = open_arena(store)
+    with store.read() as connection:
+        before = Counter(connection.execute(select(submissions.c.id)).scalars())
+    told_before = {task.id: task_standings(arena, task.id) for task in arena.tasks()}
+    assert sum(standings.n for standings in told_before.values()) > 0
+    crash(store, address, tmp_path, count=400, kills=10, seed=5)
+    store = open_store(address, create=False)
+    with store.read() as connection:
+        held = Counter(connection.execute(select(submissions.c.id)).scalars())
+    expected = {str(made(worker, number, 5)["id"]) for worker in range(WORKERS) for number in range(400 // WORKERS)}
+    assert acknowledged(tmp_path) == expected
+    assert held == before + Counter(expected)
+    again = open_arena(store)
+    assert {name: task_standings(again, name) for name in told_before} == told_before
+    tallied, stated = contents(store, tallies), contents(store, states)
+    again.rescore()  # makes tallies and states of all tasks anew from the submissions
+    assert (contents(store, tallies), contents(store, states)) == (tallied, stated)
+    store.close()
 
 
 class _Receiver(BaseHTTPRequestHandler):

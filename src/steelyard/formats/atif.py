@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -133,13 +134,18 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield RunPart(run=run, path=name, role="session", tool_ids=tuple(sorted(tools)), notes=notes)
 
 
+def _brief(name: str) -> str:
+    """The name; of one that is too long for an id, its digest."""
+    return name if len(name) <= 1_000 else hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
+
+
 def _calls(steps: Sequence[_Placed]) -> Iterator[Call]:
     """A call for each step that states tokens."""
     for owner, agent, step in steps:
         tokens = step.metrics
         if tokens is not None and (tokens.prompt_tokens is not None or tokens.completion_tokens is not None):
             yield Call(
-                id=f"{owner} {step.step_id}",
+                id=f"{_brief(owner)} {step.step_id}",
                 model=label(step.model_name) or label(agent.model_name),
                 at=moment(step.timestamp),
                 usage=disjoint_usage(
