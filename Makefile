@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 API := $(VENV)/.api
+SITE := $(VENV)/.site
 WORKERS ?= auto
 # Tests that `make test`, `make test-pythons` and `make test-wheel` run, such as T="tests/server"; without, all of them.
 T ?=
@@ -19,7 +20,7 @@ PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test quick test-postgres test-browser test-api test-pythons test-wheel test-agents check docs build bench long mutants lock clean
+.PHONY: help same-python demo test quick test-postgres test-browser test-api test-pythons test-wheel test-agents check docs site build bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +84,15 @@ check: $(STAMP) ## lint, types, and generated documentation up to date
 docs: $(STAMP) ## write the generated documentation tables again
 	$(BIN)/python docs/generate.py
 
+$(SITE): requirements/site.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.lock
+	touch $@
+
+site: $(SITE) ## the documentation as pages with a search that works offline, in build/site/
+	rm -rf build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -E -d build/site-state -c docs/site . build/site
+	$(BIN)/python scripts/check_site.py build/site
+
 bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
 	$(BIN)/python -m benchmarks
 
@@ -104,6 +114,7 @@ lock: ## resolve the dependencies again into requirements/*.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
 	uv pip compile --group pyproject.toml:browser -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/browser.lock
 	uv pip compile --group pyproject.toml:api -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/api.lock
+	uv pip compile --group pyproject.toml:site -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/site.lock
 
 clean: ## remove the virtual environments and what the tools left
 	rm -rf $(VENV) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -124,9 +124,9 @@ def readme_page() -> str:
     result = measure(list(demo_runs()), by=["tier"])
     lines = list(next(iter(measurement_tables(result))).lines(None))[:-1]
     text = (HERE.parent / "README.md").read_text(encoding="utf-8")
-    before, _, rest = text.partition("```\n1,400 runs")
+    before, _, rest = text.partition("```text\n1,400 runs")
     _, _, after = rest.partition("\n```\n")
-    return before + "```\n" + "\n".join(lines) + "\n```\n" + after
+    return before + "```text\n" + "\n".join(lines) + "\n```\n" + after
 
 
 def formats_page() -> str:

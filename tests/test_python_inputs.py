@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import steelyard as sy
+from steelyard.demo import demo_files
 from steelyard.errors import BadRecord, NothingUsable, UnknownName, UnreadableFile, UsageError
 from steelyard.records import Call, Judgment, Output, Usage, checked_run
 from strategies import run_lists
@@ -26,6 +27,15 @@ def test_dicts_are_runs() -> None:
     assert sy.measure(RECORDS).to_dict() == sy.measure([sy.Run(**record) for record in RECORDS]).to_dict()
     assert sy.measure(RECORDS[0]).n == 1
     assert sy.measure(sy.Run(task="t", passed=True)).n == 1
+
+
+def test_an_option_that_names_a_file_may_be_text(tmp_path: Path) -> None:
+    for name, content in demo_files():
+        if name.startswith(("outputs/", "contract")):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+    [prompt] = sy.repeat(str(tmp_path / "outputs"), contract=str(tmp_path / "contract.toml"), repair=False).prompts  # type: ignore[arg-type] # text works too
+    assert prompt.n == 10
 
 
 def test_sides_may_be_chosen_by_dicts() -> None:

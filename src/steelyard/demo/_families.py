@@ -1,4 +1,4 @@
-"""Files for all four families: runs, outputs with a contract, timings, an arena's tasks and submissions, and plans.
+"""Files for all families: runs, logs, outputs with a contract, timings, an arena's tasks and submissions, and plans.
 
 The numbers are made up as those of the runs are, from seeded uniform draws, so that every verb has something to show.
 """
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steelyard.demo._logs import build_files, log_files, results_table
 from steelyard.demo._plans import plan_files
 from steelyard.demo._runs import EXPERIMENT, SEED, START, demo_runs
 from steelyard.records import encode_run
@@ -27,6 +28,11 @@ class Family(NamedTuple):
 
 FAMILIES = (
     Family("Runs: did it work, and what did it cost?", ("steelyard measure {folder}/runs.jsonl --by tier",)),
+    Family("Logs: what did the agents use?", ("steelyard usage {folder}/logs --by model",)),
+    Family(
+        "Builds: did it get worse?",
+        ('steelyard gate {folder}/branch.jsonl --baseline {folder}/main.jsonl --rule "pass_rate >= baseline - 0.02"',),
+    ),
     Family(
         "Outputs: does it answer the same way twice?",
         ("steelyard repeat {folder}/outputs --contract {folder}/contract.toml",),
@@ -51,6 +57,9 @@ FAMILIES = (
 def demo_files() -> Iterator[tuple[str, bytes]]:
     """Every file of the demonstration, always the same: its path in the folder and its content."""
     yield "runs.jsonl", b"".join(encode_run(run) + b"\n" for run in demo_runs())
+    yield from log_files()
+    yield from build_files()
+    yield "results.csv", results_table()
     yield from _outputs()
     yield from _timings()
     yield "tasks.toml", TASKS.encode()

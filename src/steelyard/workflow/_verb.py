@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache, wraps
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     Any,
@@ -156,7 +157,15 @@ def _made(kind: type[Options], name: str, given: tuple[Any, ...], keywords: dict
         inspect.signature(kind).bind(*given, **keywords)
     except TypeError as error:
         raise UsageError(f"{name}: {error}") from error
-    return kind(*given, **keywords)
+    named = _paths(cast("Any", kind))
+    paths = {key: Path(word) for key, word in keywords.items() if key in named and isinstance(word, str)}
+    return kind(*given, **{**keywords, **paths})
+
+
+@cache
+def _paths(kind: type[Any]) -> frozenset[str]:
+    """The options that name one file or folder, which a call may give as text."""
+    return frozenset(name for name, hint in get_type_hints(kind).items() if hint in (Path, Path | None))
 
 
 @cache
