@@ -19,10 +19,10 @@ import steelyard as sy
 from steelyard.errors import OverLimit
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Unpacking
-from steelyard.formats import PlacedRun
-from steelyard.records import MOST, Rejected
+from steelyard.formats import PlacedRun, RunPart
+from steelyard.records import MOST, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
-from steelyard.tables import gather
+from steelyard.tables import _joining, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 
@@ -212,6 +212,33 @@ def test_calls_that_add_up_to_more_than_a_count_can_be_are_refused(tmp_path: Pat
         log = re.sub(rf'("output_tokens":\s*){count}\b', rf"\g<1>{MOST - 1}", log)
     (tmp_path / "session.jsonl").write_text(log)
     assert f"its calls add up to more than {MOST:,} tokens" in reasons(tmp_path / "session.jsonl")
+
+
+@pytest.mark.parametrize("digits", [DIGITS, str(MOST + 1)])
+def test_a_call_of_telemetry_has_the_same_bound(digits: str, tmp_path: Path) -> None:
+    log = next(
+        path for path in sorted((SAMPLES / "otel").iterdir()) if b"gen_ai.usage.input_tokens" in path.read_bytes()
+    )
+    text = re.sub(r'("gen_ai.usage.input_tokens":\s*)\d+', rf"\g<1>{digits}", log.read_text())
+    assert digits in text
+    (tmp_path / log.name).write_text(text)
+    assert f"its calls add up to more than {MOST:,} tokens" in reasons(tmp_path / log.name)
+
+
+def test_verdicts_look_at_few_runs_of_their_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def counted(*given: Any) -> bool:
+        nonlocal looked
+        looked += 1
+        return may_be_of(*given)
+
+    may_be_of = _joining._may_be_of
+    monkeypatch.setattr(_joining, "_may_be_of", counted)
+    made = [Run(task=f"t{number % 7}", agent=f"a{number}", experiment="e", passed=True) for number in range(2_000)]
+    parts = [RunPart(run=run, path=f"{number}.json", role="verdict") for number, run in enumerate(made)]
+    judged = _joining._judged([], [], [*parts, *parts])
+    assert (len(judged), looked) == (2_000, 2_000)  # the second on each looks at the first; it was at all of them
 
 
 def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:

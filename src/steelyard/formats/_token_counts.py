@@ -161,10 +161,17 @@ def run_from(
     if provenance:
         values["provenance"] = dict(sorted(provenance.items()))
     values["source"] = Origin(format=format, path=path)
-    usage = values.get("usage")
-    if usage is not None and max((count or 0 for count in kinds_of(usage)), default=0) > MOST:
-        raise Refused(f"its calls add up to more than {MOST:,} tokens")
+    _check_counts(values.get("usage"), [call.usage for call in values.get("calls") or () if call.usage is not None])
     return convert_run(values)
+
+
+def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
+    """Refuses counts that nothing can have, of a call, of all calls together and of the run."""
+    told = max(
+        (count or 0 for each in (usage, *calls) if each for count in (*kinds_of(each), each.total_tokens)), default=0
+    )
+    if told > MOST or sum(count or 0 for each in calls for count in kinds_of(each)) > MOST:
+        raise Refused(f"its calls add up to more than {MOST:,} tokens")
 
 
 def stated_cost(cost: float | None, usage: Usage | None) -> tuple[float | None, Provenance]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from types import MappingProxyType
 
 import msgspec
@@ -161,17 +162,49 @@ def _told_once(sessions: list[Building]) -> list[Building]:
 def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: Sequence[RunPart]) -> list[Building]:
     """Sessions with the verdicts on their tasks; predictions and verdicts of no session stand for themselves."""
     judged = list(sessions)
+    agents: dict[str, set[str | None]] = {session.run.task: set() for session in sessions}
     for part in predictions:
-        same = [building for building in judged if building.run.task == part.run.task]
-        if not same or any(building.role == "prediction" and building.run.agent != part.run.agent for building in same):
+        known = agents.get(part.run.task)
+        if known is None or known - {part.run.agent}:
             judged.append(Building.of(part))
+            agents.setdefault(part.run.task, set()).add(part.run.agent)
+    places = _Judged(judged)
     for part in verdicts:
-        same = [building for building in judged if _may_be_of(part.run, building)]
+        same = places.may_be_of(part.run)
         if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
             same[0].run = _verdict(same[0].run, part.run)
         else:
             judged.append(Building.of(part))
+            places.add(judged[-1])
     return judged
+
+
+class _Judged:
+    """Runs by task, and by whom and in which experiment where both are told: a verdict looks at few of them."""
+
+    def __init__(self, buildings: Sequence[Building]) -> None:
+        self._all: dict[str, list[Building]] = {}
+        self._open: dict[str, list[Building]] = {}
+        self._told: dict[tuple[str, str, str], list[Building]] = {}
+        for building in buildings:
+            self.add(building)
+
+    def add(self, building: Building) -> None:
+        run = building.run
+        self._all.setdefault(run.task, []).append(building)
+        if building.role == "session" or run.agent is None or run.experiment is None:
+            self._open.setdefault(run.task, []).append(building)
+        else:
+            self._told.setdefault((run.task, run.agent, run.experiment), []).append(building)
+
+    def may_be_of(self, verdict: Run) -> list[Building]:
+        """The run that the verdict can be on; two where there are more."""
+        if verdict.agent is None or verdict.experiment is None:
+            looked_at: Iterable[Building] = self._all.get(verdict.task, ())
+        else:
+            told = self._told.get((verdict.task, verdict.agent, verdict.experiment), ())
+            looked_at = chain(self._open.get(verdict.task, ()), told)
+        return list(islice((building for building in looked_at if _may_be_of(verdict, building)), 2))
 
 
 def _may_be_of(verdict: Run, building: Building) -> bool:
