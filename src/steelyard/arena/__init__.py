@@ -58,6 +58,10 @@ if TYPE_CHECKING:
         season as season,
         verify as verify,
     )
+    from steelyard.arena.people._weights import (
+        learn_weights as learn_weights,
+        weight_versions as weight_versions,
+    )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
         read_rules as read_rules,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         assignments_parts as assignments_parts,
         rated_line as rated_line,
         ratings_parts as ratings_parts,
+        weights_lines as weights_lines,
     )
     from steelyard.reports._arena_seasons import (
         season_line as season_line,

@@ -133,6 +133,15 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
             yield f"    {name} = {'unknown' if value is None else value}{source}"
         for name, value in score.constants.items():
             yield f"    {name} = {value} ({evaluation.sources[name]})"
+    for beside in evaluation.beside:
+        shown = "unknown" if beside.value is None else f"{beside.value:.2f}"
+        why = f"; the fixed weights stand: {beside.reason}" if beside.reason else ""
+        yield f"{beside.name} = {shown}   (beside the score; version {beside.version}{why})"
+        yield f"    {beside.formula}"
+        for name, value in beside.inputs.items():
+            yield f"    {name} = {'unknown' if value is None else value}"
+        for name, value in beside.constants.items():
+            yield f"    {name} = {value:.4f} (version {beside.version})"
     if not evaluation.criteria and any(score.name == "correctness_score" for score in evaluation.scores):
         yield NO_CRITERIA
     for criterion in evaluation.criteria:

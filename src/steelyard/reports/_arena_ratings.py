@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from steelyard.reports._arena_tables import arena_table
 from steelyard.reports._plain_text import DASH, counted
 from steelyard.reports._terminal_tables import TextTable, add_row
-from steelyard.results import Assignments, PeerReview, Rated
+from steelyard.results import Assignments, PeerReview, Rated, WeightVersions
 
 
 def rated_line(rated: Rated) -> str:
@@ -76,3 +76,20 @@ def ratings_sentence(result: PeerReview) -> str:
 
 def _ends(low: float | None, high: float | None) -> str:
     return DASH if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def weights_lines(result: WeightVersions) -> Iterator[str]:
+    """The version in force, what it rests on, and how well each part tells submissions apart."""
+    if not result.versions:
+        on = "steelyard arena weights --learn" if result.is_on else "a profile with dynamic_weights switches them on"
+        yield f"No weights were learned: {on}."
+        return
+    last = result.versions[-1]
+    ratings = f"{counted(last.ratings, 'rating')} of {counted(last.submissions, 'submission')}"
+    state = f"the fixed weights stand: {last.reason}" if last.reason else f"moved by at most {last.distance:g}"
+    yield f"Version {last.version} from {ratings} to {counted(last.tasks, 'task')}: {state}."
+    for name, weight in last.weights.items():
+        yield f"{name}: {weight:.4f}, fixed {last.fixed[name]:g}"
+    for part in last.parts:
+        told = "does not vary" if part.correlation is None else f"correlation with ratings {part.correlation:+.2f}"
+        yield f"{part.name} tells submissions apart by {part.spread:.2f} points; {told}"

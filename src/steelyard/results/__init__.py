@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Health as Health,
     )
     from steelyard.results._arena_evaluations import (
+        BesideScore as BesideScore,
         Evaluation as Evaluation,
         Mover as Mover,
         ProfileComparison as ProfileComparison,
@@ -92,6 +93,11 @@ if TYPE_CHECKING:
         Rescored as Rescored,
         TaskDetails as TaskDetails,
         TaskList as TaskList,
+    )
+    from steelyard.results._arena_weights import (
+        LearnedWeights as LearnedWeights,
+        PartDiagnostic as PartDiagnostic,
+        WeightVersions as WeightVersions,
     )
     from steelyard.results._canons import (
         Canons as Canons,

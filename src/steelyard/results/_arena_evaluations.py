@@ -28,6 +28,20 @@ class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
     constants: dict[str, float]
 
 
+class BesideScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A score beside the specification's, and what it was made from."""
+
+    name: str
+    value: float | None
+    version: int
+    """The learned version that made it."""
+    formula: str
+    inputs: dict[str, float | None]
+    constants: dict[str, float]
+    reason: str | None
+    """What else is to be known of it; None when nothing is."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation(FieldsResult):
     """A submission with its standing and the way to its scores."""
@@ -48,6 +62,8 @@ class Evaluation(FieldsResult):
     """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
     reviews: tuple[Review, ...] = ()
     """What was decided about it, in order."""
+    beside: tuple[BesideScore, ...] = ()
+    """Scores that stand beside the specification's; none where the profile switches none on."""
 
     def _about(self) -> str:
         receipt = self.receipt

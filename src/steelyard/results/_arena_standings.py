@@ -83,6 +83,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The profile that made the scores: under `as-submitted` that of their day."""
     breakdown: dict[str, float]
     """The weights of the four scores that the overall score was made with."""
+    beside: dict[str, float | None] = {}
+    """Scores that stand beside the specification's, by name; empty where the profile switches none on."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -115,6 +117,8 @@ class Standings(ArenaResult):
     """How many success criteria the task has; without any, correctness is 100 by the specification."""
     excluded: tuple[Review, ...] = ()
     """The submissions that do not count, each with the decision that excluded it."""
+    beside_versions: dict[str, int] = field(default_factory=dict)
+    """The learned version behind each score in `beside`."""
 
     def _about(self) -> str:
         return f"{len(self.standings):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
@@ -151,8 +155,8 @@ class Standings(ArenaResult):
         }
         rows = []
         for row in flat_rows(self.standings):
-            breakdown = row.pop("breakdown")
-            rows.append({**row, **shared, **breakdown})
+            breakdown, beside = row.pop("breakdown"), row.pop("beside")
+            rows.append({**row, **shared, **breakdown, **beside})
         return rows
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

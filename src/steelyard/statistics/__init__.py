@@ -126,6 +126,12 @@ if TYPE_CHECKING:
         SensitivityBounds as SensitivityBounds,
         difference_bounds as difference_bounds,
     )
+    from steelyard.statistics._shrunk_weights import (
+        WeightsFit as WeightsFit,
+        bounded_weights as bounded_weights,
+        fit_weights as fit_weights,
+        part_diagnostics as part_diagnostics,
+    )
     from steelyard.statistics._skewed_means import (
         reached as reached,
         skewed_mean as skewed_mean,

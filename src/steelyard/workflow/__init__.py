@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         ratings as ratings,
         register as register,
         registry as registry,
+        weights as weights,
     )
     from steelyard.workflow._arena_requests import (
         Intake as Intake,

@@ -40,6 +40,7 @@ class LocalArena(arena.Arena):
     assign = _arena_people.assign
     assignments = _arena_people.assignments
     ratings = _arena_people.ratings
+    weights = _arena_people.weights
     freeze = _arena_seasons.freeze_season
     season = _arena_seasons.show_season
     seasons = _arena_seasons.seasons

@@ -11,15 +11,17 @@ from steelyard.arena import (
     Given,
     assign as assign_in,
     assignments_of,
+    learn_weights,
     party_kind,
     peer_review,
     rate as rate_in,
     read_parties,
     register as register_in,
+    weight_versions,
 )
 from steelyard.errors import UsageError
 from steelyard.records import Party, now_microseconds
-from steelyard.results import ASSIGNMENT_SEED, Assignments, PeerReview, Rated, Registry
+from steelyard.results import ASSIGNMENT_SEED, Assignments, PeerReview, Rated, Registry, WeightVersions
 from steelyard.statistics import check_level
 from steelyard.workflow._arena import opened
 
@@ -89,3 +91,8 @@ def ratings(
     """Ratings with each reviewer's strictness taken out; reviewers are blinded unless `names` are asked for."""
     check_level(confidence)
     return peer_review(opened(arena), task_id=task, criterion=criterion, confidence=confidence, names=names)
+
+
+def weights(arena: Arena | str, *, learn: bool = False) -> WeightVersions:
+    """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""
+    return learn_weights(opened(arena)) if learn else weight_versions(opened(arena))

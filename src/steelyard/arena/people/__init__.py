@@ -22,5 +22,9 @@ if TYPE_CHECKING:
         season as season,
         verify as verify,
     )
+    from steelyard.arena.people._weights import (
+        learn_weights as learn_weights,
+        weight_versions as weight_versions,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._collector import (
         collector_resting as collector_resting,
     )
+    from steelyard.arena.scoring._community_weights import (
+        COMMUNITY_SCORE as COMMUNITY_SCORE,
+        PARTS as PARTS,
+        WEIGHTS as WEIGHTS,
+        CommunityWeights as CommunityWeights,
+        community_score as community_score,
+        read_weights as read_weights,
+        weights_in_force as weights_in_force,
+    )
     from steelyard.arena.scoring._counted_values import (
         each_once as each_once,
         join_values as join_values,
@@ -61,6 +70,7 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
+        DynamicWeightsTable as DynamicWeightsTable,
         Rules as Rules,
         read_rules as read_rules,
         score_metrics as score_metrics,

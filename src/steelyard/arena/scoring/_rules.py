@@ -100,6 +100,16 @@ class PeerReviewTable(RuleTable, frozen=True, kw_only=True):
     """How many reviewers a submission gets."""
 
 
+class DynamicWeightsTable(RuleTable, frozen=True, kw_only=True):
+    """Weights learned from ratings, beside the fixed ones."""
+
+    distance: Share
+    """How far a weight may move from the fixed one at most."""
+    least_ratings: Positive
+    least_submissions: Positive
+    """With fewer ratings, or fewer rated submissions, the fixed weights stand."""
+
+
 class Rules(RuleTable, frozen=True, kw_only=True):
     """Everything about scoring that is not the same in every arena."""
 
@@ -116,6 +126,9 @@ class Rules(RuleTable, frozen=True, kw_only=True):
     standings: StandingsTable
     peer_review: PeerReviewTable | None = None
     """None where submissions are not rated, but by reviewers whom a task names."""
+
+    dynamic_weights: DynamicWeightsTable | None = None
+    """None where no weights are learned."""
 
     @property
     def reviewers_each(self) -> int:

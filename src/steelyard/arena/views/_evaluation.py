@@ -12,12 +12,16 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.intake import Arena, find_task
 from steelyard.arena.scoring import (
+    COMMUNITY_SCORE,
     EXTREMES,
     FACTS,
+    PARTS,
     UNKNOWN_AT_ZERO,
     BaselineBounds,
+    CommunityWeights,
     Rules,
     StoredTask,
+    community_score,
     decisions_after,
     points,
     read_reviews,
@@ -26,10 +30,11 @@ from steelyard.arena.scoring import (
     score_metrics,
     stored_receipts,
     to_cents,
+    weights_in_force,
 )
 from steelyard.errors import UnknownName
 from steelyard.records import ScoreWeights, Task, is_storable, iso
-from steelyard.results import CriterionResult, Evaluation, ScoreReason
+from steelyard.results import BesideScore, CriterionResult, Evaluation, Receipt, ScoreReason
 from steelyard.store.schema import baselines, submissions, tasks
 
 
@@ -55,6 +60,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
             counted = row["ordinal"] - 1
             rules = read_rules_history(connection, stored_task.key).of(stored_task.key, row["ordinal"]).rules
             excluded = decisions_after(logged for logged in log if logged.after_n <= counted).excluded
+        community = weights_in_force(connection, arena.rules)
         made_by = Makers(counted, frozenset(excluded))
         sources = {
             **_SOURCES_OF_FACTS,
@@ -73,6 +79,22 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         sources=sources,
         scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task), only),
         reviews=tuple(logged.review for logged in log if logged.ordinal == row["ordinal"]),
+        beside=() if community is None or only else (_by_community(community, receipt, stored_task),),
+    )
+
+
+def _by_community(community: CommunityWeights, receipt: Receipt, stored_task: StoredTask) -> BesideScore:
+    """The score by the weights that were learned from ratings, explained by those of its version."""
+    weights = community.of(stored_task.task, stored_task.constants)
+    parts = {name: float(getattr(receipt, f"{name}_score")) for name in PARTS}
+    return BesideScore(
+        name=COMMUNITY_SCORE,
+        value=community_score(weights, parts),
+        version=community.learned.version,
+        formula=" + ".join(f"{name}_score * {name}_weight" for name in PARTS),
+        inputs={f"{name}_score": value for name, value in parts.items()},
+        constants={f"{name}_weight": weight for name, weight in weights.items()},
+        reason=community.learned.reason,
     )
 
 

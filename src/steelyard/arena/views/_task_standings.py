@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
 from steelyard.arena.intake import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
+    COMMUNITY_SCORE,
     DEFAULTED,
     KEPT_SCORES,
+    PARTS,
     RANKED_SCORES,
     REVIEW,
     SUSPECT,
+    CommunityWeights,
     Rules,
     RulesHistory,
     RulesInForce,
     claimed_of,
     collector_resting,
+    community_score,
     defaulted_of,
     flags_of,
     lower_bounds_of,
@@ -32,6 +38,7 @@ from steelyard.arena.scoring import (
     scored_by,
     settings_at,
     warnings_of,
+    weights_in_force,
 )
 from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.records import iso
@@ -60,7 +67,24 @@ def task_standings(
         stored_task = find_task(connection, task_id, rules)
         view = view_task(connection, stored_task, policy=policy or used, until=until, kept=arena.kept_rows)
         rules_history = read_rules_history(connection, stored_task.key).behind(view.policy, until)
-    return standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
+        community = weights_in_force(connection, rules, until)
+    shown = standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
+    return shown if community is None else _with_community(shown, view, community)
+
+
+def _with_community(shown: Standings, view: View, community: CommunityWeights) -> Standings:
+    """The standings with each one's score by the weights that were learned from ratings."""
+    weights = community.of(view.stored_task.task, view.stored_task.constants)
+
+    def beside(standing: Standing) -> dict[str, float | None]:
+        parts = {name: getattr(standing, f"{name}_score") for name in PARTS}
+        return standing.beside | {COMMUNITY_SCORE: community_score(weights, parts)}
+
+    return dataclasses.replace(
+        shown,
+        standings=tuple(msgspec.structs.replace(one, beside=beside(one)) for one in shown.standings),
+        beside_versions=shown.beside_versions | {COMMUNITY_SCORE: community.learned.version},
+    )
 
 
 def ranked(view: View) -> pl.DataFrame:

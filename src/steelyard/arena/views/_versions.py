@@ -7,9 +7,19 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from steelyard.arena.intake import Arena
-from steelyard.store.schema import assignments, parties, past_settings, ratings, reviews, seasons, states, tasks
+from steelyard.store.schema import (
+    assignments,
+    learned,
+    parties,
+    past_settings,
+    ratings,
+    reviews,
+    seasons,
+    states,
+    tasks,
+)
 
-_COUNTED = (reviews, tasks, past_settings, ratings, assignments)
+_COUNTED = (reviews, tasks, past_settings, ratings, assignments, learned)
 
 
 class ArenaVersion(NamedTuple):
@@ -26,6 +36,8 @@ class ArenaVersion(NamedTuple):
     settings: int
     ratings: int
     assignments: int
+    learned: int
+    """Versions of what was learned."""
     registered: int
     """The moment of the last registration or change of one."""
     seasons: int

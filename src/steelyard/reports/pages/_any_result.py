@@ -23,7 +23,7 @@ from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._page import Column, Page, PageTable
-from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page, season_page
+from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page, season_page, weights_page
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
@@ -65,6 +65,7 @@ from steelyard.results import (
     TaskList,
     ToolBias,
     UsageSummary,
+    WeightVersions,
 )
 
 
@@ -144,5 +145,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     TaskList: tasks_page,
     ToolBias: bias_page,
     UsageSummary: usage_page,
+    WeightVersions: weights_page,
 }
 """The results that have a page of their own."""

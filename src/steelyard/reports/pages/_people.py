@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from steelyard.reports._arena_ratings import ratings_sentence
+from steelyard.reports._arena_ratings import ratings_sentence, weights_lines
 from steelyard.reports._arena_seasons import season_line
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column
 from steelyard.reports.pages._page import Page, PageTable
-from steelyard.results import Assignments, PeerReview, Registry, Season
+from steelyard.results import Assignments, PeerReview, Registry, Season, WeightVersions
 
 
 def registry_page(result: Registry) -> Page:
@@ -104,8 +104,30 @@ def season_page(result: Season) -> Page:
     return Page(
         name="season",
         title="How did the season end?",
-        answer=season_line(result),
+        answer=f"{season_line(result)}.",
         notes=tuple(excluded[:100]),
         table=PageTable(caption=f"Standings of {result.name}", columns=columns),
         facts=(("profile", str(result.manifest["profile"])), ("policy", str(result.manifest["policy"]))),
+    )
+
+
+def weights_page(result: WeightVersions) -> Page:
+    """One row a version; what is in force and what it rests on above."""
+    rows = result.to_dicts()
+    first, *notes = weights_lines(result)
+    weights = [name for name in rows[0] if name.endswith("_weight")] if rows else []
+    columns = (
+        count_column("version", "version", [row["version"] for row in rows]),
+        count_column("ratings", "ratings", [row["ratings"] for row in rows]),
+        count_column("submissions", "submissions", [row["submissions"] for row in rows]),
+        *(number_column(name, name.replace("_", " "), [row[name] for row in rows], places=4) for name in weights),
+        text_column("reason", "the fixed weights stand because", [row["reason"] for row in rows]),
+    )
+    return Page(
+        name="weights",
+        title="Which weights do reviewers ask for?",
+        answer=first,
+        notes=tuple(f"{note}." for note in notes),
+        table=PageTable(caption="Versions of the weights, beside the fixed ones", columns=columns),
+        facts=(("profile", result.profile),),
     )

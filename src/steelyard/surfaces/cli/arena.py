@@ -17,6 +17,7 @@ from steelyard.surfaces.cli import (
     _arena_reviews as reviews,
     _arena_seasons as seasons,
     _arena_views as views,
+    _arena_weights as weights,
 )
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
@@ -266,5 +267,6 @@ def notify(
         time.sleep(every)
 
 
-for _command, _name in (*views.COMMANDS, *reviews.COMMANDS, *people.COMMANDS, *ratings.COMMANDS, *seasons.COMMANDS):
+_ROOMS = (views, reviews, people, ratings, seasons, weights)
+for _command, _name in (pair for room in _ROOMS for pair in room.COMMANDS):
     arena.command(_command, name=_name)

@@ -41,6 +41,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    WeightVersions,
 )
 from steelyard.settings import TOKEN
 from steelyard.surfaces.client._transport import Transport
@@ -261,6 +262,11 @@ class RemoteArena:
     def seasons(self) -> Seasons:
         """Every season, the first frozen first."""
         return self._whole("/seasons", {}, "seasons", Seasons)
+
+    def weights(self, *, learn: bool = False) -> WeightVersions:
+        """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""
+        told = self._server.post("/weights", {}) if learn else self._server.get("/weights")
+        return _converted(told, WeightVersions)
 
     def _whole(
         self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None

@@ -24,6 +24,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    WeightVersions,
 )
 from steelyard.surfaces.server._route import Listed, Paged, Query, Repeated, Route
 from steelyard.workflow import (
@@ -44,6 +45,7 @@ from steelyard.workflow import (
     standing_changes,
     task_standings,
     tool_bias,
+    weights,
 )
 
 Values = Mapping[str, str]
@@ -306,6 +308,13 @@ ARENA_ROUTES = (
         over_arena=lambda source, _values, _query: seasons(source.arena),
     ),
     SEASON,
+    Route(
+        path="/weights",
+        sentence="Weights learned from ratings, version by version, beside the fixed ones.",
+        verb="arena weights",
+        result=WeightVersions,
+        over_arena=lambda source, _values, _query: weights(source.arena),
+    ),
     Route(
         path="/outliers",
         sentence="Submissions that look too good and wait for a review.",

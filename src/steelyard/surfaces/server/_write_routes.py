@@ -21,6 +21,7 @@ from steelyard.results import (
     Registry,
     Reviewed,
     Season,
+    WeightVersions,
     versioned,
 )
 from steelyard.surfaces.server._arena_routes import SEASON, SUBMISSION, TASK
@@ -36,6 +37,7 @@ from steelyard.workflow import (
     rate,
     register,
     review_submission,
+    weights,
     withdraw_as,
 )
 
@@ -92,6 +94,10 @@ class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str
     tasks: tuple[str, ...] = ()
     """Only these tasks; all if none are named."""
+
+
+class LearnBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Nothing needs to be said: an empty object."""
 
 
 class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -194,6 +200,13 @@ async def _freeze(call: Call) -> Response:
     arena, body = _written(call).arena, _decoded(await _json_text(call), FreezeBody)
     frozen = await anyio.to_thread.run_sync(lambda: freeze_season(arena, body.name, tasks=body.tasks))
     return _answer(call, frozen.to_dict(), status=201, at=address(SEASON, {"season": body.name}))
+
+
+async def _learn_weights(call: Call) -> Response:
+    arena = _written(call).arena
+    _decoded(await _json_text(call), LearnBody)
+    learned = await anyio.to_thread.run_sync(lambda: weights(arena, learn=True))
+    return _answer(call, learned.to_dict())
 
 
 async def _review(call: Call) -> Response:
@@ -306,6 +319,16 @@ WRITE_ROUTES = (
         scope="admin",
         makes=True,
         respond=_freeze,
+    ),
+    Route(
+        path="/weights",
+        method="POST",
+        sentence="Learn a new version of the weights from the ratings that hold.",
+        verb="arena weights --learn",
+        result=WeightVersions,
+        body=LearnBody,
+        scope="admin",
+        respond=_learn_weights,
     ),
     Route(
         path="/submissions/{submission}/review",
