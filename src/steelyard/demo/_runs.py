@@ -1,6 +1,6 @@
 """A labeled synthetic experiment: 7 tiers x 20 tasks x 10 runs with every part of a record filled.
 
-No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that
+No agent ran. The numbers follow a synthetic story (each tier adds skill and tokens, tooling adds schema tokens) so that
 every table has something to show. The generator draws only seeded uniform numbers, which Python keeps the same.
 """
 

@@ -20,7 +20,7 @@ _ALL = "every run"
 
 
 class Tried(NamedTuple):
-    """What became of an agent's runs of a task."""
+    """The outcome of an agent's runs of a task."""
 
     passed: int
     runs: int

@@ -43,7 +43,7 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """The line, where a file holds several runs."""
     role: Role
     """`owner`: a harness's record of a trial; what lies in its folder is about the same run. `session`: an agent's log.
-    `prediction`, `verdict`: a patch and what became of it. `tests`, `recording`: about the run they lie beside."""
+    `prediction`, `verdict`: a patch and its verdict. `tests`, `recording`: about the run they lie beside."""
     owns: str | None = None
     """The folder that an owner's trial left behind; None when there is none."""
     tool_ids: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class LogFormat:
     """What it is, in a few words."""
     tells: Tells
     """`runs`: run records of ours. `sessions`: an agent's work, from its own log. `trials`: a harness's records.
-    `verdicts`: patches and what became of them. `tests`, `recordings`: about the run they lie beside."""
+    `verdicts`: patches and their verdicts. `tests`, `recordings`: about the run they lie beside."""
     yields: tuple[str, ...]
     """Which facts of a run the format can give."""
     recognizes: Callable[[Head], bool]

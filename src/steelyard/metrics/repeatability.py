@@ -1,4 +1,4 @@
-"""The same prompt many times: how alike the answers are, before and after repair (repeatability specification).
+"""The same prompt many times: how repeatable the answers are, before and after repair (repeatability specification).
 
 Inputs are lists with one entry an output: signatures, digests of the bytes, and distances to the canon.
 """

@@ -312,7 +312,7 @@ class Run(Record, frozen=True, kw_only=True):
     actions: tuple[Action, ...] | None = None
     """Actions with their alignment to the goal."""
     changes: tuple[Change, ...] | None = None
-    """Changes with what became of them."""
+    """Changes, and whether each failed or was reverted."""
     components: tuple[Component, ...] | None = None
     """Tokens by component."""
     output: Output | None = None

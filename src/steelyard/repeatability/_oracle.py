@@ -29,7 +29,7 @@ _LONGEST_REASON = 300
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one case."""
+    """The outcome of one case."""
 
     passed: bool
     """Whether it came out as expected."""

@@ -1,4 +1,4 @@
-"""What became of a plan, what it would do, and its cells, for a terminal."""
+"""The outcome of a plan, what it would do, and its cells, for a terminal."""
 
 from __future__ import annotations
 

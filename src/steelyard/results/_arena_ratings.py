@@ -119,7 +119,7 @@ class PeerReview(FieldsResult):
     submissions: tuple[RatedSubmission, ...]
     reviewers: tuple[ReviewerEstimate, ...]
     spread: float | None
-    """The standard deviation of what neither submission nor reviewer explains; None where it cannot be told."""
+    """The standard deviation of what neither submission nor reviewer explains; None where it is not shown."""
     findings: tuple[Finding, ...] = ()
 
     def _about(self) -> str:

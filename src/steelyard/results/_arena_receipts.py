@@ -71,7 +71,7 @@ def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, A
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Submitted(ArenaResult):
-    """What became of the submissions of some files."""
+    """The outcome of the submissions of some files."""
 
     receipts: tuple[Receipt, ...]
     rejected: tuple[Rejected, ...]
@@ -102,7 +102,7 @@ class Submitted(ArenaResult):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AddedTasks(ArenaResult):
-    """What became of the tasks of some files."""
+    """The outcome of the tasks of some files."""
 
     tasks: tuple[tuple[Task, bool], ...]
     """Each task that is in the arena now, and whether it is new."""

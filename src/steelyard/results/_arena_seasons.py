@@ -91,7 +91,7 @@ class Verification(FieldsResult):
 
     name: str
     sha256: str
-    """The digest as it was made anew."""
+    """The digest as it was recomputed."""
     status: Literal["holds", "fails"]
     tasks: int
     submissions: int

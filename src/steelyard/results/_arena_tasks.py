@@ -81,7 +81,7 @@ class TaskDetails(FieldsResult):
     submissions: int
     baseline_version: int
     baseline: dict[str, float | str]
-    """With `last_updated`: when it last took in or lost a submission, or was made anew by other rules."""
+    """With `last_updated`: when it last took in or lost a submission, or was recomputed by other rules."""
     breakdown: dict[str, float]
     """The weights of the four scores by the profile in force."""
     combinations: tuple[CombinationBaseline, ...]

@@ -1,4 +1,4 @@
-"""What `run` gives: what became of a plan, what it would do, and its cells."""
+"""What `run` gives: the outcome of a plan, what it would do, and its cells."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PlanGroup:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanRun(Result):
-    """What became of a plan."""
+    """The outcome of a plan."""
 
     name: str
     folder: Path
@@ -175,7 +175,9 @@ class PlanOutlook(Result):
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
         high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
         known = f"{amount(low, 'USD')} to {amount(high, 'USD')}"
-        parts = [f"{self.name}: {self.cells:,} cells, {self.done:,} done, {self.cells - self.done:,} to run"]
+        parts = [
+            f"{self.name}: {self.cells:,} cell{'s' * (self.cells != 1)}, {self.done:,} done, {self.cells - self.done:,} to run"
+        ]
         if unknown:
             others = f", {known} for the others" if len(unknown) < len(open_) else ""
             parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
@@ -254,7 +256,7 @@ class PlanTry:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanCells(Result):
-    """Cells of a plan, with what became of each."""
+    """Cells of a plan, with the outcome of each."""
 
     name: str
     folder: Path
@@ -266,7 +268,7 @@ class PlanCells(Result):
     def sentence(self) -> str:
         """How many there are, and how many are done."""
         done = sum(cell.state == "done" for cell in self.listed)
-        return f"{self.name}: {len(self.listed):,} cells, {done:,} done."
+        return f"{self.name}: {len(self.listed):,} cell{'s' * (len(self.listed) != 1)}, {done:,} done."
 
     def _about(self) -> str:
         return self.sentence.removesuffix(".")

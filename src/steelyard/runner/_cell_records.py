@@ -72,7 +72,7 @@ class Ending(Record, frozen=True, kw_only=True):
 
 
 class TryResult(Record, frozen=True, kw_only=True):
-    """What became of one try."""
+    """The outcome of one try."""
 
     number: FromOne
     """Which try, from 1 on."""
@@ -96,7 +96,7 @@ class TryOutcome(Record, frozen=True, kw_only=True):
     """A try, and the Run that tells of it."""
 
     result: TryResult
-    """What became of it."""
+    """The outcome of it."""
     run: Run | None = None
     """The Run; None where a judge judged."""
     judgment: dict[str, object] | None = None
@@ -106,7 +106,7 @@ class TryOutcome(Record, frozen=True, kw_only=True):
 
 
 class CellResult(Record, frozen=True, kw_only=True):
-    """What became of a cell; its file is written last, so that it being there means that the cell is done."""
+    """The outcome of a cell; its file is written last, so that it being there means that the cell is done."""
 
     id: str
     """The cell's id."""

@@ -75,7 +75,7 @@ class PlanExecutor:
         )
 
     def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
-        """What became of a try whose runner was stopped before it could say: its calls are counted, if it made any."""
+        """The outcome of a try whose runner was stopped before it could say: its calls are counted, if it made any."""
         job, began = self.job(cell), started_at(folder)
         ended = max(began, datetime.fromtimestamp(_last_written(folder), UTC))
         count = read_meter(folder / "meter.jsonl") if job.uses_calls else None

@@ -108,7 +108,7 @@ class PlanFolder:
         return self.result(cell_id) is not None
 
     def result(self, cell_id: str) -> CellResult | None:
-        """What became of the cell; None where it is not done, or its result cannot be read."""
+        """The outcome of the cell; None where it is not done, or its result cannot be read."""
         return read_record(self.cell(cell_id) / "result.json", CellResult)
 
     def finished(self) -> set[str]:
@@ -127,7 +127,7 @@ class PlanFolder:
         return []
 
     def outcome(self, try_folder: Path) -> TryOutcome | None:
-        """What became of a try; None where whoever ran it was stopped before it ended."""
+        """The outcome of a try; None where whoever ran it was stopped before it ended."""
         return read_record(try_folder / "ending.json", TryOutcome)
 
     def claim(self, cell_id: str, *, again: bool = False) -> bool:
@@ -180,11 +180,11 @@ class PlanFolder:
         return folder
 
     def end_try(self, try_folder: Path, outcome: TryOutcome) -> None:
-        """Keep what became of a try."""
+        """Keep the outcome of a try."""
         _replace(try_folder / "ending.json", msgspec.json.encode(outcome))
 
     def finish(self, result: CellResult) -> bool:
-        """Keep what became of the cell and give it up; False where somebody else has taken it over meanwhile."""
+        """Keep the outcome of the cell and give it up; False where somebody else has taken it over meanwhile."""
         if not self.holds(result.id):
             self._tokens.pop(result.id, None)
             return False

@@ -20,7 +20,7 @@ State = Literal["done", "unfinished", "open"]
 
 @dataclass(frozen=True)
 class CellState:
-    """A cell and what became of it so far."""
+    """A cell and the outcome of it so far."""
 
     cell: Cell
     state: State

@@ -59,7 +59,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class PlanEnd:
-    """What became of a plan."""
+    """The outcome of a plan."""
 
     states: Sequence[CellState]
     findings: Sequence[Finding] = ()

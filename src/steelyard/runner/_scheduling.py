@@ -34,7 +34,7 @@ class Executor(Protocol):
         """Run the cell in an empty folder, within what it may spend; `stop` ends it early."""
 
     def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
-        """What became of a try whose runner was stopped before it could say."""
+        """The outcome of a try whose runner was stopped before it could say."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a sandboxed run may use, and what became of it."""
+"""What a sandboxed run may use, and the outcome of it."""
 
 from __future__ import annotations
 

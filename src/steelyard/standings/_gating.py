@@ -20,7 +20,7 @@ from steelyard.statistics import SensitivityBounds, no_interval
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """What became of the metric, as people say it: plain figures, whatever the rule multiplies."""
+    """The outcome of the metric, as people say it: plain figures, whatever the rule multiplies."""
 
     baseline: float | None
     candidate: float | None

@@ -89,7 +89,7 @@ def krippendorff_alpha(
 ) -> Interval:
     """Agreement beyond chance, 1 for full agreement and 0 for chance (Krippendorff 2011); judges may skip units.
 
-    The interval adds four made-up units and leaves out one cluster of units (a task; without `clusters`, one unit) at a
+    The interval adds four added units and leaves out one cluster of units (a task; without `clusters`, one unit) at a
     time: jackknife with Student's t. Without the four, rare verdicts and few units promise too much.
     """
     method = f"krippendorff-{scale}, jackknife+4"
@@ -240,7 +240,7 @@ def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
 
 
 def _not_too_sure(interval: Interval) -> Interval:
-    """The interval; where all tasks say exactly the same, one with two made-up tasks, or none of few tasks."""
+    """The interval; where all tasks say exactly the same, one with two artificial tasks, or none of few tasks."""
     if interval.low is None or interval.high is None or interval.high - interval.low > 1e-12:
         return interval
     if interval.clusters >= FEW_CLUSTERS:

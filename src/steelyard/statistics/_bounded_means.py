@@ -1,7 +1,7 @@
 """Intervals for a mean of values within bounds, which hold however near to a bound the mean lies.
 
 The upper limit is Gaffke's (2005): what a mean with random weights stays below, the weights spread evenly (Dirichlet)
-over the data and one made-up value at the upper bound. The lower limit mirrors it. Of zeros and ones it is Clopper and
+over the data and one added value at the upper bound. The lower limit mirrors it. Of zeros and ones it is Clopper and
 Pearson's. It is computed by saddlepoint (Lugannani and Rice 1980), which errs to the wide side.
 """
 
@@ -98,7 +98,7 @@ def _upper(values: Floats, shapes: Floats, groups: Ints, size: int, tail: float)
 def _leaning_to_the_bound(values: Floats, shapes: Floats, groups: Ints, leaning: Floats) -> tuple[Floats, Floats]:
     """The limit at which the weights lean so far (log odds), and how unlikely it is to be passed, in normal deviates.
 
-    A value's weight is its shape over 1 - lean x value; that of the made-up value, which is 1, has the shape 1.
+    A value's weight is its shape over 1 - lean x value; that of the artificial value, which is 1, has the shape 1.
     """
     size = len(leaning)
     lean, rest = special.expit(leaning), special.expit(-leaning)

@@ -47,7 +47,7 @@ AT_ONCE = 100_000
 """Submissions that are held in memory together."""
 
 FileTold = Callable[[str, Sequence[SubmissionOutcome]], None]
-"""Called with a file and what became of some of its submissions, once that is settled for good."""
+"""Called with a file and the outcome of some of its submissions, once that is settled for good."""
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
@@ -72,7 +72,7 @@ class Submitting(Protocol):
         artifacts_root: Path | None = None,
         told: Callable[[Sequence[SubmissionOutcome]], None] | None = None,
     ) -> list[SubmissionOutcome]:
-        """What became of each, in their order."""
+        """The outcome of each, in their order."""
         ...
 
 

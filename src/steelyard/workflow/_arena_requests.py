@@ -44,7 +44,7 @@ class Intake:
             self._read = lambda line: _run(line, given, ids)
 
     def take(self, lines: Sequence[NumberedLine]) -> list[SubmissionOutcome]:
-        """What became of each line, in their order; what is accepted here is in the store."""
+        """The outcome of each line, in their order; what is accepted here is in the store."""
         outcomes = self._arena.submit(self._by_holder([self._read_or_refuse(line) for line in lines]))
         return [
             msgspec.structs.replace(outcome, line=number) if isinstance(outcome, Rejected) else outcome

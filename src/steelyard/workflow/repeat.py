@@ -1,4 +1,4 @@
-"""Repeat: the same prompt many times, how alike the answers are, before and after repair."""
+"""Repeat: the same prompt many times, how repeatable the answers are, before and after repair."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RepeatInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 
 @verb(RepeatOptions)
 def repeat(outputs: RepeatInput, options: RepeatOptions, progress: Progress | None) -> Repeatability:
-    """Measure how alike the outputs of each prompt are.
+    """Measure how repeatable the outputs of each prompt are.
 
     Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
 

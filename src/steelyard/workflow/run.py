@@ -189,7 +189,7 @@ def run_cell(
 
 
 def plan_cells(folder: Path, *, cell: str | None = None) -> PlanCells:
-    """The cells of a plan's folder, or one of them, with what became of each."""
+    """The cells of a plan's folder, or one of them, with the outcome of each."""
     place = PlanFolder(named_path(folder))
     cells: Sequence[Cell] = place.cells() if cell is None else [place.cell_named(cell)]
     shown = _listed(place, cell_states(place, cells))

@@ -70,7 +70,7 @@ class Scored(NamedTuple):
     day: Scores
     now: Scores
     earlier: ScoresOfTasks
-    """Of those tasks alone whose baseline moved under policy `current`: their tallies are made anew."""
+    """Of those tasks alone whose baseline moved under policy `current`: their tallies are recomputed."""
 
 
 class Newcomers(NamedTuple):
@@ -92,7 +92,7 @@ def accept(
     now: int,
     meanwhile: Callable[[], None] | None = None,
 ) -> list[SubmissionOutcome]:
-    """What became of each entry, in their order. All of them are written together or none is.
+    """The outcome of each entry, in their order. All of them are written together or none is.
 
     An id that is not in the store yet may come once, one that is there any number of times.
     `meanwhile` is called while many rows are being written, if they are.

@@ -128,7 +128,7 @@ class Arena:
         artifacts_root: Path | None = None,
         told: Told | None = None,
     ) -> list[SubmissionOutcome]:  # Any: the submission's fields as JSON has them
-        """What became of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
+        """The outcome of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
 
         Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
         had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
@@ -277,7 +277,7 @@ class Arena:
     ) -> int:
         """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on.
 
-        Under `as-submitted` each keeps the score of its day: baselines and ranks are made anew, no score is.
+        Under `as-submitted` each keeps the score of its day: baselines and ranks are recomputed, no score is.
         """
         from steelyard.arena.intake._scoring_again import rescore_tasks  # heavy: it loads numpy
 

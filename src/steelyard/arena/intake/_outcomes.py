@@ -1,4 +1,4 @@
-"""What became of submissions so far, and Ctrl-C that waits until what was written is also noted."""
+"""The outcome of submissions so far, and Ctrl-C that waits until what was written is also noted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from steelyard.arena.checking import SubmissionOutcome
 from steelyard.records import Rejected, Submission
 
 Told = Callable[[Sequence[SubmissionOutcome]], None]
-"""Called with what became of some submissions, once that is settled for good."""
+"""Called with the outcome of some submissions, once that is settled for good."""
 
 
 class OutcomesSoFar:
-    """What became of each submission, in their order; None for those that wait."""
+    """The outcome of each submission, in their order; None for those that wait."""
 
     def __init__(self, given: Sequence[Submission | Rejected], told: Told | None) -> None:
         self.outcomes: list[SubmissionOutcome | None] = [
@@ -27,7 +27,7 @@ class OutcomesSoFar:
             told(refused)
 
     def note(self, numbers: Sequence[int], outcomes: Sequence[SubmissionOutcome]) -> None:
-        """Note what became of these."""
+        """Note the outcome of these."""
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome
         if self._told is not None:

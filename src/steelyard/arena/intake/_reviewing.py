@@ -1,4 +1,4 @@
-"""Decisions about submissions, each in one transaction: the log, the task made anew without or with it, the events.
+"""Decisions about submissions, each in one transaction: the log, the task recomputed without or with it, the events.
 
 Excluded, a submission leaves its task as if it had never come; reinstated, it stands as if it had never left. Only what
 counts upward remembers: the log, the baseline's versions, the events, and the id, which stays taken.

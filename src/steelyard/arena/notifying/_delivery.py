@@ -35,7 +35,7 @@ Sender = Callable[..., str | None]
 
 
 class Served(NamedTuple):
-    """What became of a target's events in one round."""
+    """The outcome of a target's events in one round."""
 
     sent: int
     failed: int

@@ -1,4 +1,4 @@
-"""A season's manifest: all that its standings were made from, and what follows from it when it is made anew."""
+"""A season's manifest: all that its standings were made from, and what follows from it when it is recomputed."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> It
 
 
 def checks_of(manifest: Document) -> Iterator[VerifyCheck]:
-    """What the manifest says of itself, made anew from the numbers in it."""
+    """What the manifest says of itself, recomputed from the numbers in it."""
     rules = [msgspec.convert(told, Rules) for told in manifest["rules"]]
     for told in manifest["tasks"]:
         task = msgspec.convert(told["definition"], Task)

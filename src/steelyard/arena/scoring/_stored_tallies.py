@@ -132,12 +132,12 @@ def add_to_tallies(connection: Connection, keys: Sequence[int], counted: Counted
 
 
 def forget_tallies(connection: Connection, key: int) -> None:
-    """Drop all tallies of a task, so that they can be made anew."""
+    """Drop all tallies of a task, so that they can be recomputed."""
     connection.execute(delete(tallies).where(tallies.c.task_key == key))
 
 
 def forget_scores(connection: Connection, keys: Sequence[int]) -> None:
-    """Drop the tallies of the scores of these tasks, so that they can be made anew."""
+    """Drop the tallies of the scores of these tasks, so that they can be recomputed."""
     if keys:
         connection.execute(_FORGET, [{"of_task": key, "of_field": FIELDS["overall"]} for key in sorted(keys)])
 

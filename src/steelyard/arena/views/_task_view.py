@@ -50,7 +50,7 @@ class View:
     """The baseline that holds; under `as-submitted` each row names its own."""
     bounds: BaselineBounds
     last_updated: int
-    """When its baseline last took in or lost a submission, or was made anew by other rules."""
+    """When its baseline last took in or lost a submission, or was recomputed by other rules."""
     decisions: Decisions
     """What was decided about its submissions up to that moment."""
     rows: pl.DataFrame

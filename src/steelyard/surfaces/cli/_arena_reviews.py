@@ -34,7 +34,7 @@ def review(
 ) -> int:
     """Settle the review of a submission: accept it, exclude it, or take an exclusion back.
 
-    An excluded submission no longer counts: the baseline, scores, ranks and flags of its task are made anew without it
+    An excluded submission no longer counts: the baseline, scores, ranks and flags of its task are recomputed without it
     (under the policy as-submitted the others keep their scores). Its id stays taken, and the log keeps who decided
     what, when and why. Deciding the same again changes nothing.
 

@@ -79,7 +79,7 @@ def verify(
     store: Annotated[str | None, Parameter(help="Check too that this arena kept it, and still has all of it.")] = None,
     json: Json = False,
 ) -> int:
-    """Check the manifest of a season: its digest, and baselines, scores and ranks made anew from its numbers.
+    """Check the manifest of a season: its digest, and baselines, scores and ranks recomputed from its numbers.
 
     Exit status 3 when something does not hold.
 

@@ -206,7 +206,7 @@ def rescore(
 ) -> int:
     """Score every submission again, for example under another profile.
 
-    Under the policy as-submitted each keeps the score of its day; baselines and ranks are made anew, and new
+    Under the policy as-submitted each keeps the score of its day; baselines and ranks are recomputed, and new
     submissions go by the new profile.
 
     Example: steelyard arena rescore --profile mine.toml

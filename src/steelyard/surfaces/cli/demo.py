@@ -60,7 +60,7 @@ def demo(
     if report is not None:
         from steelyard.workflow.report import report as make_report  # brings every verb
 
-        make_report(runs, title="Seven tiers of a made-up experiment", by=["tier"]).save(report)
+        make_report(runs, title="Seven tiers of a synthetic experiment", by=["tier"]).save(report)
         terminal.print(f"wrote {report}: open it in a browser")
     print_findings(result.all_findings)
     return 0

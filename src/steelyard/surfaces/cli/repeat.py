@@ -60,7 +60,7 @@ def repeat(
     figure: FigureName = None,
     showing: Showing = SHOWING,
 ) -> int:
-    """Measure how alike the answers to one prompt are, before and after repair toward the canon.
+    """Measure how repeatable the answers to one prompt are, before and after repair toward the canon.
 
     Example: steelyard repeat outputs/ --contract binary_search.toml
     """

@@ -73,7 +73,7 @@ def run_command(
 
 @run.command(name="list")
 def list_(folder: Folder, /, *, json: Json = False, csv: Csv = False) -> int:
-    """List the cells of a plan's folder, with what became of each.
+    """List the cells of a plan's folder, with the outcome of each.
 
     Example: steelyard run list runs/NAME
     """

@@ -110,7 +110,7 @@ class RemoteArena:
         artifacts_root: Path | None = None,  # noqa: ARG002 # the server refuses what names artifacts, and says so
         told: Callable[[Sequence[Outcome]], None] | None = None,
     ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
-        """What became of each submission, in their order. They are sent in portions; each may be sent again safely."""
+        """The outcome of each submission, in their order. They are sent in portions; each may be sent again safely."""
         outcomes: list[Outcome] = []
         for portion in _portions(map(_line, given)):
             lines = [line for line in portion if isinstance(line, bytes)]

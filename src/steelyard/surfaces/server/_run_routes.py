@@ -217,7 +217,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/repeat",
-        sentence="How alike the answers to each prompt are.",
+        sentence="How repeatable the answers to each prompt are.",
         verb="repeat",
         fixed=(("repair", False),),
         result=Repeatability,
@@ -226,7 +226,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/repeat/{prompt}",
-        sentence="How alike the answers to one prompt are.",
+        sentence="How repeatable the answers to one prompt are.",
         verb="repeat",
         fixed=(("repair", False),),
         result=Repeatability,
