@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 API := $(VENV)/.api
 SITE := $(VENV)/.site
+SPARK := $(VENV)/.spark
 WORKERS ?= auto
 # Tests that `make test`, `make test-pythons` and `make test-wheel` run, such as T="tests/server"; without, all of them.
 T ?=
@@ -20,7 +21,7 @@ PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test quick test-postgres test-browser test-api test-pythons test-wheel test-agents check docs site build bench long mutants lock clean
+.PHONY: help same-python demo test quick test-postgres test-browser test-api test-spark test-pythons test-wheel test-agents check docs site build bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,7 +44,7 @@ demo: $(STAMP) ## set everything up, weigh seven tiers of synthetic runs, and wr
 	$(BIN)/steelyard demo --report demo.html
 
 test: $(STAMP) ## set everything up and run the tests
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser" $(T)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser and not spark" $(T)
 
 quick: $(STAMP) ## the tests that relate to your change, as many as fit into a minute
 	$(BIN)/python scripts/quick.py
@@ -64,6 +65,13 @@ $(API): requirements/api.lock $(STAMP)
 
 test-api: $(API) ## requests made from the OpenAPI document, right and wrong ones, sent to a server on loopback
 	$(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/api
+
+$(SPARK): requirements/spark.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.lock
+	touch $@
+
+test-spark: $(SPARK) ## reading and measuring on a Spark cluster and through Spark Connect, started here and stopped again
+	scripts/spark.sh $(BIN)/python -m pytest -q -p no:xdist -m "spark and not long" tests/spark
 
 test-pythons: $(STAMP) ## the tests on every other supported Python that is found, each in an environment of its own
 	MAKE="$(MAKE)" scripts/pythons.sh test $$($(BIN)/python -c '$(PYTHON_VERSION)') $(WITHOUT)
@@ -99,13 +107,14 @@ bench: $(STAMP) ## every benchmark, each against a named alternative in the same
 test-agents: $(STAMP) ## install pinned agents, run each isolated against a scripted model, and compare the counts (4 GB, needs npm)
 	STEELYARD_TESTED_AGENTS="$(AGENTS)" STEELYARD_NEWEST_AGENTS="$(NEWEST)" $(BIN)/python -m pytest -q -p no:xdist -m agents tests/agents
 
-long: $(BROWSER) $(API) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents" --ignore=tests/arena/test_soak.py
+long: $(BROWSER) $(API) $(SPARK) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents and not spark" --ignore=tests/arena/test_soak.py
 	$(BIN)/python -m pytest -q -p no:xdist -m long tests/arena/test_soak.py
 	$(MAKE) test-agents NEWEST="gemini-cli opencode mini-swe-agent aider openhands"
 	$(BIN)/python -m benchmarks.coverage.hard_cases --write docs/statistics.md
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
+	scripts/spark.sh $(BIN)/python -m pytest -q -p no:xdist -m "spark and long" tests/spark
 
 mutants: $(STAMP) ## make small changes to a copy of the package, one at a time: every one must be caught by a test
 	$(BIN)/python scripts/mutants.py
@@ -115,6 +124,7 @@ lock: ## resolve the dependencies again into requirements/*.lock (needs uv)
 	uv pip compile --group pyproject.toml:browser -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/browser.lock
 	uv pip compile --group pyproject.toml:api -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/api.lock
 	uv pip compile --group pyproject.toml:site -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/site.lock
+	uv pip compile --group pyproject.toml:spark -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/spark.lock
 
 clean: ## remove the virtual environments and what the tools left
 	rm -rf $(VENV) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -22,6 +22,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
 │   └── ValueNotTaken          the store takes no such value
+├── ClusterFailed              work that a cluster was given and broke off (exit 1)
 ├── NotAuthenticated           a server does not know who asks: no token, or one that does not hold (exit 2)
 ├── NotAllowed                 the token does not allow what was asked (exit 2)
 ├── BadDeclaration             a metric or format that contradicts itself or the catalog (a programming error)
@@ -178,6 +179,16 @@ class NoIsolation(UsageError):
         hint = "install bubblewrap, or say --unsafe to run the code with limits only"
         super().__init__(f"code that is not trusted cannot be isolated: {reason}", hint=hint)
         self.reason = reason
+
+
+class ClusterFailed(SteelyardError):
+    """Work that a cluster was given and broke off."""
+
+    kind = "cluster_failed"
+
+    def __init__(self, said: str) -> None:
+        hint = "the cluster's own log tells more"
+        super().__init__(f"the cluster broke off: {' '.join(said.split())[:MOST_SAID]}", hint=hint)
 
 
 class Interrupted(SteelyardError):

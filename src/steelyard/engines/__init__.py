@@ -35,5 +35,12 @@ if TYPE_CHECKING:
     from steelyard.engines._run_checks import (
         run_findings as run_findings,
     )
+    from steelyard.engines._spark_rows import SparkCluster as SparkCluster
+    from steelyard.engines._spark_session import (
+        SparkName as SparkName,
+        is_spark as is_spark,
+        quiet_spark as quiet_spark,
+        spark_session as spark_session,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

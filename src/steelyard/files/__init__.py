@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         PLAN_TIMINGS as PLAN_TIMINGS,
         Found as Found,
         SeenFiles as SeenFiles,
+        content_of as content_of,
         file_repeated as file_repeated,
         files_below as files_below,
         files_in as files_in,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import hashlib
 import os
 import stat
 import sys
@@ -31,6 +32,15 @@ class SeenFiles:
         if earlier is None:
             same_size.append(path)
         return earlier
+
+
+def content_of(path: Path) -> bytes | None:
+    """A digest of the file's bytes, by which files that one machine does not see together are compared."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return None
 
 
 def file_repeated(shown: str) -> Finding:

@@ -75,8 +75,10 @@ if TYPE_CHECKING:
         ProviderUsage as ProviderUsage,
     )
     from steelyard.formats._reading import (
+        FileKind as FileKind,
         FileResult as FileResult,
         ReadJob as ReadJob,
+        read_file as read_file,
         read_files as read_files,
         recognized as recognized,
     )

@@ -23,7 +23,7 @@ from steelyard.formats._catalog import each_log_format, formats_plugged_in, log_
 from steelyard.formats._log_format import SQLITE, Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of, stored_tables
 from steelyard.records import Finding, Refused, Rejected
 
-Kind = Literal["read", "archive", "own", "no_run", "unknown"]
+FileKind = Literal["read", "archive", "own", "no_run", "unknown"]
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):
@@ -39,7 +39,7 @@ class FileResult(msgspec.Struct, array_like=True):
     """What a file turned out to be: read, packed, our own records (streamed later), without a run, or unknown."""
 
     number: int
-    kind: Kind
+    kind: FileKind
     format: str | None = None
     parts: list[RunPart] = []
     entries: list[PlacedRun] = []

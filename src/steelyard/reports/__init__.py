@@ -149,7 +149,9 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._run_files import (
         RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
+        check_runs_folder as check_runs_folder,
         write_runs as write_runs,
+        write_runs_folder as write_runs_folder,
     )
     from steelyard.reports._speedup_summary import (
         speedup_summary_table as speedup_summary_table,

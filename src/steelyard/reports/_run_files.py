@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import astuple
 
+from steelyard.errors import UsageError
 from steelyard.records import Record, Run, encode_run, own_cell, plain_type
-from steelyard.reports._output_places import check_file, writing
+from steelyard.reports._output_places import check_file, check_folder, writing
 
 RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
 FLAT_PARTS = ("usage", "failure", "source")
 """Parts whose fields stand in columns of their own; other parts are JSON in a cell."""
+
+
+FOLDER_RUNS = 250_000
+"""Runs in each file of a folder, so that any number is written in bounded memory."""
+
+
+def check_runs_folder(path: Path) -> None:
+    """Refuses a folder that runs cannot be written to, and one that holds something already."""
+    check_folder(path)
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"the folder {path} is not empty", hint="name a new one: what it holds would be read with it")
+
+
+def write_runs_folder(runs: Iterable[Run], folder: Path) -> int:
+    """Writes the runs as Parquet files of a folder and gives their number; memory stays bounded whatever it is."""
+    check_runs_folder(folder)
+    waiting, count = iter(runs), 0
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+    for number in itertools.count():
+        batch = list(itertools.islice(waiting, FOLDER_RUNS))
+        if batch or not number:
+            count += write_runs(batch, folder / f"runs-{number:05}.parquet")
+        if len(batch) < FOLDER_RUNS:
+            break
+    return count
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> int:
@@ -92,7 +119,7 @@ def _csv(runs: Iterable[Run], path: Path) -> int:
         bare = csv.writer(file, lineterminator="\n")
         # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
         quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        for cells in chain([columns], ([_text(name, row) for name in columns] for row in rows)):
+        for cells in itertools.chain([columns], ([_text(name, row) for name in columns] for row in rows)):
             (quoted if any("\r" in cell for cell in cells) else bare).writerow(cells)
     return len(rows)
 

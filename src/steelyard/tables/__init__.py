@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.tables._cluster_reading import (
+        Cluster as Cluster,
+        Rows as Rows,
+        Work as Work,
+    )
+    from steelyard.tables._file_rows import Row as Row
     from steelyard.tables._gathering import (
         GatheringCount as GatheringCount,
         NamedRun as NamedRun,

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import gc
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
-from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, packing, rejected_file
-from steelyard.formats import (
-    FileResult,
-    PlacedRun,
-    ReadJob,
-    RunPart,
-    head_of,
-    log_format_named,
-    read_files,
-    run_refusal,
-)
-from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labeler, Labels, Origin, Rejected, Run, RunIds
+from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in
+from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
+from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Rejected, Run, RunIds
 from steelyard.scratch import scratch_folder
+from steelyard.tables._file_results import Gathered, mapped_result, own_items, told_items, told_parts
 from steelyard.tables._joining import assemble
 
 if TYPE_CHECKING:
     from steelyard.mappings import Mapping
+    from steelyard.tables._cluster_reading import Cluster
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many have been read."""
-
-Gathered = PlacedRun | Rejected | Finding
 
 
 @dataclass(slots=True)
@@ -50,6 +39,19 @@ class GatheringCount:
     archives: int = 0
     bytes: int = 0
 
+    def count(self, result: FileResult, file: Found) -> None:
+        """One more file, and what it turned out to be."""
+        if result.kind == "archive":
+            self.archives += not file.alone
+        elif result.kind == "unknown":
+            self.unknown.append(file.shown)
+        elif result.kind == "no_run":
+            name = f"{result.format}: {file.path.name}"
+            self.without_runs[name] = self.without_runs.get(name, 0) + 1
+        elif result.format:
+            self.files[result.format] = self.files.get(result.format, 0) + 1
+            self.bytes += file.size
+
 
 def gather(
     paths: Sequence[Path],
@@ -57,6 +59,7 @@ def gather(
     format: str | None = None,  # noqa: A002 # the user's word for it
     mapping: Mapping | None = None,
     workers: int | None = None,
+    cluster: Cluster | None = None,
     progress: Progress | None = None,
     tally: GatheringCount | None = None,
     own_records: Callable[[Path, str], None] | None = None,
@@ -65,14 +68,21 @@ def gather(
 
     Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
     else is put together when all files have been read, since one run may be told of by several. With a mapping, it
-    alone reads: the files that were named, and in folders and archives those that it takes by their names.
+    alone reads: the files that were named, and in folders and archives those that it takes by their names. With a
+    cluster, its workers read, our own records too.
     """
     if format is not None:
         log_format_named(format)
     if mapping is not None:
         own_records = None
+    counted = tally if tally is not None else GatheringCount()
     with without_collection():
-        yield from _gathered(paths, _Reading(format, mapping, workers, progress), tally, own_records)
+        if cluster is not None:
+            from steelyard.tables._cluster_reading import How, gathered_on  # only those who have a cluster need it
+
+            yield from gathered_on(cluster, paths, How(format, mapping, progress), counted)
+        else:
+            yield from _gathered(paths, _Reading(format, mapping, workers, progress), counted, own_records)
 
 
 class NamedRun(NamedTuple):
@@ -133,10 +143,9 @@ class _Reading:
 def _gathered(
     paths: Sequence[Path],
     how: _Reading,
-    tally: GatheringCount | None,
+    counted: GatheringCount,
     own_records: Callable[[Path, str], None] | None,
 ) -> Iterator[Gathered]:
-    counted = tally if tally is not None else GatheringCount()
     seen = SeenFiles()
     parts: list[RunPart] = []
     shown: dict[Path, str] = {}
@@ -156,7 +165,8 @@ def _gathered(
             round_number += 1
             reading = _Round(files, how, counted)
             for result, file in reading.results():
-                yield from _told(result, file, parts)
+                parts += told_parts(result, file)
+                yield from told_items(result, file)
                 if any(part.run.id is None for part in result.parts):
                     shown[file.path] = file.shown
                     if (earlier := seen.again(file.path)) in shown:
@@ -167,7 +177,7 @@ def _gathered(
                 elif result.kind == "own" and own_records is not None and not file.depth:
                     own_records(file.path, str(result.format))
                 elif result.kind == "own":
-                    yield from _own(file, str(result.format), how.mapping)
+                    yield from own_items(file, str(result.format), how.mapping)
             files = []
             for number, archive in enumerate(reading.archives):
                 for inside in files_in(archive, scratch / f"{round_number}-{number}"):
@@ -206,118 +216,14 @@ class _Round:
                 yield ready, file
 
     def _read(self) -> Iterator[FileResult]:
-        if self.how.mapping is not None:
-            return map(self._mapped, range(len(self.files)))
+        mapping = self.how.mapping
+        if mapping is not None:
+            return (mapped_result(number, file, mapping) for number, file in enumerate(self.files))
         format_name = self.how.format
         jobs = [(ReadJob(n, str(file.path), file.named, format_name), file.size) for n, file in enumerate(self.files)]
         return read_files(jobs, workers=self.how.workers)
 
-    def _mapped(self, number: int) -> FileResult:
-        """Whether the mapping reads the file; its runs are streamed as our own records are."""
-        from steelyard.mappings import takes  # makes some twenty classes that readers of logs do not need
-
-        file, mapping = self.files[number], self.how.mapping
-        assert mapping is not None
-        if packing(file.path):
-            return FileResult(number, "archive")
-        if file.size and (file.named or takes(mapping, PurePath(file.shown).name)):
-            return FileResult(number, "own", mapping.format_name)
-        return FileResult(number, "unknown")
-
     def _count(self, result: FileResult, file: Found) -> None:
         if result.kind == "archive":
             self.archives.append(file)
-            self.tally.archives += not file.alone
-        elif result.kind == "unknown":
-            self.tally.unknown.append(file.shown)
-        elif result.kind == "no_run":
-            name = f"{result.format}: {file.path.name}"
-            self.tally.without_runs[name] = self.tally.without_runs.get(name, 0) + 1
-        elif result.format:
-            self.tally.files[result.format] = self.tally.files.get(result.format, 0) + 1
-            self.tally.bytes += file.size
-
-
-def _told(result: FileResult, file: Found, parts: list[RunPart]) -> Iterator[Gathered]:
-    """What a file gave, under the name that the user knows it by."""
-    real = str(file.path)
-    renamed = file.depth > 0
-    parts.extend(_renamed_part(part, file) if renamed else part for part in result.parts)
-    for entry in result.entries:
-        yield PlacedRun(_renamed_run(entry.run, file), file.shown, entry.line) if renamed else entry
-    for rejected in result.rejected:
-        yield msgspec.structs.replace(rejected, path=rejected.path.replace(real, file.shown)) if renamed else rejected
-    for finding in result.findings:
-        yield _renamed_finding(finding, file) if renamed else finding
-    if result.kind == "unknown" and file.named:
-        if file.size:
-            yield _not_recognized(file)
-        else:
-            yield Rejected(path=file.shown, reason="the file is empty", code=EMPTY_FILE)
-
-
-def _not_recognized(file: Found) -> Rejected:
-    """What is said of a file that the user named and no format recognizes."""
-    from steelyard.mappings import shipped_for  # makes some twenty classes that readers of logs do not need
-
-    proposes = f"steelyard map {shlex.quote(file.shown)}"
-    hint = f"`{proposes}` proposes a mapping; steelyard formats lists the formats"
-    reason, line = "not recognized as any known format", None
-    refused = run_refusal(head_of(file.path))
-    if refused is not None:
-        reason, line = f"not recognized; as run records: {refused.reason}", 1
-        told = (refused.hint or "").replace("steelyard map FILE", proposes)
-        hint = told if proposes in told else f"{told}; or {hint}" if told else hint
-    shipped = shipped_for(PurePath(file.shown).name)
-    if shipped:
-        hint = f"{' or '.join(f'--map {name}' for name in shipped)} may read it; {hint}"
-    return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
-
-
-def _renamed_part(part: RunPart, file: Found) -> RunPart:
-    scratch = str(file.path).removesuffix(file.shown.rpartition("!/")[2])
-    shown = file.shown.rpartition("!/")[0] + "!/"
-    owns = part.owns and (part.owns + "/").replace(scratch, shown).rstrip("/")
-    notes = tuple(_renamed_finding(note, file) for note in part.notes)
-    return msgspec.structs.replace(part, run=_renamed_run(part.run, file), path=file.shown, owns=owns, notes=notes)
-
-
-def _renamed_run(run: Run, file: Found) -> Run:
-    origin = run.source or Origin()
-    return msgspec.structs.replace(run, source=msgspec.structs.replace(origin, path=file.shown))
-
-
-def _renamed_finding(finding: Finding, file: Found) -> Finding:
-    places = tuple(
-        msgspec.structs.replace(place, where=place.where and place.where.replace(str(file.path), file.shown))
-        for place in finding.places
-    )
-    return msgspec.structs.replace(finding, places=places)
-
-
-def _own(file: Found, name: str, mapping: Mapping | None) -> Iterator[Gathered]:
-    try:
-        yield from _mapped_items(file, mapping) if mapping else _own_items(file, name)
-    except UnreadableFile as error:
-        yield rejected_file(error, file.shown)
-    except OSError as error:
-        yield Rejected(path=file.shown, reason=error.strerror or str(error), code="unreadable_file")
-
-
-def _own_items(file: Found, name: str) -> Iterator[Gathered]:
-    for item in log_format_named(name).read(file.path):
-        if isinstance(item, PlacedRun):
-            yield PlacedRun(item.run, file.shown, item.line, name)
-        elif isinstance(item, Rejected):
-            yield msgspec.structs.replace(item, path=file.shown)
-        elif isinstance(item, Finding):
-            yield item
-
-
-def _mapped_items(file: Found, mapping: Mapping) -> Iterator[Gathered]:
-    from steelyard.mappings import MappedRun, read_mapped  # as above
-
-    root = Path(str(file.path).removesuffix(file.shown.rpartition("!/")[2])) if file.depth else None
-    name = mapping.format_name
-    for item in read_mapped(file.path, mapping, shown=file.shown, root=root):
-        yield PlacedRun(item.run, file.shown, item.line, name) if isinstance(item, MappedRun) else item
+        self.tally.count(result, file)

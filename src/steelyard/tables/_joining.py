@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from types import MappingProxyType
 
@@ -25,6 +26,22 @@ _TELLING = ("usage", "cost_usd", "tool_calls", "iterations")
 """Fields of which a run says how they came."""
 
 
+PartPlace = tuple[bool, str, int, str]
+"""Whether a whole file is meant, which is told last; path, line and id: the order in which runs are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What became of parts, each with the place that orders it."""
+
+    told: Sequence[tuple[PartPlace, Rejected | Finding]]
+    """What is to be said of trials that several files tell of."""
+    copied_calls: int
+    """How many calls stand in a session besides the one they were made in."""
+    runs: Iterator[tuple[PartPlace, PlacedRun | Finding]]
+    """The runs, what should be known of each before it, and at the end the files that tell nothing new."""
+
+
 def assemble(
     parts: Iterable[RunPart], copied_files: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[PlacedRun | Rejected | Finding]:
@@ -32,16 +49,27 @@ def assemble(
 
     `copied_files` names, for a file with the same bytes as one before, that one.
     """
+    joined = join(parts, copied_files)
+    yield from (item for _, item in joined.told)
+    yield from calls_counted_once(joined.copied_calls)
+    yield from (item for _, item in joined.runs)
+
+
+def calls_counted_once(copies: int) -> Iterator[Finding]:
+    """What is said of calls that several sessions hold."""
+    if copies:
+        message = f"{copies:,} calls stand in more than one session; each is counted once, where it was made"
+        yield Finding(code="copied_calls", severity="info", message=message)
+
+
+def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> Joined:
+    """The same, with what orders it: parts that have nothing to do with each other may be joined apart."""
     ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
     roles: dict[str, list[RunPart]] = {}
     for part in ordered:
         roles.setdefault(part.role, []).append(part)
     owners, told = _owners(roles.get("owner", []))
-    yield from told
     sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
-    if copies:
-        message = f"{copies:,} calls stand in more than one session; each is counted once, where it was made"
-        yield Finding(code="copied_calls", severity="info", message=message)
     sessions = _with_subagents(sessions)
     for session in sessions:
         with_totals(session)
@@ -50,18 +78,19 @@ def assemble(
     sessions = _folded(owners, sessions)
     beside = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
     alone = [report for report in beside if not _attached(report, owners, sessions)]
-    yield from _entries([*owners, *sessions, *alone], copied_files)
+    return Joined(told, copies, _entries([*owners, *sessions, *alone], copied_files))
 
 
-def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected | Finding]]:
+def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
     """Trials by id. The same trial in two files is one; the file that says most leads, and what others add is taken."""
     groups: dict[tuple[str, str], list[Building]] = {}
     for number, part in enumerate(parts):
         building = Building.of(part)
         groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
     trials: list[Building] = []
-    told: list[Rejected | Finding] = []
+    told: list[tuple[PartPlace, Rejected | Finding]] = []
     for group in groups.values():
+        place = _place(group[0])
         if len(group) > 1:
             group.sort(
                 key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path)
@@ -70,9 +99,9 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected | F
         for other in group[1:]:
             if _contradicts(first.run, other.run):
                 reason = f"id {first.run.id!r} stands with another verdict or cost in {first.path}"
-                told.append(Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict"))
+                told.append((place, Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict")))
             else:
-                told.append(repeated_run(first, other))
+                told.append((place, repeated_run(first, other)))
                 first.run = _filled(first.run, other.run)
                 first.owns = first.owns or other.owns
         trials.append(first)
@@ -333,19 +362,25 @@ def _together(a: TestResults | None, b: TestResults | None) -> TestResults | Non
     return TestResults(passed=passed, failed=failed, errors=errors)
 
 
-def _entries(buildings: Sequence[Building], copied_files: Mapping[str, str]) -> Iterator[PlacedRun | Finding]:
+def _place(building: Building) -> PartPlace:
+    return False, building.path, building.line or 0, building.run.id or ""
+
+
+def _entries(
+    buildings: Sequence[Building], copied_files: Mapping[str, str]
+) -> Iterator[tuple[PartPlace, PlacedRun | Finding]]:
     """What was put together; a copy of a file of runs without ids counts once, as a file of our own records does."""
     originals = set(copied_files.values())
     nameless = [building for building in buildings if building.run.id is None]
     said = {(building.path, content_digest(building.run)) for building in nameless if building.path in originals}
     repeated: set[str] = set()
-    for building in sorted(buildings, key=lambda building: (building.path, building.line or 0, building.run.id or "")):
-        run, original = building.run, copied_files.get(building.path)
+    for building in sorted(buildings, key=_place):
+        run, original, place = building.run, copied_files.get(building.path), _place(building)
         if run.id is None and original is not None and (original, content_digest(run)) in said:
             repeated.add(building.path)
             continue
-        yield from building.notes
+        yield from ((place, note) for note in building.notes)
         if run.usage is None and run.calls and not building.named:
             run = msgspec.structs.replace(run, usage=add_usage(call.usage for call in run.calls))
-        yield PlacedRun(run, building.path, building.line)
-    yield from map(file_repeated, sorted(repeated))
+        yield place, PlacedRun(run, building.path, building.line)
+    yield from (((True, path, 0, ""), file_repeated(path)) for path in sorted(repeated))

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         command_text as command_text,
     )
     from steelyard.workflow._opening_runs import (
+        EngineName as EngineName,
         Progress as Progress,
         Runs as Runs,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, cast
 
 from steelyard.errors import BadRecord, NothingUsable, UnknownName, UsageError
 from steelyard.files import SeenFiles, file_repeated
@@ -45,9 +45,10 @@ from steelyard.tables import NamedRun, each_once, gather, without_collection
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
+    from steelyard.engines import SparkName
     from steelyard.mappings import Mapping
     from steelyard.results import Repeatability, SpeedupResult
-    from steelyard.tables import RunTable, TableBuilder
+    from steelyard.tables import Cluster, RunTable, TableBuilder
 
 PathInput = str | PathLike[str]
 RecordInput: TypeAlias = Run | AbstractMapping[str, Any]  # Any: values of a record's fields
@@ -60,10 +61,13 @@ Progress = Callable[[str, int], None]
 if TYPE_CHECKING:
     Runs: TypeAlias = RunsInput | RunTable
     """What verbs take: what holds runs, or the table that `read` made of it."""
+    EngineName: TypeAlias = SparkName
+    """Who does the work: a name, an address, or a session of Spark."""
     Measurable: TypeAlias = Runs | Repeatability | SpeedupResult | Arena
     """The same, and what `repeat`, `speedup` or an arena measured."""
 else:
     Runs = Measurable = RunsInput  # the classes bring numpy, Polars and SQLAlchemy
+    EngineName = Annotated[object, "an engine"]  # and pyspark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +121,18 @@ def open_mapping(given: PathInput | AbstractMapping[str, Any]) -> Mapping:  # An
     return mapping_of(given) if isinstance(given, AbstractMapping) else load_mapping(named_path(given))
 
 
+def reading_cluster(engine: EngineName) -> Cluster | None:
+    """Where files are read; None for `local`."""
+    if engine == "local":
+        return None
+    from steelyard.engines import SparkCluster, is_spark, spark_session  # brings Polars, and pyspark where it is asked
+
+    if not is_spark(engine):
+        hint = "local, spark, spark://HOST:PORT, sc://HOST:PORT, or in Python a session of Spark"
+        raise UsageError(f"files cannot be read by the engine {engine!r}", hint=hint)
+    return SparkCluster(spark_session(engine))
+
+
 def nothing_read(rejected: Sequence[Rejected]) -> NothingUsable:
     """The error of a command that could use nothing of its input; it names the first problem."""
     if rejected:
@@ -147,6 +163,7 @@ def table_of(
     reading: Reading,
     *,
     format: str | None = None,  # noqa: A002 # the user's word for it
+    cluster: Cluster | None = None,
 ) -> RunTable:
     """The table of all runs in the files and records; with `format`, files of other formats are not read."""
     from steelyard.tables import TableBuilder  # tables bring numpy and Polars
@@ -159,7 +176,10 @@ def table_of(
             paths.append(given)
         else:
             records.append(given)
-    _add_paths(builder, paths, format, reading.mapping)
+    if cluster is not None and paths:
+        builder.add_entries(gather(paths, format=format, mapping=reading.mapping, cluster=cluster), name=str(paths[0]))
+    else:
+        _add_paths(builder, paths, format, reading.mapping)
     builder.add_entries(records, name=GIVEN_RECORDS)
     return builder.finish()
 

@@ -27,11 +27,12 @@ from steelyard.records import (
     sum_in_order,
 )
 from steelyard.statistics import WeightBy
-from steelyard.workflow._opening_runs import Measurable, Progress, Reading, open_mapping
+from steelyard.workflow._opening_runs import EngineName, Measurable, Progress, Reading, open_mapping, reading_cluster
 
 if TYPE_CHECKING:
     from steelyard.mappings import Mapping
     from steelyard.standings import StatisticsOptions
+    from steelyard.tables import Cluster
 
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
@@ -230,6 +231,12 @@ class ReadOptions(PricedRunOptions):
 
     format: str | None = None
     """Only files of this format (steelyard formats lists them)."""
+    engine: EngineName = "local"
+    """Who reads: local, or a cluster whose workers see the files: spark, spark://HOST:PORT or sc://HOST:PORT."""
+
+    def cluster(self) -> Cluster | None:
+        """Where files are read; None where this machine reads them."""
+        return reading_cluster(self.engine)
 
     def mapping(self) -> Mapping | None:
         """The mapping, read and checked; None where none is given."""

@@ -53,10 +53,11 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     paths_or_records = list(each_input(runs, reading.mapping))
     if not paths_or_records:
         raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
+    cluster = options.cluster()
     for given in paths_or_records:
-        if isinstance(given, Path) and not given.exists() and not is_stdin(given):
+        if cluster is None and isinstance(given, Path) and not given.exists() and not is_stdin(given):
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a typo")
-    return choose(table_of(paths_or_records, reading, format=options.format), reading.choice)
+    return choose(table_of(paths_or_records, reading, format=options.format, cluster=cluster), reading.choice)
 
 
 class RunReading:
@@ -86,6 +87,7 @@ class RunReading:
             mapping=options.mapping(),
             progress=progress,
             workers=workers,
+            cluster=options.cluster(),
             tally=self._tally,
         )
         self._looked_in, self._prices = tuple(looked_in), options.prices

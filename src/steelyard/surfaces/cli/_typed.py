@@ -13,6 +13,7 @@ from cyclopts import Parameter, Token
 from steelyard.records import Chosen
 from steelyard.surfaces.cli._options import OnePath, PathsOrStores, Whole
 from steelyard.workflow import (
+    EngineName,
     ManyChosen,
     MapName,
     Moment,
@@ -44,6 +45,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     MapName: str | None,
     ProfileName: str,
+    EngineName: str,
     Runs | None: PathsOrStores | None,
     Path | None: OnePath | None,
     int | None: Whole | None,

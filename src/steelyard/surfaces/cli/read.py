@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.reports import RUN_FILE_ENDINGS, check_file, clean, csv_text, write_runs
-from steelyard.surfaces.cli._options import Csv, CsvRaw, OnePath, Paths
+from steelyard.reports import (
+    RUN_FILE_ENDINGS,
+    check_file,
+    check_runs_folder,
+    clean,
+    csv_text,
+    write_runs,
+    write_runs_folder,
+)
+from steelyard.settings import named_path
+from steelyard.surfaces.cli._options import Csv, CsvRaw, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed, check_raw, tell_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text
 from steelyard.surfaces.cli._typed import Typed, typed
@@ -31,7 +40,12 @@ def read(
     options: Typed[ReadOptions] = DEFAULTS,
     csv: Csv = False,
     csv_raw: CsvRaw = False,
-    out: Annotated[OnePath | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
+    out: Annotated[
+        str | None,
+        Parameter(
+            help="Write the runs to this file: .jsonl, .csv or .parquet; with a / at its end, to Parquet in a folder."
+        ),
+    ] = None,
     showing: Showing = SHOWING,
 ) -> int:
     """Read what agents, harnesses and test runners left behind, and say how sure each number is.
@@ -40,24 +54,26 @@ def read(
 
     Example: steelyard read logs/ --out runs.parquet
     Example: steelyard read results/ --set experiment={folder} --out runs.parquet
+    Example: steelyard read /shared/logs --engine spark://HOST:7077 --out runs/
     """
     check_printed(json=showing.json, csv=csv)
     check_raw(csv_raw=csv_raw, csv=csv)
+    place, is_folder = named_path(out or "."), out is not None and out.endswith("/")
     if out is not None:
-        check_file(out, endings=RUN_FILE_ENDINGS)
+        check_runs_folder(place) if is_folder else check_file(place, endings=RUN_FILE_ENDINGS)
     with _bytes_progress(shown=not showing.quiet) as progress:
         reading = RunReading(paths or [], options=options, progress=progress)
         if not showing.quiet:
-            for place in reading.summary.looked_in:
-                console(stderr=True).print(clean(f"looking in {place}"))
+            for looked_in in reading.summary.looked_in:
+                console(stderr=True).print(clean(f"looking in {looked_in}"))
         if out is not None:
-            write_runs(reading, out)
+            write_runs_folder(reading, place) if is_folder else write_runs(reading, place)
         else:
             deque(reading, maxlen=0)
     summary = reading.summary
     _show(summary, json=showing.json, csv=csv, raw=csv_raw)
     if out is not None and not showing.json and not csv:
-        tell_written(out)
+        tell_written(place)
     if not showing.quiet:
         print_findings(summary.findings)
     return showing.status(summary.rejected_count, useless=summary.total.runs == 0)

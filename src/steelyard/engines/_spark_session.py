@@ -1,0 +1,73 @@
+"""Sessions of Spark: opened by an address, or handed in from Python."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+from steelyard.errors import MOST_SAID, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SparkName: TypeAlias = "str | SparkSession"
+"""`spark`, `spark://HOST:PORT`, `sc://HOST:PORT`, or a session."""
+ADDRESSES = ("spark://", "sc://")
+
+
+def is_spark_session(given: object) -> TypeGuard[SparkSession]:
+    """Whether it is a session, of Spark itself or of Spark Connect; asked without importing pyspark."""
+    kind = type(given)
+    return kind.__name__ == "SparkSession" and kind.__module__.split(".")[0] == "pyspark"
+
+
+def is_spark(given: object) -> TypeGuard[SparkName]:
+    """Whether the name, the address or the value means Spark."""
+    if isinstance(given, str):
+        return given == "spark" or given.startswith(ADDRESSES)
+    return is_spark_session(given)
+
+
+def spark_session(given: SparkName) -> SparkSession:
+    """The session; by an address, one that is opened there. `spark` alone is one that runs already, or local."""
+    if not isinstance(given, str):
+        return given
+    with quiet_spark():
+        try:
+            from pyspark.errors import PySparkException  # heavy and optional
+            from pyspark.sql import SparkSession
+        except ImportError as error:
+            raise MissingExtra("pyspark", extra="spark", purpose=f"--engine {given}") from error
+        builder = SparkSession.builder.appName("steelyard").config("spark.ui.showConsoleProgress", "false")
+        if given.startswith("sc://"):
+            builder = builder.remote(given)
+        elif given.startswith("spark://"):
+            builder = builder.master(given)
+        try:
+            session = builder.getOrCreate()
+            session.range(1).count()  # a server that is not there shows only now
+        except ImportError as error:
+            raise MissingExtra(str(error.name), extra="spark", purpose=f"--engine {given}") from error
+        except (PySparkException, OSError, RuntimeError) as error:
+            raise _not_opened(given, error) from error
+        return session
+
+
+def _not_opened(given: str, error: Exception) -> UsageError:
+    said = " ".join(str(error).split())[:MOST_SAID]
+    hint = "check the address" if given.startswith(ADDRESSES) else "Spark needs a Java runtime, 17 or newer"
+    if "JAVA_GATEWAY_EXITED" in said or "JAVA_HOME" in said:
+        hint = "Spark needs a Java runtime, 17 or newer"
+    elif "regular Spark session" in said or "CONNECT" in said.upper().split("]")[0]:
+        hint = "one process holds sessions of Spark or of Spark Connect, not both; check the address"
+    return UsageError(f"no session of Spark could be opened at {given}: {said}", hint=hint)
+
+
+@contextmanager
+def quiet_spark() -> Iterator[None]:
+    """Without Spark's word that it has not been tried with the newest pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        yield
