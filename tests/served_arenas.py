@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from steelyard.arena import create_arena
+from steelyard.arena import create_arena, freeze
 from steelyard.profiles import load_profile
 from steelyard.records import Submission, convert_task
 from steelyard.store import open_store
 
 BIG_TASK = "fix-race"
+SEASON = "2026-11"
 AGENTS = ("ant", "bee", "cat", "dog", "elk")
 MODELS = ("large", "small")
 CATEGORIES = ("debugging", "refactoring", "backend_development", None)
@@ -63,6 +64,7 @@ def fill(address: str, *, count: int, tasks: int) -> None:
     made = submissions(count, tasks)
     while batch := list(islice(made, AT_ONCE)):
         arena.submit(batch)
+    freeze(arena, SEASON, tasks=[f"task-{1:04}"] if tasks > 1 else [BIG_TASK])
     arena.store.close()
 
 

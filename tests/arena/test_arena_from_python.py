@@ -96,8 +96,8 @@ def test_the_json_of_standings_tells_all_that_they_are(store: Store) -> None:
     assert msgspec.convert(told, Standings) == sy.task_standings(arena, "task")
 
 
-ALIASES = {"files": "paths", "submission": "submission_id"}
-"""Arguments that stand without a name on the command line, and are mostly given so in Python."""
+ALIASES = {"files": "paths", "submission": "submission_id", "task": "tasks"}
+"""Arguments that stand without a name on the command line, and one that may be repeated there."""
 BY_COMMAND: dict[str, tuple[str, ...]] = {
     "task add": ("add_tasks",),
     "task list": ("tasks",),
@@ -106,6 +106,7 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
     "standings": ("standings", "all_standings", "leaderboard"),
     "history": ("history", "changes"),
     "notify": ("notifier",),
+    "seasons": ("seasons", "season"),
 }
 """The methods that a command stands for, where they have other names than it."""
 OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}

@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn", reason="the server needs steelyard[serve]")
 import steelyard as sy
 from report_makers import HOSTILE, planted
 from served import Served, serving, token_of
-from served_arenas import BIG_TASK, filled_store
+from served_arenas import BIG_TASK, SEASON, filled_store
 from steelyard.records import Run
 from steelyard.surfaces.server import ROUTES
 
@@ -29,7 +29,7 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 FIRST = f"{BIG_TASK}-000003"
 SCOPES = "submit,review"
 
-IN_ARENA = {"task": BIG_TASK, "submission": FIRST}
+IN_ARENA = {"task": BIG_TASK, "submission": FIRST, "season": SEASON}
 IN_RUNS = {"task": "t1", "prompt": "clamp_temp0.5_20260101_000000", "run": "demo-T0-parse-csv-01"}
 ASKED = {
     "/history": "?submitter=user-1",

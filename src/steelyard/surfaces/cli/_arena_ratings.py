@@ -50,7 +50,9 @@ def assign(
     task: TaskName,
     /,
     *,
-    reviewers: Annotated[str, Parameter(help="Ids, separated by commas; all registered people if not given.")] = "",
+    reviewers: Annotated[
+        str | None, Parameter(help="Ids, separated by commas; all registered people if not given.")
+    ] = None,
     each: Annotated[FromOne | None, Parameter(help="Reviewers of each submission; the profile's number.")] = None,
     seed: Annotated[int, Parameter(help="The same seed and names give the same assignment.")] = ASSIGNMENT_SEED,
     names: Names = False,
@@ -65,7 +67,7 @@ def assign(
     """
     from steelyard.workflow import assign as assign_in, split_names  # brings SQLAlchemy
 
-    made = assign_in(store, task, reviewers=split_names(reviewers), each=each, seed=seed, names=names)
+    made = assign_in(store, task, reviewers=split_names(reviewers or ""), each=each, seed=seed, names=names)
     return _print(made, json=json)
 
 
