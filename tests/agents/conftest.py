@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from agents.running import NEWEST, agents
+from agents.running import NEWEST, VERSIONS, agents
 
 
 def drifted(failed: list[str], versions: dict[str, str | None]) -> list[str]:
@@ -34,7 +34,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"newest {name}: {version or 'did not run'} (pinned {agents()[name].pinned})")
     for line in drifted([report.nodeid for report in reports], versions):
         terminalreporter.write_line(line)
-
-
-VERSIONS = pytest.StashKey[dict[str, str | None]]()
-"""The versions that the agents stated, by name."""

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 from agents.model_server import Script, ServedCall, Step
 from runner.trying import Tried, bench, job_of
 from steelyard import sandbox
@@ -27,6 +29,8 @@ ONLY = os.environ.get("STEELYARD_TESTED_AGENTS", "").split()
 """The agents to test; all where none is named."""
 NEWEST = os.environ.get("STEELYARD_NEWEST_AGENTS", "").split()
 """Agents of which the newest version is taken in place of the pinned one, to see what has drifted."""
+VERSIONS = pytest.StashKey[dict[str, str | None]]()
+"""The versions that the agents stated, by name."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.conftest import VERSIONS
 from agents.model_server import ServedCall
-from agents.running import AgentRun, agents, install, run_agent
+from agents.running import VERSIONS, AgentRun, agents, install, run_agent
 from runner.trying import KEY
 from steelyard.records import TOKEN_KINDS, Run
 from steelyard.workflow.read import RunReading
