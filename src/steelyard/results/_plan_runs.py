@@ -175,9 +175,8 @@ class PlanOutlook(Result):
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
         high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
         known = f"{amount(low, 'USD')} to {amount(high, 'USD')}"
-        parts = [
-            f"{self.name}: {self.cells:,} cell{'s' * (self.cells != 1)}, {self.done:,} done, {self.cells - self.done:,} to run"
-        ]
+        cells = "1 cell" if self.cells == 1 else f"{self.cells:,} cells"
+        parts = [f"{self.name}: {cells}, {self.done:,} done, {self.cells - self.done:,} to run"]
         if unknown:
             others = f", {known} for the others" if len(unknown) < len(open_) else ""
             parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
@@ -268,7 +267,7 @@ class PlanCells(Result):
     def sentence(self) -> str:
         """How many there are, and how many are done."""
         done = sum(cell.state == "done" for cell in self.listed)
-        return f"{self.name}: {len(self.listed):,} cell{'s' * (len(self.listed) != 1)}, {done:,} done."
+        return f"{self.name}: {len(self.listed):,} cells, {done:,} done."
 
     def _about(self) -> str:
         return self.sentence.removesuffix(".")
