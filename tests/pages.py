@@ -1,9 +1,9 @@
 """The code blocks of the documentation, and what running them in order gives.
 
 A page starts in the folder that `steelyard demo --write` makes. Comments before a block say what else there is to know:
-`<!-- file: NAME -->` the block is that file, `<!-- not run: REASON -->` it is only shown, `<!-- tutorial: NAME -->`
-tests/runner/test_tutorials.py runs it. In `console`, lines after a `$ command` are what it prints, `...` stands for
-any lines, and `# exit 3` ends a command that does so.
+`<!-- file: NAME -->` the block is that file, `<!-- not run: REASON -->` it is only shown, `<!-- run by: FILE -->` that
+test runs it, and tests/runner/test_tutorials.py those with `<!-- tutorial: NAME -->`. In `console`, lines after a
+`$ command` are what it prints, `...` stands for any lines, and `# exit 3` ends a command that does so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/**/*.md")
 SHOWN = {"text", "yaml", "nginx", "caddy", "bash"}
 """Languages of what nothing runs: output and layouts, and files of other programs."""
 _BLOCK = re.compile(
-    r"(?:^[ ]*<!-- (?P<word>file|not run|tutorial): (?P<said>.+?) -->\n)?"
+    r"(?:^[ ]*<!-- (?P<word>file|not run|run by|tutorial): (?P<said>.+?) -->\n)?"
     r"^(?P<indent>[ ]*)```(?P<language>\w*)\n(?P<text>.*?)^[ ]*```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
@@ -70,7 +70,7 @@ class Reader:
 
     def follow(self, block: Block) -> None:
         """Does what one block says; what differs from the page fails with its place."""
-        if block.word in {"not run", "tutorial"} or block.language in SHOWN:
+        if block.word in {"not run", "run by", "tutorial"} or block.language in SHOWN:
             return
         if block.word == "file":
             (self.folder / block.said).parent.mkdir(parents=True, exist_ok=True)

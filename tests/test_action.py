@@ -17,6 +17,8 @@ import yaml
 from commands import Done
 from matchups import made_runs, write
 
+pytestmark = pytest.mark.checkout
+
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parent.parent / "action.yml").read_text(encoding="utf-8"))
 INSTALL, GATE = ACTION["runs"]["steps"]
 

@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from commands import steelyard
+
+pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent
 

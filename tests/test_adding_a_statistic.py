@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.checkout
+
 ROOT = Path(__file__).parent.parent
 HOME = "statistics/_group_statistics.py"
 ENTRY = """Statistic(

@@ -37,6 +37,8 @@ from steelyard.settings import (
 from steelyard.speedups import TaskFiles, TimingReading, read_task
 from steelyard.tables import gather
 
+pytestmark = pytest.mark.checkout
+
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 SAMPLES = Path(__file__).parent / "samples"
 DEEP = "[" * 100_000 + "]" * 100_000

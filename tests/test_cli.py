@@ -138,6 +138,7 @@ def test_doctor_tells_what_is_there() -> None:
     assert all(one["status"] in ("ok", "absent", "broken") for one in found)
 
 
+@pytest.mark.checkout
 def test_doctor_and_the_page_about_installing_know_every_extra() -> None:
     root = Path(__file__).parent.parent
     extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

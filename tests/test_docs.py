@@ -11,6 +11,8 @@ import pytest
 
 from commands import steelyard
 
+pytestmark = pytest.mark.checkout
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 

@@ -18,6 +18,7 @@ from steelyard.records import Judgment, Output, Run
 from steelyard.results import Repeatability, SpeedupResult
 from steelyard.surfaces.cli import build_app, run
 
+pytestmark = pytest.mark.checkout
 DOCS = Path(__file__).parent.parent / "docs" / "families.md"
 AGENTS = ("alpha", "beta")
 TASKS = tuple(f"task-{number}" for number in range(12))

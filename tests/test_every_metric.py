@@ -48,6 +48,7 @@ def test_nothing_measured_gives_missing_and_not_zero(declared: Metric) -> None:
     check_nothing_measured_is_missing(declared)
 
 
+@pytest.mark.checkout
 @pytest.mark.parametrize("declared", OURS, ids=lambda declared: declared.name)
 def test_it_stands_in_the_documentation(declared: Metric) -> None:
     check_documented(declared, DOCS.read_text(encoding="utf-8"))
@@ -207,6 +208,7 @@ def test_the_scalar_and_column_law_can_fail() -> None:
         check_scalar_is_column(_declared(two_faced), [{"weighted_score": 0.123}])
 
 
+@pytest.mark.checkout
 def test_the_documentation_law_can_fail() -> None:
     with pytest.raises(AssertionError):
         check_documented(_declared(broken_score), DOCS.read_text(encoding="utf-8"))

@@ -214,6 +214,7 @@ def test_a_flag_of_today_is_not_taken_for_the_option_of_old(
         assert capsys.readouterr().out.startswith("prompt,")
 
 
+@pytest.mark.checkout
 def test_upgrading_lists_every_word_that_changed() -> None:
     page = (Path(__file__).parent.parent / "docs" / "upgrading.md").read_text(encoding="utf-8")
     for renamed in RENAMED:

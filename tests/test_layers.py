@@ -14,6 +14,8 @@ import pytest
 
 from steelyard.doors import _homes
 
+pytestmark = pytest.mark.checkout
+
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
 BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text", "scratch"})

@@ -358,6 +358,7 @@ def test_every_mapping_in_the_documentation_can_be_used(tmp_path: Path, example:
         list(read_mapped(tmp_path / "not-there", given))
 
 
+@pytest.mark.checkout
 def test_the_documentation_names_every_key_and_every_shipped_mapping() -> None:
     text = DOCS.read_text(encoding="utf-8")
     definitions = mapping_schema()["$defs"]

@@ -184,6 +184,7 @@ def test_the_page_is_sound_html_under_a_strict_policy(name: str, tmp_path: Path)
     assert "unsafe" not in policy[1]
 
 
+@pytest.mark.checkout
 def test_no_code_of_a_page_takes_text_for_markup() -> None:
     for path in [*SRC.rglob("*.py"), *SRC.rglob("*.js")]:
         source = path.read_text(encoding="utf-8")

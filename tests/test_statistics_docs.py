@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from commands import steelyard
 from steelyard.standings._choosing_intervals import METHODS
+
+pytestmark = pytest.mark.checkout
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -64,6 +64,7 @@ def test_what_is_no_task_is_an_error(store: Store) -> None:
         make_arena(store).add_task({"id": "task", "titel": "x"})
 
 
+@pytest.mark.checkout
 def test_the_page_s_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     found = re.search(r"```python\n(import steelyard.*?)```", PAGE.read_text("utf-8"), re.DOTALL)

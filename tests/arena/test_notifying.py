@@ -277,6 +277,7 @@ def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(
     assert set(told) >= {"overall_score", "overall_ranking", "percentile", "baseline_version", "submitter"}
 
 
+@pytest.mark.checkout
 def test_a_receiver_that_checks_as_the_docs_say_refuses_forged_and_old_messages() -> None:
     (code,) = re.findall(r"```python\n(.*?def is_genuine.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     scope: dict[str, Any] = {}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.checkout
+
 ROOT = Path(__file__).parent.parent.parent / "src" / "steelyard" / "arena"
 
 ROOMS: dict[str, set[str]] = {

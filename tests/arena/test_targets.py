@@ -52,6 +52,7 @@ def test_a_misspelled_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:
     assert caught.value.where == str(path)
 
 
+@pytest.mark.checkout
 def test_every_kind_is_a_target_s_to_want_and_is_documented(tmp_path: Path) -> None:
     path = tmp_path / "targets.toml"
     for kind, meaning in KINDS.items():

@@ -205,6 +205,7 @@ def test_no_text_breaks_the_reader(text: str, tmp_path_factory: pytest.TempPathF
         book_from(text, folder)
 
 
+@pytest.mark.checkout
 def test_the_book_shown_in_the_documentation_can_be_used(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "prices.md").read_text(encoding="utf-8")
     text = page.split("```toml\n")[1].split("```")[0]

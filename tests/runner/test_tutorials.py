@@ -14,6 +14,8 @@ from commands import Done
 from runner.trying import needs_bubblewrap
 from steelyard.surfaces.cli import run
 
+pytestmark = pytest.mark.checkout
+
 PAGE = Path(__file__).parents[2] / "docs" / "run.md"
 TUTORIALS: dict[str, list[str]] = {
     name: [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]

@@ -346,6 +346,7 @@ def test_a_refusal_is_not_tried_again(odd: tuple[type[Odd], str]) -> None:
     assert len(kind.asked) == 2
 
 
+@pytest.mark.checkout
 def test_the_page_s_example_runs(served: Served, arena: sy.Arena, capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text("utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -355,6 +356,7 @@ def test_the_page_s_example_runs(served: Served, arena: sy.Arena, capsys: pytest
     assert capsys.readouterr().out.split() == ["accepted", "1"]
 
 
+@pytest.mark.checkout
 def test_the_page_names_every_verb() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text("utf-8")
     section = page.partition("## From Python")[2].partition("## ")[0]

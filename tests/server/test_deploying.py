@@ -13,6 +13,8 @@ import pytest
 
 from served import serving
 
+pytestmark = pytest.mark.checkout
+
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 
 

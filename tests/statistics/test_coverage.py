@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from benchmarks.coverage import SCENARIOS, Row, run
 
+pytestmark = pytest.mark.checkout
+
 
 def _name(scenario):
     return f"{scenario.kind}: {scenario.method}, {scenario.regime}"

@@ -11,6 +11,8 @@ from benchmarks.coverage.grid import LEAST, SWEEPS, Cell, Coverage, tried
 from benchmarks.coverage.hard_cases import ALLOWED, BEGIN, DIFFERENCES, END, LEAST_POWER, noise
 from benchmarks.coverage.verdicts import LIMITS, NULLS, Setting, claims, difference_of
 
+pytestmark = pytest.mark.checkout
+
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
 
