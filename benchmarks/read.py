@@ -150,7 +150,9 @@ def main(arguments: list[str] | None = None) -> int:
             rivals[CCUSAGE] = [*ccusage, "claude", "daily", "--json", "--offline"]
         else:
             print(f"{CCUSAGE} could not be installed here: only our own time is shown")
-        environment = {"CLAUDE_CONFIG_DIR": str(logs)}
+        # Ours runs compiled, as installers leave it, also where Python is told to write nothing beside the sources.
+        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(scratch, "compiled"))}
+        environment = {"CLAUDE_CONFIG_DIR": str(logs), **compiled}
         times: dict[str, list[Times]] = {name: [] for name in rivals}
         reports: dict[str, dict[str, object]] = {}
         for name, command in [*rivals.items()] * repeats:

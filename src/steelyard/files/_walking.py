@@ -193,7 +193,7 @@ def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
                 continue
             path = Path(entry.path)
             try:
-                status = path.stat()
+                status = entry.stat()
             except OSError:
                 continue  # a link that leads nowhere
             if stat.S_ISREG(status.st_mode) and status.st_size:

@@ -18,14 +18,14 @@ SYNTHETIC = "<synthetic>"
 """The model name of messages that the client itself wrote: no call was made."""
 
 
-class CacheCreation(msgspec.Struct):
+class CacheCreation(msgspec.Struct, gc=False):
     """Cache writes by how long they are kept."""
 
     ephemeral_5m_input_tokens: Count | None = None
     ephemeral_1h_input_tokens: Count | None = None
 
 
-class ClaudeUsage(msgspec.Struct):
+class ClaudeUsage(msgspec.Struct, gc=False):
     """The `usage` of Anthropic's messages: input excludes cache."""
 
     input_tokens: Count | None = None

@@ -9,77 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from steelyard.files import glued, label, recovered
-from steelyard.formats._claude import SYNTHETIC, ClaudeUsage, CostState, account_of, split_contradiction
+from steelyard.formats._claude import SYNTHETIC, CostState, account_of, split_contradiction
 from steelyard.formats._claude_lines import Lines
+from steelyard.formats._claude_sessions import ABSENT, Block, CallSoFar, Line, SessionSoFar
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, itemized, run_from
 from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Provenance, Rejected, add_usage, moment
 
 NAME = "claude-code"
-CHARACTERS_PER_TOKEN = 4
 WRITING = "Write"
-SHORTFALL = 0.5
-"""An output count below this share of the text's own length in tokens cannot be the final one."""
 
 
-ABSENT = msgspec.Raw()
-
-
-class Block(msgspec.Struct):
-    """One block of a message's content."""
-
-    type: str | None = None
-    id: str | None = None
-    name: str | None = None
-    text: msgspec.Raw = ABSENT
-    thinking: msgspec.Raw = ABSENT
-    input: msgspec.Raw = ABSENT
-
-
-class Message(msgspec.Struct):
-    """The provider's message."""
-
-    id: str | None = None
-    model: str | None = None
-    usage: ClaudeUsage | None = None
-    stop_reason: str | None = None
-    content: str | list[Block] | None = None
-
-
-class Fork(msgspec.Struct):
-    """Where a copied line came from."""
-
-    session: str | None = msgspec.field(name="sessionId", default=None)
-
-
-class ToolResult(msgspec.Struct):
+class ToolResult(msgspec.Struct, gc=False):
     """What a tool reported back to the client."""
 
     type: str | None = None
     path: str | None = msgspec.field(name="filePath", default=None)
-
-
-class Line(msgspec.Struct):
-    """What we take of a line."""
-
-    type: str | None = None
-    session: str | None = msgspec.field(name="sessionId", default=None)
-    timestamp: str | None = None
-    cwd: str | None = None
-    version: str | None = None
-    sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
-    message: Message | None = None
-    forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
-    is_api_error: bool | None = msgspec.field(name="isApiErrorMessage", default=None)
-    api_status: int | None = msgspec.field(name="apiErrorStatus", default=None)
 
 
 class ResultLine(msgspec.Struct):
@@ -92,67 +44,6 @@ class ResultLine(msgspec.Struct):
 _LINE = msgspec.json.Decoder(Line)
 _STATE = msgspec.json.Decoder(CostState)
 _RESULT = msgspec.json.Decoder(ResultLine)
-
-
-@dataclass(slots=True)
-class SessionSoFar:
-    """One session while its lines are read. Nothing is worked out before the end: this is where the time goes."""
-
-    line: int
-    calls: dict[str, list[Line]] = field(default_factory=dict)
-    """The lines of each message, in order."""
-    others: list[Line] = field(default_factory=list)
-    created: dict[str, None] = field(default_factory=dict)
-    last_call: int = -1
-    states: list[tuple[int, CostState]] = field(default_factory=list)
-    """What it came to, with where that stands in the file."""
-    refusal: tuple[int, Line] | None = None
-    """The last message that tells of a refused call in place of the model's answer, with where it stands."""
-
-
-def _call(id_: str, lines: list[Line], tools: dict[str, None]) -> tuple[Call, bool]:
-    """One model call made out from its lines, and whether its output count is a placeholder from the stream's start."""
-    usage: ClaudeUsage | None = None
-    output: int | None = None
-    final = False
-    for line in lines:
-        message = line.message
-        assert message is not None  # only such lines are kept under a call
-        if message.stop_reason is not None:
-            final = True
-        if message.usage is not None:
-            stated = message.usage.output_tokens
-            if output is None or stated is None or stated >= output:
-                final = final or (output is not None and stated is not None and stated > output)
-                usage, output = message.usage, stated
-        if isinstance(message.content, list):
-            for block in message.content:
-                if block.type == "tool_use" and block.id is not None:
-                    tools[block.id] = None
-    first = lines[0]
-    call = Call(
-        id=label(id_),
-        model=label(first.message.model) if first.message else None,
-        at=moment(first.timestamp),
-        usage=usage.disjoint() if usage else None,
-    )
-    enough = final or output is None or output >= SHORTFALL * _characters(lines) / CHARACTERS_PER_TOKEN
-    return call, not enough
-
-
-def _characters(lines: list[Line]) -> int:
-    """How much text the model wrote, as it stands in the file."""
-    characters = 0
-    for line in lines:
-        content = line.message.content if line.message else None
-        if isinstance(content, str):
-            characters += len(content)
-        elif content is not None:
-            for block in content:
-                for text in (block.text, block.thinking, block.input):
-                    if text is not ABSENT:
-                        characters += len(memoryview(text))
-    return characters
 
 
 def recognizes(head: Head) -> bool:
@@ -221,24 +112,39 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         return
     session = sessions.get(item.session)
     if session is None:
-        session = sessions[item.session] = SessionSoFar(line=lines.number, others=list(before))
+        session = sessions[item.session] = SessionSoFar(line=lines.number)
+        for line in before:
+            session.take_other(line)
     message = item.message
     if message is None or item.type != "assistant" or message.model == SYNTHETIC:
-        session.others.append(item)
+        session.take_other(item)
         if item.is_api_error:
             session.refusal = (lines.start, item)
         return
-    id_ = message.id or f"line {lines.number}"
-    if not isinstance(message.content, str):
-        for block in message.content or ():
+    session.last_call = lines.start
+    call = session.take_call(message.id or f"line {lines.number}", item, message)
+    if message.content:
+        _take_content(message.content, session, call, lines)
+
+
+def _take_content(content: str | list[Block], session: SessionSoFar, call: CallSoFar, lines: Lines) -> None:
+    """Takes what the model wrote and which tools it called."""
+    if isinstance(content, str):
+        call.characters += len(content)
+        return
+    for block in content:
+        if block.type == "tool_use":
+            if block.id is not None:
+                session.tools[block.id] = None
             if block.name == WRITING:
                 lines.writing = True
-    session.last_call = lines.start
-    known = session.calls.get(id_)
-    if known is None:
-        session.calls[id_] = [item]
-    else:
-        known.append(item)
+        if not call.final:
+            if block.text is not ABSENT:
+                call.characters += len(memoryview(block.text))
+            if block.thinking is not ABSENT:
+                call.characters += len(memoryview(block.thinking))
+            if block.input is not ABSENT:
+                call.characters += len(memoryview(block.input))
 
 
 def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
@@ -281,12 +187,10 @@ def _account(
 
 
 def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
-    tools: dict[str, None] = {}
     path = str(lines.path)
-    made = [_call(id_, told, tools) for id_, told in session.calls.items()]
-    calls = tuple([call for call, _ in made])
-    doubtful = tuple([id_ for id_, (_, doubt) in zip(session.calls, made, strict=True) if doubt])
-    firsts = [told[0] for told in session.calls.values()]
+    calls = tuple([call.made(id_) for id_, call in session.calls.items()])
+    doubtful = tuple([id_ for id_, call in session.calls.items() if call.is_doubtful])
+    firsts = [call.first for call in session.calls.values()]
     started, ended = _span(session)
     usage = add_usage(call.usage for call in calls)
     sure: Provenance = "unknown" if usage is None else "lower_bound" if doubtful else "counted"
@@ -294,7 +198,7 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
     if rows is not None:
         calls = rows
         usage, sure, doubtful = add_usage(call.usage for call in calls), "reported", ()
-    first = next((line for line in (*session.others, *firsts) if line.cwd), None)
+    place = session.place or next((line for line in firsts if line.cwd), None)
     failure = _failure(session)
     run = run_from(
         format=NAME,
@@ -308,7 +212,7 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         },
         id=label(key),
         task=label(key),
-        experiment=label(first.cwd.replace("\\", "/").rpartition("/")[2]) if first and first.cwd else None,
+        experiment=label(place.cwd.replace("\\", "/").rpartition("/")[2]) if place and place.cwd else None,
         agent=NAME,
         model=busiest_model(calls),
         started_at=started,
@@ -318,18 +222,18 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         usage=usage,
         calls=calls,
         cost_usd=cost,
-        tool_calls=len(tools),
+        tool_calls=len(session.tools),
         iterations=sum([not line.sidechain for line in firsts]) or None,
         files_created=tuple(session.created),
-        extra={"agent_version": first.version if first else None},
+        extra={"agent_version": place.version if place else None},
     )
     return RunPart(
         run=run,
         path=path,
         line=session.line,
         role="session",
-        tool_ids=tuple(tools),
-        copied=tuple([id_ for id_, told in session.calls.items() if told[0].forked is not None]),
+        tool_ids=tuple(session.tools),
+        copied=tuple([id_ for id_, call in session.calls.items() if call.first.forked is not None]),
         doubtful=doubtful,
         notes=split_contradiction(path, _unsplit(session)),
     )
@@ -350,17 +254,12 @@ def _failure(session: SessionSoFar) -> Failure | None:
 
 def _unsplit(session: SessionSoFar) -> int:
     """Cache writes of which the log does not say how long they are kept."""
-    messages = [told[-1].message for told in session.calls.values()]
-    return sum([message.usage.unsplit for message in messages if message and message.usage])
+    return sum([call.last.usage.unsplit for call in session.calls.values() if call.last.usage is not None])
 
 
 def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
-    """The first and the last time of all lines; times of one log are written alike, so they sort as text."""
-    times = [line.timestamp for line in session.others if line.timestamp]
-    times += [line.timestamp for lines in session.calls.values() for line in lines if line.timestamp]
-    if not times:
-        return None, None
-    started, ended = moment(min(times)), moment(max(times))
+    """When the session began and ended, as far as its lines tell."""
+    started, ended = moment(session.began or None), moment(session.ended or None)
     if started is not None and ended is not None and ended < started:
         return started, None
     return started, ended

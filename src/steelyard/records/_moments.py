@@ -54,8 +54,8 @@ def iso(microseconds: int) -> str:
 
 def _in_utc(text: str) -> datetime:
     """The moment that an ISO text names; ValueError or OverflowError when it names none."""
-    parsed = as_utc(datetime.fromisoformat(text))
-    return parsed if parsed.tzinfo is UTC else parsed.astimezone(UTC)
+    parsed = datetime.fromisoformat(text)
+    return parsed if parsed.tzinfo is UTC else as_utc(parsed).astimezone(UTC)
 
 
 def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a time should be

@@ -44,7 +44,7 @@ class ComponentType(StrEnum):
     EVALUATOR = "EVALUATOR"
 
 
-class Call(Record, frozen=True, kw_only=True):
+class Call(Record, frozen=True, kw_only=True, gc=False):
     """One call of a model."""
 
     id: Name | None = None

@@ -8,7 +8,7 @@ from operator import attrgetter
 from steelyard.records._record_types import Count, Record
 
 
-class Usage(Record, frozen=True, kw_only=True):
+class Usage(Record, frozen=True, kw_only=True, gc=False):
     """Tokens in disjoint kinds: input excludes cache, output excludes reasoning."""
 
     input_tokens: Count | None = None
