@@ -3,8 +3,8 @@
 The alternative is the store's own youth: the first tenth of the time against the last. Twice: into tasks of 200
 submissions each, one after the other, so that only the store grows; then into one task that grows without end. The
 claim is on the first: the median of a request in the last tenth is at most 1.5 times that in the first, in processor
-time, which holds on a busy machine too; times by the clock are told, and count with --quiet. What a growing
-task costs is told.
+time, which holds on a busy machine too. Times by the clock are told, and are part of the claim with --quiet. What a
+growing task costs is told.
 
     python -m benchmarks.soak [--seconds 600] [--store URL] [--quiet] [--quick]
 """

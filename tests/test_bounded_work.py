@@ -7,6 +7,7 @@ import io
 import re
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import polars as pl
 import pytest
 
 import steelyard as sy
+from steelyard.arena import read_submissions
 from steelyard.errors import OverLimit
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Unpacking
@@ -179,6 +181,26 @@ def test_long_texts_in_xml_are_read(tmp_path: Path) -> None:
     (item,) = gather([tmp_path / "report.xml"])
     assert isinstance(item, PlacedRun)
     assert item.run.passed is False
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "made.jsonl"])
+def test_of_a_line_without_end_no_more_is_held_than_the_limit(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 8 << 20
+    monkeypatch.setenv("STEELYARD_MAX_LINE_BYTES", str(most))
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.write(b'{"id": "s", "task": "' if name == "runs.jsonl" else b'{"id": "s", "task_id": "t", "agent": "')
+        file.truncate(10 * most)
+    tracemalloc.start()
+    try:
+        items = list(gather([path], workers=1) if name == "runs.jsonl" else read_submissions(path))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [type(item) for item in items] == [Rejected]
+    assert peak < 2.6 * most  # read in pieces that are then joined; it was four times the limit
 
 
 DIGITS = "1" + "0" * 400

@@ -210,6 +210,10 @@ def document(path: Path, decoder: msgspec.json.Decoder[T]) -> T:
         raise unreadable(str(path), error) from error
 
 
+_SKIPPED_BYTES = 1 << 20
+"""At once, of a line that is too long."""
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Lines that hold something, numbered; of one past the limit only the beginning is kept in memory."""
     most = LINE_BYTES.most
@@ -217,9 +221,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         number = 0
         while line := file.readline(most + 1):
             number += 1
-            rest = line
-            while len(rest) > most and not rest.endswith(b"\n"):
-                rest = file.readline(most + 1)
+            is_cut = len(line) > most and not line.endswith(b"\n")
+            while is_cut and (rest := file.readline(_SKIPPED_BYTES)):
+                is_cut = not rest.endswith(b"\n")
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if not line.isspace():
