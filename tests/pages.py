@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "decisions")])
 SHOWN = {"text", "yaml", "nginx", "caddy", "bash"}
 """Languages of what nothing runs: output and layouts, and files of other programs."""
+ANY = re.escape("...")
 _BLOCK = re.compile(
     r"(?:^[ ]*<!-- (?P<word>file|not run|run by|tutorial): (?P<said>.+?) -->\n)?"
     r"^(?P<indent>[ ]*)```(?P<language>\w*)\n(?P<text>.*?)^[ ]*```[ ]*$",
@@ -171,14 +172,14 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def matches(shown: list[str], told: list[str]) -> bool:
-    """Whether the lines are those that were told; `...` stands for any number of them, and nothing shown for all.
+    """Whether the lines are those that were told; `...` stands for any of them, or any part of one, nothing for all.
 
     >>> matches(["a", "...", "c"], ["a", "b", "b", "c"]), matches(["a"], ["a", "b"])
     (True, False)
     """
     if not shown:
         return True
-    pattern = "".join("(?:.*\n)*" if line == "..." else f"{re.escape(line)}\n" for line in shown)
+    pattern = "".join("(?:.*\n)*" if line == "..." else f"{re.escape(line).replace(ANY, '.*')}\n" for line in shown)
     return re.fullmatch(pattern.rstrip("\n") + "\n*", "\n".join(told) + "\n") is not None
 
 

@@ -86,3 +86,5 @@ def test_a_block_that_is_wrong_fails(language: str, text: str, reader: Reader) -
 def test_an_ellipsis_stands_for_any_lines() -> None:
     assert matches(["a", "..."], ["a", "b", "c"])
     assert not matches(["...", "c"], ["a", "b"])
+    assert matches(["one ... three"], ["one two three"])
+    assert not matches(["one ... three"], ["one two four"])

@@ -38,6 +38,8 @@ EXTRAS = {
     "resvg-py": ("png", "figures as PNG"),
     "starlette": ("serve", "the board and the API of steelyard serve"),
     "uvicorn": ("serve", "the board and the API of steelyard serve"),
+    "duckdb": ("duckdb", "tables that do not fit into memory"),
+    "pyspark": ("spark", "reading and measuring on a Spark cluster"),
 }
 """Each optional package, the extra that installs it, and what it is for."""
 

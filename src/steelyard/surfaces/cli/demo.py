@@ -15,7 +15,7 @@ from steelyard.workflow.measure import measure as weigh
 
 NEXT = """\
 These runs are synthetic: no agent ran. Next:
-  steelyard demo --write demo    data for all four kinds of question
+  steelyard demo --write demo    data for every kind of question
   steelyard report demo/runs.jsonl --by tier    one HTML file
   steelyard explain demo/runs.jsonl composite_score --by tier
   steelyard metrics              what each number means
@@ -85,7 +85,7 @@ def _write(place: Path) -> None:
 
 
 def _tell_what_next(terminal: Terminal, folder: Path) -> None:
-    terminal.print(f"{folder} holds synthetic data for all four kinds of question. No agent ran.")
+    terminal.print(f"{folder} holds synthetic data for every kind of question. No agent ran.")
     for family in FAMILIES:
         terminal.print()
         terminal.print(family.title)
