@@ -17,6 +17,11 @@ FORMATS_PATH = "STEELYARD_FORMATS"
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the variable's name
 """The token that `sy.connect` sends unless one is given."""
 
+MEMORY_LIMIT = "STEELYARD_MEMORY_LIMIT"
+"""The memory that DuckDB may use before it spills, such as 4GB; by default half of what is free."""
+SPILL_FOLDER = "STEELYARD_SPILL_FOLDER"
+"""The folder that engines write facts and spilled rows to; by default that for temporary files."""
+
 
 class Limit(NamedTuple):
     """How much of an input is read; what goes past it is refused with one sentence, whoever reads it."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         complete_cases as complete_cases,
     )
     from steelyard.engines._opening import (
+        ENGINES as ENGINES,
+        check_engine as check_engine,
+        choose_engine as choose_engine,
         engine_of as engine_of,
     )
     from steelyard.engines._protocol import (

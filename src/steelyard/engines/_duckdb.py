@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -11,34 +12,35 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from steelyard.engines._facts import Facts
 from steelyard.errors import MissingExtra
 
-_SMALLEST_THREADS = 256 << 20
-"""Memory that each thread of DuckDB wants before it has to give up."""
+THREAD_BYTES = 128 << 20
+"""Memory that each thread of DuckDB should have: with less, what it sorts cannot be spilled."""
 
 
 class DuckDBSource:
     """Facts in Parquet files, in a database that lives in a scratch folder."""
 
-    def __init__(self, parts: list[Path], folder: Path, *, memory_bytes: int, threads: int | None = None) -> None:
+    def __init__(self, facts: Facts, *, memory_bytes: int) -> None:
         try:
             import duckdb  # heavy and optional
         except ImportError as error:
             raise MissingExtra("DuckDB", extra="duckdb", purpose="--engine duckdb") from error
-        self._folder = folder
+        self._facts = facts  # whose folder goes with it
+        folder = facts.folder
         self._numbers = count()
         config: dict[str, str | int] = {
             "memory_limit": f"{memory_bytes}B",
             "temp_directory": str(folder / "spilled"),
             "preserve_insertion_order": True,
+            "threads": max(1, min(os.cpu_count() or 1, memory_bytes // THREAD_BYTES)),
         }
-        if threads is not None:
-            config["threads"] = threads
         self._connection = duckdb.connect(str(folder / "work.duckdb"), config=config)  # type: ignore[arg-type] # numbers too
-        self.frame: nw.LazyFrame[Any] = self._read(parts)
+        self.frame: nw.LazyFrame[Any] = self._read(facts.path)
 
-    def _read(self, parts: list[Path]) -> nw.LazyFrame[Any]:
-        return nw.from_native(self._connection.read_parquet([str(part) for part in parts], union_by_name=True))
+    def _read(self, path: Path) -> nw.LazyFrame[Any]:
+        return nw.from_native(self._connection.read_parquet(str(path)))
 
     def collect(self, lazy: nw.LazyFrame[Any], /) -> pl.DataFrame:
         """The rows of a small result, without a detour through pyarrow."""
@@ -56,10 +58,6 @@ class DuckDBSource:
 
     def add(self, frame: pl.DataFrame, /) -> nw.LazyFrame[Any]:
         """Rows of ours as one more file."""
-        path = self._folder / f"added-{next(self._numbers):05}.parquet"
+        path = self._facts.folder / f"added-{next(self._numbers):05}.parquet"
         frame.write_parquet(path)
-        return self._read([path])
-
-    def close(self) -> None:
-        """Let go of the files."""
-        self._connection.close()
+        return self._read(path)

@@ -25,11 +25,22 @@ from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
 from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
-from steelyard.statistics import STATISTICS, ExactSums, Floats, Ints, WeightBy, exact_means
+from steelyard.statistics import (
+    STATISTICS,
+    CountedGroups,
+    ExactSums,
+    Floats,
+    GroupedValues,
+    Ints,
+    WeightBy,
+    exact_means,
+)
 
 ROW = "_row"
 """The column of facts that numbers the runs, so that columns that were had one after another stand side by side."""
 GROUP = "_group"
+HELD_ROWS = 200_000
+"""Groups and values of a histogram that is reduced here: one question instead of seven."""
 
 
 class Source(Protocol):
@@ -187,8 +198,7 @@ class LazyEngine:
         whole = counted.with_columns(nw.col(COUNT).cast(nw.Int64))
         by_name: GroupedStatistics = {}
         with self.source.keep(whole) as kept:
-            ddof = 0 if self.profile.std_dev == "population" else 1
-            groups = Histogram(self.source, kept, GROUP, size, ddof)
+            groups = self._grouped(kept, size)
             filled = groups.counts > 0
             for statistic in STATISTICS.values():
                 if statistic.counts:
@@ -200,6 +210,16 @@ class LazyEngine:
         if self.weight_by == "tasks":
             by_name["mean"] = self._mean_of_tasks(rows, size)
         return by_name
+
+    def _grouped(self, kept: nw.LazyFrame[Any], size: int) -> GroupedValues:
+        """What statistics are taken from: the histogram itself where it is small, else what the engine says of it."""
+        ddof = 0 if self.profile.std_dev == "population" else 1
+        held = self.source.collect(kept.head(HELD_ROWS + 1))
+        if held.height > HELD_ROWS:
+            return Histogram(self.source, kept, GROUP, size, ddof)
+        numbers, often = (held[name].cast(pl.Int64).to_numpy() for name in (GROUP, COUNT))
+        values = held[VALUE].cast(pl.Float64).to_numpy()
+        return CountedGroups.of(numbers, values, often, size=size, ddof=ddof)
 
     def means(
         self, names: Sequence[str], by: Sequence[str], *, complete: bool = False

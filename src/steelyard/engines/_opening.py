@@ -1,14 +1,143 @@
-"""Which engine a table of runs is evaluated by."""
+"""Which engine a table of runs is evaluated by, and why.
+
+`auto` holds the rows times the bytes that a row takes against the memory that is free: what takes more than half of it
+goes to DuckDB. Spark is taken by name alone.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.engines._facts import Facts
+from steelyard.engines._lazy import LazyEngine, Source
 from steelyard.engines._local import LocalEngine
 from steelyard.engines._protocol import Engine
+from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.profiles import Profile
+from steelyard.records import Finding
+from steelyard.settings import MEMORY_LIMIT, SPILL_FOLDER
 from steelyard.statistics import WeightBy
-from steelyard.tables import RunTable
+from steelyard.tables import RunTable, free_bytes
+
+ENGINES = ("auto", "local", "duckdb", "spark")
+ADDRESSES = ("spark://", "sc://", "local[")
+"""How the address of a Spark cluster begins."""
+WORKING = 3
+"""Memory that measuring takes, as a multiple of the table itself: values, their order, and copies of both."""
+_ROWS_TRIED = 20_000
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An engine and what is said about it."""
+
+    name: str
+    """local, duckdb, or spark."""
+    findings: tuple[Finding, ...] = ()
+
+
+def check_engine(engine: object) -> None:
+    """Refuse an engine that there is not, and one whose library is not installed."""
+    name = _kind(engine)
+    for kind, library, shown in (("duckdb", "duckdb", "DuckDB"), ("spark", "pyspark", "PySpark")):
+        if name == kind and importlib.util.find_spec(library) is None:
+            raise MissingExtra(shown, extra=kind, purpose=f"--engine {kind}")
+
+
+def _kind(engine: object) -> str:
+    """The engine that is meant: a name, the address of a cluster, or a Spark session."""
+    if not isinstance(engine, str):
+        if type(engine).__module__.startswith("pyspark."):
+            return "spark"
+        raise UsageError(
+            f"an engine cannot be had from a value of type {type(engine).__name__}", hint="engine='duckdb'"
+        )
+    if engine.startswith(ADDRESSES):
+        return "spark"
+    if engine not in ENGINES:
+        raise UnknownName("engine", engine, ENGINES)
+    return engine
+
+
+def choose_engine(table: RunTable) -> RunTable:
+    """The table with the engine that evaluates it, and what is to be told about that among its notes."""
+    name = _kind(table.engine)
+    reason = f"as asked for: {_runs(table.n)}"
+    if name == "auto":
+        needed, free = table.n * bytes_a_row(table) * WORKING, free_bytes()
+        if needed <= free // 2:
+            return replace(table, engine="local")
+        name = "duckdb"
+        reason = f"{_runs(table.n)} would take about {_size(needed)} of memory, and {_size(free)} are free"
+        if importlib.util.find_spec("duckdb") is None:
+            raise MissingExtra("DuckDB", extra="duckdb", purpose=reason + ": measuring them on disk")
+    if name == "local":
+        return table
+    limit = f", memory limit {_size(memory_limit())}" if name == "duckdb" else ""
+    told = Finding(code="engine", severity="info", message=f"evaluated with {name}, {reason}{limit}")
+    return replace(table, engine=name if table.engine == "auto" else table.engine, notes=(*table.notes, told))
+
+
+def _runs(n: int) -> str:
+    return "1 run" if n == 1 else f"{n:,} runs"
+
+
+def _size(size: int) -> str:
+    return f"{size / 10**9:.3g} GB" if size >= 10**8 else f"{size / 10**6:.3g} MB"
+
+
+def bytes_a_row(table: RunTable) -> int:
+    """The bytes that a row of the table takes in memory, measured on its first rows."""
+    if not table.n:
+        return 0
+    head = table.frame.head(_ROWS_TRIED).collect()
+    return int(-(-head.estimated_size() // max(head.height, 1)))
+
+
+def memory_limit() -> int:
+    """The memory that DuckDB may use before it spills: what is set, else half of what is free."""
+    given = os.environ.get(MEMORY_LIMIT, "").strip()
+    if not given:
+        return max(free_bytes() // 2, 64 << 20)
+    found = _SIZE.fullmatch(given)
+    if found is None or found[2].upper() not in _UNITS:
+        raise UsageError(f"{MEMORY_LIMIT} is {given[:40]!r}", hint="set it to a size such as 4GB")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def spill_folder() -> Path | None:
+    """The folder for facts and what does not fit into memory: what is set, else that for temporary files."""
+    given = os.environ.get(SPILL_FOLDER, "")
+    if not given:
+        return None
+    if not Path(given).is_dir():
+        raise UsageError(f"{SPILL_FOLDER} is {given[:200]!r}, which is no folder", hint="make it, or name another")
+    return Path(given)
 
 
 def engine_of(table: RunTable, profile: Profile, weight_by: WeightBy = "runs") -> Engine:
     """The engine that evaluates metrics over the table."""
-    return LocalEngine(table.frame, table.n, profile, weight_by)
+    kind = _kind(table.engine)
+    if kind in ("auto", "local"):
+        return LocalEngine(table.frame, table.n, profile, weight_by)
+    if id(table.frame) not in table.kept:
+        table.kept[id(table.frame)] = _SOURCES[kind](table), table.frame
+    source = table.kept[id(table.frame)][0]
+    return LazyEngine(source, table.n, profile, weight_by, table.kept.setdefault((id(table.frame), "groups"), {}))
+
+
+def _duckdb(table: RunTable) -> Source:
+    from steelyard.engines._duckdb import DuckDBSource  # brings DuckDB
+
+    return DuckDBSource(Facts(table, spill_folder()), memory_bytes=memory_limit())
+
+
+_SOURCES: dict[str, Callable[[RunTable], Any]] = {"duckdb": _duckdb}  # Any: a Source, with what it needs of its own

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
         kendall_tau as kendall_tau,
         spearman_rho as spearman_rho,
     )
+    from steelyard.statistics._counted_groups import (
+        CountedGroups as CountedGroups,
+    )
     from steelyard.statistics._effect_sizes import (
         cliffs_delta as cliffs_delta,
         size_word as size_word,
@@ -138,6 +141,7 @@ if TYPE_CHECKING:
         variation as variation,
     )
     from steelyard.statistics._sorted_groups import (
+        GroupedValues as GroupedValues,
         SortedGroups as SortedGroups,
         midpoint as midpoint,
         shrink_of as shrink_of,

@@ -92,12 +92,14 @@ class ExactSums:
     """What infinite values add up to: an infinity, or NaN of both; 0 where all are finite."""
 
     @classmethod
-    def of(cls, values: Floats, groups: npt.NDArray[np.integer], size: int) -> ExactSums:
-        """Those of values that are not NaN, by their group's code below `size`."""
-        counts = np.bincount(groups, minlength=size).astype(np.int64)
+    def of(cls, values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None = None) -> ExactSums:
+        """Those of values that are not NaN, by their group's code below `size`; `often` tells how often each occurs."""
+        counts = np.zeros(size, dtype=np.int64)
+        np.add.at(counts, groups, 1 if often is None else often)
         finite = np.isfinite(values)
         endless = _endless(values[~finite], groups[~finite], size)
-        numerators, exponent = _numerators(values[finite], groups[finite], size)
+        of_finite = None if often is None else often[finite]
+        numerators, exponent = _numerators(values[finite], groups[finite], size, of_finite)
         return cls(numerators, exponent, counts, endless)
 
     def merged(self, groups: Ints, size: int) -> ExactSums:
@@ -134,11 +136,14 @@ def _groups_at_once(values: Floats) -> int:
     return max(1, _CELLS_AT_ONCE // powers)
 
 
-def _numerators(values: Floats, groups: npt.NDArray[np.integer], size: int) -> tuple[list[int], int]:
+def _numerators(
+    values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None = None
+) -> tuple[list[int], int]:
     """The exact sum of each group as a whole number, and the power of two that all of them are multiplied by."""
     numerators = [0] * size
     kept = values != 0
     values, groups = values[kept], groups[kept]
+    often = None if often is None else often[kept]
     mantissas, exponents = np.frexp(values)
     least = int(exponents.min()) if len(exponents) else 0
     powers = int(exponents.max()) - least + 1 if len(exponents) else 1
@@ -148,7 +153,7 @@ def _numerators(values: Floats, groups: npt.NDArray[np.integer], size: int) -> t
     for start in range(0, len(cells), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         tops, bottoms = (
-            np.bincount(cells[rows], weights=half[rows], minlength=size * powers).astype(np.int64)
+            _halves_added(half[rows], cells[rows], size * powers, None if often is None else often[rows])
             for half in (high, low)
         )
         used = np.flatnonzero((tops != 0) | (bottoms != 0))
@@ -156,6 +161,14 @@ def _numerators(values: Floats, groups: npt.NDArray[np.integer], size: int) -> t
             group, power = divmod(cell, powers)
             numerators[group] += ((top << _HALF) + bottom) << power
     return numerators, least - 53
+
+
+def _halves_added(halves: Floats, cells: Ints, size: int, often: Ints | None) -> Ints:
+    if often is None:
+        return np.bincount(cells, weights=halves, minlength=size).astype(np.int64)
+    added = np.zeros(size, dtype=np.int64)
+    np.add.at(added, cells, halves.astype(np.int64) * often)
+    return added
 
 
 def _quotients(numerators: Iterable[int], divisors: Iterable[int], exponent: int) -> Iterable[float]:

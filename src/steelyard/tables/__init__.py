@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         gather as gather,
         without_collection as without_collection,
     )
+    from steelyard.tables._memory import (
+        free_bytes as free_bytes,
+    )
     from steelyard.tables._run_table import (
         RunTable as RunTable,
         TableBuilder as TableBuilder,

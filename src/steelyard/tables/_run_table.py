@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -123,6 +123,10 @@ class RunTable:
     unpriced: Unpriced | None = None
     folder: SpillFolder | None = None
     """Holds spilled rows; it must live as long as the frame does."""
+    engine: object = "auto"
+    """What evaluates metrics over it: the name or address of an engine, or a session of Spark."""
+    kept: dict[object, Any] = field(default_factory=dict, compare=False)  # Any: what an engine needs
+    """What an engine keeps of the frame between two questions."""
 
     @property
     def rejected_count(self) -> int:

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow._options import (
         CompareOptions as CompareOptions,
+        EngineName as EngineName,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,

@@ -32,7 +32,7 @@ from steelyard.workflow._measured_rows import (
     saved_paths,
     saved_rows,
 )
-from steelyard.workflow._opening_runs import Measurable, Progress, open_runs, outside_time, refuse_labels
+from steelyard.workflow._opening_runs import Measurable, Progress, evaluated_by, open_runs, outside_time, refuse_labels
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -124,7 +124,7 @@ def _opened(
     chosen = choose(table, choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n)
-    return chosen
+    return evaluated_by(chosen, options.reading().engine)
 
 
 def _a(kind: str) -> str:

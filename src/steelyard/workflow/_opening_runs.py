@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -82,6 +82,8 @@ class Reading:
     prices: str = DEFAULT_BOOK
     progress: Progress | None = None
     """Told what was read."""
+    engine: object = None
+    """What evaluates metrics over the runs; None where nothing does, or where the table knows."""
 
 
 def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunTable:
@@ -96,7 +98,16 @@ def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunT
     chosen = choose(table, reading.choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
-    return chosen
+    return evaluated_by(chosen, reading.engine)
+
+
+def evaluated_by(table: RunTable, engine: object) -> RunTable:
+    """The table with its engine, and what is to be told about that; None leaves it as it is."""
+    if engine is None:
+        return table
+    from steelyard.engines import choose_engine  # brings numpy and Polars
+
+    return choose_engine(replace(table, engine=engine))
 
 
 def is_table(runs: Runs) -> TypeGuard[RunTable]:

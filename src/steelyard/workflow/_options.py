@@ -9,7 +9,7 @@ from collections.abc import Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from steelyard.standings import StatisticsOptions
     from steelyard.tables import Cluster
 
+
+class SparkLike(Protocol):
+    """A session of Spark, as PySpark and Spark Connect have it."""
+
+    def createDataFrame(self, *data: Any, **keywords: Any) -> Any:  # noqa: N802 # Any: PySpark's own types and name
+        """What makes a frame of rows."""
+
+
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
 
@@ -49,6 +57,8 @@ MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # A
 """A shipped mapping's name, a TOML file, or a mapping's own values."""
 ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
+EngineName: TypeAlias = str | SparkLike
+"""An engine's name, the address of a Spark cluster, or a session of Spark."""
 
 
 def split_names(text: str) -> list[str]:
@@ -181,6 +191,23 @@ class PricedRunOptions(PriceOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EngineOptions(PricedRunOptions):
+    """Which runs count, priced, and what evaluates metrics over them."""
+
+    engine: EngineName = "auto"
+    """What evaluates metrics over the runs: local, duckdb (past memory), spark, spark://HOST:PORT or sc://HOST; auto
+    takes DuckDB where the runs would not fit into memory."""
+
+    def reading(self, progress: Progress | None = None) -> Reading:
+        """How the runs are read, chosen and evaluated, checked."""
+        if self.engine not in ("auto", "local"):
+            from steelyard.engines import check_engine  # brings numpy and Polars
+
+            check_engine(self.engine)
+        return replace(super().reading(progress), engine=self.engine)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ConfidenceOptions(Options):
     """How sure the answer is to be."""
 
@@ -246,7 +273,7 @@ class ReadOptions(PricedRunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MeasureOptions(VerdictOptions, ConfidenceOptions, PricedRunOptions):
+class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
     """What `measure` measures."""
 
     by: Names = ()
@@ -262,7 +289,7 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, PricedRunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CompareOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
+class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     """What `compare` compares."""
 
     a: Chosen
@@ -278,7 +305,7 @@ class CompareOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RankOptions(VerdictOptions, DrawOptions, PricedRunOptions):
+class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """What `rank` ranks."""
 
     by: Names = ("agent", "model")
@@ -292,7 +319,7 @@ class RankOptions(VerdictOptions, DrawOptions, PricedRunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MatrixOptions(VerdictOptions, PricedRunOptions):
+class MatrixOptions(VerdictOptions, EngineOptions):
     """What `matrix` shows."""
 
     by: Names = ("agent", "model")
@@ -345,7 +372,7 @@ class ReportOptions(RankOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GateOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
+class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     """What `gate` checks."""
 
     rule: Texts
