@@ -25,7 +25,7 @@ from steelyard.engines import Engine, LocalEngine, _exact_limbs, _histograms, _l
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Missing
-from steelyard.tables import RunTable
+from steelyard.tables import RunTable, _duplicates, _run_table, _spool
 
 ENGINES = ("duckdb",)
 """What is held against the local engine."""
@@ -243,6 +243,27 @@ def test_every_verb_gives_the_same_bytes_of_many_files(name: str, engine: str, t
     for seed in range(8):
         paths = flat_files(tmp_path, seed=seed, n=(7, 60, 400)[seed % 3])
         assert answer(CALLS[name], paths, engine) == answer(CALLS[name], paths, "local")
+
+
+@pytest.mark.parametrize("engine", ["local", *ENGINES])
+def test_a_table_that_does_not_fit_into_memory_is_priced_piece_by_piece(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = flat_files(tmp_path, seed=3, n=90)
+    whole = answer(CALLS["measure"], paths, "local")
+    monkeypatch.setattr(_run_table, "IN_MEMORY_ROWS", 10)
+    monkeypatch.setattr(_run_table, "FLAT_BATCH_ROWS", 7)
+    monkeypatch.setattr(_spool, "SPILL_ROWS", 15)
+    monkeypatch.setattr(_duplicates, "HASHES_AT_ONCE", 20)
+    assert answer(CALLS["measure"], paths, engine) == whole
+
+
+def test_what_deals_single_runs_says_that_they_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = flat_files(tmp_path, seed=3, n=90)
+    monkeypatch.setattr(_lazy, "free_bytes", lambda: 2_000)
+    assert sy.measure(paths, by=["agent"], metrics=["pass_rate"], engine="duckdb").n == 90
+    with pytest.raises(UsageError, match="takes the values of all 90 runs in memory"):
+        CALLS["compare"](paths, "duckdb")
 
 
 def test_auto_tells_why_it_takes_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

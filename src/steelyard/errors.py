@@ -170,6 +170,19 @@ class MissingExtra(UsageError):
         super().__init__(f"{purpose} needs {library}", hint=f"pip install 'steelyard[{extra}]'")
 
 
+class NoRoom(UsageError):
+    """Values of single runs that would not fit into memory."""
+
+    kind = "no_room"
+
+    def __init__(self, runs: int, *, needed: int, free: int) -> None:
+        message = (
+            f"this takes the values of all {runs:,} runs in memory at once, since it deals single runs: about "
+            f"{needed / 10**9:.3g} GB, and {free / 10**9:.3g} GB are free"
+        )
+        super().__init__(message, hint="choose fewer runs with --where or fewer --metrics; measure has no such limit")
+
+
 class NoIsolation(UsageError):
     """Nothing on this machine can isolate code that is not trusted."""
 

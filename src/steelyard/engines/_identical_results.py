@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.engines._protocol import Engine
+from steelyard.errors import NoRoom
 from steelyard.records import Finding, Missing, Place, key_label
 from steelyard.statistics import Coincidence, coincidences, is_fine
 
@@ -29,8 +32,19 @@ def identical_results(engine: Engine) -> list[Finding]:
     if not names:
         return []
     if engine.n > MOST_RUNS:
-        message = f"whether agents have identical results is checked in up to {MOST_RUNS:,} runs, not in {engine.n:,}"
-        return [Finding(code="not_checked", severity="info", message=message)]
+        return [_not_checked(f"in up to {MOST_RUNS:,} runs, not in {engine.n:,}")]
+    try:
+        return _identical(engine, names)
+    except NoRoom:
+        return [_not_checked(f"where the results of all runs fit into memory, and those of {engine.n:,} do not")]
+
+
+def _not_checked(where: str) -> Finding:
+    message = f"whether agents have identical results is checked {where}"
+    return Finding(code="not_checked", severity="info", message=message)
+
+
+def _identical(engine: Engine, names: Sequence[str]) -> list[Finding]:
     combinations = engine.codes(names)
     agents = combinations.keys()
     codes = combinations.rows.astype(np.int64)

@@ -22,6 +22,7 @@ from steelyard.engines._exact_limbs import COUNT, VALUE
 from steelyard.engines._histograms import Histogram, exact_sums
 from steelyard.engines._local import FrameRows
 from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
+from steelyard.errors import NoRoom
 from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
@@ -35,10 +36,13 @@ from steelyard.statistics import (
     WeightBy,
     exact_means,
 )
+from steelyard.tables import free_bytes
 
 ROW = "_row"
 """The column of facts that numbers the runs, so that columns that were had one after another stand side by side."""
 GROUP = "_group"
+RUN_LEVEL = 8
+"""Columns of eight bytes that statistics of single runs hold besides the values: groups, tasks, order, copies."""
 HELD_ROWS = 200_000
 """Groups and values of a histogram that is reduced here: one question instead of seven."""
 
@@ -286,6 +290,7 @@ class LazyEngine:
     def values(self, names: Sequence[str]) -> dict[str, Floats | Missing]:
         """Each fact or metric of all runs, NaN where it is missing: eight bytes a run."""
         columns: dict[str, Floats | Missing] = {}
+        self._check_room(len(names))
         for name in names:
             try:
                 column, frame = self.column(name), self.source.frame
@@ -302,6 +307,12 @@ class LazyEngine:
         """The groups and the group of each run, in the order of `values`."""
         rows = self._in_order(self._numbered(by).select(ROW, GROUP), GROUP).cast(pl.UInt32).to_numpy()
         return replace(self.groups(by), rows=rows)
+
+    def _check_room(self, columns: int) -> None:
+        """Refuse what deals single runs where their values would not fit into memory."""
+        needed, free = self.n * 8 * (columns + RUN_LEVEL), free_bytes()
+        if needed > free:
+            raise NoRoom(self.n, needed=needed, free=free)
 
     @cached_property
     def tasks(self) -> Ints:

@@ -15,6 +15,8 @@ from steelyard.records import CONTENT_BYTES, Finding, Rejected, RunIds, content_
 from steelyard.tables._record_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
 ROW = "_row"
+HASHES_AT_ONCE = 25_000_000
+"""Names that are looked through at a time: 16 bytes each while they are sorted."""
 _MADE_FROM_CONTENT = "^[0-9a-f]{64}$"
 
 
@@ -35,12 +37,13 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
     absent = [pl.lit(None, type_).alias(name) for name, type_ in PLACE_COLUMNS.items() if name not in schema]
     numbered = frame.with_row_index(ROW).with_columns(absent)
     nameless = _nameless_digests(numbered)
-    if not nameless and not _any_twice(frame.select(pl.col("id").drop_nulls().hash()).collect().to_series()):
+    twice = _hashes_twice(frame)
+    if not nameless and not len(twice):
         return Duplicates(frame)
-    names = _names(numbered, nameless)
+    names = _names(numbered, nameless, twice)
     wanted = names.filter(pl.col("id").is_duplicated())[ROW]
     admitted = _Admitted(numbered, wanted, nameless)
-    taken = names.filter(pl.col("id").is_in(list(admitted.renamed.values())))[ROW]
+    taken = _named(numbered, list(admitted.renamed.values()))
     if not taken.is_in(wanted.implode()).all():  # a record was given the very id that the next of equal ones gets
         admitted = _Admitted(numbered, pl.concat([wanted, taken]).unique(), nameless)
     kept = _with_new_ids(frame.with_row_index(ROW), admitted.renamed)
@@ -73,8 +76,12 @@ class _Admitted:
                 self.renamed[row] = answer
 
 
-def _names(numbered: pl.LazyFrame, nameless: dict[int, bytes]) -> pl.DataFrame:
-    given = numbered.filter(pl.col("id").is_not_null()).select(ROW, "id").collect()
+def _names(numbered: pl.LazyFrame, nameless: dict[int, bytes], twice: pl.Series) -> pl.DataFrame:
+    """The rows whose name may stand more than once, with their names."""
+    known = pl.col("id").is_not_null()
+    if not nameless:
+        known = known & pl.col("id").hash().is_in(twice.implode())
+    given = numbered.filter(known).select(ROW, "id").collect()
     made = {ROW: list(nameless), "id": [digest.hex() for digest in nameless.values()]}
     return pl.concat([given, pl.DataFrame(made, schema=given.schema)])
 
@@ -105,10 +112,27 @@ def _digests(rows: pl.DataFrame) -> dict[int, bytes]:
     return digests
 
 
-def _any_twice(hashes: pl.Series) -> bool:
-    """Whether a value stands twice; sorting numbers tells it ten times faster than grouping them."""
-    ordered = np.sort(hashes.to_numpy())
-    return bool((ordered[1:] == ordered[:-1]).any())
+def _named(numbered: pl.LazyFrame, names: list[str]) -> pl.Series:
+    """The rows that were given these names."""
+    if not names:
+        return pl.Series(ROW, [], pl.UInt32)
+    return numbered.filter(pl.col("id").is_in(names)).select(ROW).collect().to_series()
+
+
+def _hashes_twice(frame: pl.LazyFrame) -> pl.Series:
+    """The hashes of names that stand more than once, a part of all hashes at a time.
+
+    Sorting numbers tells it ten times faster than grouping them.
+    """
+    rows = int(frame.select(pl.len()).collect().item())
+    parts = -(-rows // HASHES_AT_ONCE) or 1
+    found: list[pl.Series] = []
+    for part in range(parts):
+        hashes = frame.select(pl.col("id").drop_nulls().hash())
+        own = hashes if parts == 1 else hashes.filter(pl.col("id") % parts == part)
+        ordered = np.sort(own.collect(engine="streaming").to_series().to_numpy())
+        found.append(pl.Series(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]), dtype=pl.UInt64))
+    return pl.concat(found)
 
 
 def _with_new_ids(frame: pl.LazyFrame, renamed: dict[int, str]) -> pl.LazyFrame:

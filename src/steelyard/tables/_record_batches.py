@@ -75,9 +75,9 @@ class Unpriced:
         """One finding for each reason that holds of the rows, with how many runs it holds of."""
         if NO_PRICE not in frame.collect_schema().names():
             return []
-        numbers = frame.select(NO_PRICE).collect().to_series()
-        chosen = numbers if rows is None else numbers.filter(pl.Series(rows))
-        counts = dict(chosen.drop_nulls().value_counts().iter_rows())
+        chosen = frame if rows is None else frame.filter(pl.Series(rows))
+        numbers = chosen.filter(pl.col(NO_PRICE).is_not_null()).group_by(NO_PRICE).len()
+        counts = dict(numbers.collect(engine="streaming").iter_rows())
         reasons = sorted((least, reason, counts[at]) for (reason, least), at in self._numbers.items() if at in counts)
         return [self._finding(reason, count, least=least) for least, reason, count in reasons]
 

@@ -38,6 +38,7 @@ from steelyard.records import (
 )
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
+from steelyard.tables._memory import free_bytes
 from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, Mask, OwnKeys, Unpriced, batch_frame
 from steelyard.tables._spool import SpillFolder, Spool
 
@@ -49,48 +50,63 @@ def choose(table: RunTable, choice: RunChoice, *, where: str = "--where") -> Run
     """The table with the chosen runs alone; what the choice met with is among its findings."""
     if not choice or table.n == 0:
         return table
-    rows = pl.Series([True]).new_from_index(0, table.n)
+    rows = pl.lit(value=True)
     findings: list[Finding] = []
     for condition in choice.conditions:
-        texts = _texts(table, condition.key)
-        same = _same(texts, condition)
-        if not same.any():
-            findings.append(unmet(condition, texts.drop_nulls().unique().sort().to_list(), where=where))
-        rows &= same if condition.equal else ~same
-    if choice.conditions and not rows.any():
+        same = _same(table, condition)
+        if not _count(table, same):
+            texts = table.frame.select(_text(table, condition.key).unique()).collect().to_series()
+            findings.append(unmet(condition, texts.drop_nulls().sort().to_list(), where=where))
+        rows = rows & (same if condition.equal else ~same)
+    kept = _count(table, rows) if choice.conditions else table.n
+    if not kept:
         raise none_together(choice, where=where)
     if choice.timed:
-        within = rows & _within(table, choice)
-        findings += outside_findings(int(rows.sum()) - int(within.sum()))
-        rows = within
-    chosen = replace(table, frame=table.frame.filter(rows), n=int(rows.sum()))
+        rows = rows & _within(table, choice)
+        met, kept = kept, _count(table, rows)
+        findings += outside_findings(met - kept)
+    chosen = replace(table, frame=table.frame.filter(rows), n=kept)
     if any(condition.key == "tier" for condition in choice.conditions):
         findings += pooled_schemes(choice, chosen.tier_schemes())
     return replace(chosen, notes=(*table.notes, *findings))
 
 
-def _texts(table: RunTable, key: str) -> pl.Series:
-    if key not in table.frame.collect_schema().names():
-        return pl.Series(key, [None], dtype=pl.String).new_from_index(0, table.n)
-    return table.frame.select(pl.col(key).cast(pl.String)).collect().to_series()
+def _count(table: RunTable, rows: pl.Expr) -> int:
+    """Of how many runs the condition holds."""
+    return int(table.frame.select(rows.sum()).collect().item()) if table.n else 0
 
 
-def _same(texts: pl.Series, condition: KeyCondition) -> pl.Series:
+def _text(table: RunTable, key: str) -> pl.Expr:
+    present = key in table.frame.collect_schema().names()
+    return pl.col(key).cast(pl.String) if present else pl.lit(None, pl.String)
+
+
+def _same(table: RunTable, condition: KeyCondition) -> pl.Expr:
     if not is_storable(condition.value):  # no column of text holds it
-        return pl.Series([False]).new_from_index(0, len(texts))
-    return (texts == condition.value).fill_null(value=False)
+        return _none(table)
+    return _in_every_row(table, _text(table, condition.key) == condition.value)
 
 
-def _within(table: RunTable, choice: RunChoice) -> pl.Series:
+def _none(table: RunTable) -> pl.Expr:
+    return _in_every_row(table, pl.lit(value=False))
+
+
+def _in_every_row(table: RunTable, condition: pl.Expr) -> pl.Expr:
+    """The condition as a column, also where it is the same in every row; unknown is false."""
+    first = table.frame.collect_schema().names()[0]
+    return condition.fill_null(value=False) & (pl.col(first).is_null() | pl.col(first).is_not_null())
+
+
+def _within(table: RunTable, choice: RunChoice) -> pl.Expr:
     known = [name for name in ("start_time", "end_time") if name in table.frame.collect_schema().names()]
     if not known:
-        return pl.Series([False]).new_from_index(0, table.n)
-    seconds = table.frame.select(pl.coalesce(known).alias("seconds")).collect().to_series()
+        return _none(table)
+    seconds = pl.coalesce(known)
     inside = seconds.is_not_null()
     if choice.since is not None:
-        inside &= (seconds >= microseconds_of(choice.since) / 1_000_000).fill_null(value=False)
+        inside = inside & (seconds >= microseconds_of(choice.since) / 1_000_000).fill_null(value=False)
     if choice.until is not None:
-        inside &= (seconds < microseconds_of(choice.until) / 1_000_000).fill_null(value=False)
+        inside = inside & (seconds < microseconds_of(choice.until) / 1_000_000).fill_null(value=False)
     return inside
 
 
@@ -98,7 +114,11 @@ SHOWN_ROWS = 20
 """Runs that a notebook shows."""
 
 IN_MEMORY_ROWS = 20_000_000
-"""Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
+"""Flat files up to this size are read into memory once, if it has room; of larger ones columns are read as needed."""
+FLAT_BATCH_ROWS = 1_000_000
+"""Rows of a larger file that are priced at a time."""
+COPIES = 4
+"""How often a row is held while its facts are made and priced."""
 
 Progress = Callable[[str, int], None]
 """Told the file and how many more records were read."""
@@ -147,9 +167,9 @@ class RunTable:
         """The schemes that the runs, or those in these rows, name their tiers by."""
         if "tier" not in self.frame.collect_schema().names():
             return []
-        tiers = self.frame.select("tier", "tier_scheme").collect()
-        chosen = tiers if rows is None else tiers.filter(pl.Series(rows))
-        return sorted(chosen.filter(pl.col("tier").is_not_null())["tier_scheme"].unique().to_list())
+        chosen = self.frame if rows is None else self.frame.filter(pl.Series(rows))
+        tiers = chosen.filter(pl.col("tier").is_not_null()).select(pl.col("tier_scheme").unique())
+        return sorted(tiers.collect(engine="streaming").to_series().to_list())
 
     def __len__(self) -> int:
         return self.n
@@ -273,8 +293,19 @@ class TableBuilder:
         return None if {"tier", "tier_scheme", *names} & labels.keys() else labels
 
     def _add_flat(self, path: Path, frame: pl.LazyFrame, labels: Mapping[str, object]) -> None:
-        if int(frame.select(pl.len()).collect().item()) <= IN_MEMORY_ROWS:
-            frame = frame.collect().lazy()
+        """Take a flat file: as a whole while it is small; priced piece by piece, or read again as needed, where not."""
+        rows = int(frame.select(pl.len()).collect().item())
+        if rows <= IN_MEMORY_ROWS and rows * _bytes_a_row(frame) <= free_bytes() // 2:
+            self._spool.add_lazy(self._flat_facts(path, frame.collect().lazy(), labels))
+        elif not _stated_tokens(facts_of(frame).collect_schema().names()):
+            self._spool.add_lazy(self._flat_facts(path, frame, labels))
+        else:
+            for start in range(0, rows, FLAT_BATCH_ROWS):
+                batch = frame.slice(start, FLAT_BATCH_ROWS).collect().lazy()
+                self._spool.add(self._flat_facts(path, batch, labels).collect())
+
+    def _flat_facts(self, path: Path, frame: pl.LazyFrame, labels: Mapping[str, object]) -> pl.LazyFrame:
+        """The facts of rows of a flat file; what a check finds suspicious goes the way of records."""
         bad = frame.filter(suspicious(frame)).collect()
         if bad.height:
             self.add_entries(_as_entries(bad, str(path)), name=str(path))
@@ -287,13 +318,13 @@ class TableBuilder:
         )
         if self._progress:
             self._progress(str(path), int(facts.select(pl.len()).collect().item()))
-        self._spool.add_lazy(facts)
+        return facts
 
     def _priced(self, facts: pl.LazyFrame, written: pl.LazyFrame | None) -> pl.LazyFrame:
         """The facts with what the tokens cost, by the models as they were written."""
         names = facts.collect_schema().names()
         kinds = [kind for kind in TOKEN_KINDS if kind in names]
-        stated = [name for name in (*kinds, "stated_total_tokens") if name in names]
+        stated = _stated_tokens(names)
         if not stated:
             return facts
         wanted = [name for name in ("start_time", "reported_cost_usd", *stated) if name in names]
@@ -352,6 +383,17 @@ class TableBuilder:
             unpriced=self._unpriced,
             folder=self._spool.keeps,
         )
+
+
+def _stated_tokens(names: Sequence[str]) -> list[str]:
+    """The facts that make a run one to price."""
+    return [name for name in (*TOKEN_KINDS, "stated_total_tokens") if name in names]
+
+
+def _bytes_a_row(frame: pl.LazyFrame) -> int:
+    """The memory that a row takes while it is priced, measured on the first rows."""
+    head = frame.head(10_000).collect()
+    return COPIES * int(-(-head.estimated_size() // max(head.height, 1)))
 
 
 def _moments(seconds: pl.Series) -> NDArray[np.datetime64]:
