@@ -81,6 +81,8 @@ def choose_engine(table: RunTable) -> RunTable:
             raise MissingExtra("DuckDB", extra="duckdb", purpose=reason + ": measuring them on disk")
     if name == "local":
         return table
+    if any(note.code == "engine" for note in table.notes):
+        return table
     limit = f", memory limit {_size(memory_limit())}" if name == "duckdb" else ""
     told = Finding(code="engine", severity="info", message=f"evaluated with {name}, {reason}{limit}")
     return replace(table, engine=name if table.engine == "auto" else table.engine, notes=(*table.notes, told))

@@ -94,7 +94,6 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow._options import (
         CompareOptions as CompareOptions,
-        EngineName as EngineName,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,

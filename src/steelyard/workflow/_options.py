@@ -9,7 +9,7 @@ from collections.abc import Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
@@ -34,14 +34,6 @@ if TYPE_CHECKING:
     from steelyard.standings import StatisticsOptions
     from steelyard.tables import Cluster
 
-
-class SparkLike(Protocol):
-    """A session of Spark, as PySpark and Spark Connect have it."""
-
-    def createDataFrame(self, *data: Any, **keywords: Any) -> Any:  # noqa: N802 # Any: PySpark's own types and name
-        """What makes a frame of rows."""
-
-
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
 
@@ -57,8 +49,6 @@ MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # A
 """A shipped mapping's name, a TOML file, or a mapping's own values."""
 ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
-EngineName: TypeAlias = str | SparkLike
-"""An engine's name, the address of a Spark cluster, or a session of Spark."""
 
 
 def split_names(text: str) -> list[str]:
