@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from steelyard.statistics._counted_groups import (
         CountedGroups as CountedGroups,
     )
+    from steelyard.statistics._crossed_effects import (
+        CrossedEffects as CrossedEffects,
+        crossed_effects as crossed_effects,
+    )
     from steelyard.statistics._effect_sizes import (
         cliffs_delta as cliffs_delta,
         size_word as size_word,
@@ -60,6 +64,16 @@ if TYPE_CHECKING:
         Significance as Significance,
         check_level as check_level,
         no_interval as no_interval,
+    )
+    from steelyard.statistics._item_response import (
+        ItemResponse as ItemResponse,
+        Responses as Responses,
+        item_response as item_response,
+    )
+    from steelyard.statistics._learned_chance import (
+        Examples as Examples,
+        LearnedChance as LearnedChance,
+        learn_chance as learn_chance,
     )
     from steelyard.statistics._means import (
         clustered as clustered,

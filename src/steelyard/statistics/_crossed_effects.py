@@ -1,0 +1,204 @@
+"""What is due to who and what is due to what: an additive model of two sides, robust, with intervals.
+
+A value is a common level, the effect of its first side (a tool), the effect of its second (a task) and an error. Both
+sides are random effects whose spreads are learned (empirical Bayes), and Huber's weights (1964) keep a few wild values
+from moving them. Repeated values of a pair share what is particular to the pair, so that they count as fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse, special
+
+from steelyard.statistics._interval import Floats, Ints
+from steelyard.statistics._joint_errors import covariance_of_effects
+
+HUBER = 1.345
+"""Deviations past which a value's weight falls: 95 % as efficient as least squares on normal errors."""
+ITERATIONS = 200
+TOLERANCE = 1e-5
+NORMAL_MAD = 1.4826
+LEAST_FOR_QUANTILES = 200
+"""Values from which on their own quantiles serve for expected values; below, Student's t."""
+FEW_FREEDOM = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CrossedEffects:
+    """Estimates with their standard errors, in the unit of the values."""
+
+    level: float
+    """The expected value of an average first side at an average second."""
+    first: Floats
+    """Effects of the first side; their mean is 0."""
+    first_error: Floats
+    second: Floats
+    """Effects of the second side, shrunk toward 0."""
+    second_error: Floats
+    second_gap: Floats
+    """How much higher each effect of the second side would be were it not shrunk."""
+    deviation: float
+    """Standard deviation of a single value around what is expected, robust."""
+    repeats: float
+    """The share of the error's variance that repeated values of a pair have in common."""
+    low: float
+    """With `high`: where a new value lies by the level asked for, in deviations of a prediction."""
+    high: float
+    surprise: Floats
+    """Of each value: how far it is from what all others let expect, in deviations."""
+
+    def expected(self, first: int, second: int) -> tuple[float, float, float]:
+        """What a new value of the pair is expected to be, and where it lies."""
+        middle = float(self.level + self.first[first] + self.second[second])
+        width = float(np.sqrt(self.deviation**2 + self.first_error[first] ** 2 + self.second_error[second] ** 2))
+        return middle, middle + self.low * width, middle + self.high * width
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """The values by pair."""
+
+    first: Ints
+    second: Ints
+    n: Floats
+    mean: Floats
+    of_value: Ints
+    within: float
+    """Variance of repeated values around their pair's mean; 0 without any."""
+    has_repeats: bool
+
+
+def crossed_effects(first: Ints, second: Ints, values: Floats, *, level: float = 0.95) -> CrossedEffects:
+    """Fit the model to values, each given with the numbers of its two sides, which count from 0 without gaps."""
+    pairs = _pairs(first, second, values)
+    repeats = 0.0
+    for _ in range(3 if pairs.has_repeats else 1):
+        fit = _Fit(pairs, repeats)
+        fit.run()
+        around = values - fit.fitted()[pairs.of_value]
+        total = _robust_variance(around)
+        if pairs.has_repeats:
+            repeats = float(np.clip(1 - pairs.within / max(total, 1e-12), 0, 0.95))
+    return _told(fit, pairs, values, level)
+
+
+def _pairs(first: Ints, second: Ints, values: Floats) -> _Pairs:
+    width = int(second.max()) + 1
+    keys, of_value, n = np.unique(first * width + second, return_inverse=True, return_counts=True)
+    mean = np.bincount(of_value, values) / n
+    spare = len(values) - len(keys)
+    within = float(np.sum((values - mean[of_value]) ** 2)) / spare if spare else 0.0
+    return _Pairs(keys // width, keys % width, n.astype(float), mean, of_value, within, spare >= FEW_FREEDOM)
+
+
+def _robust_variance(residuals: Floats) -> float:
+    """The variance of the bulk: the median of the absolute values, as large as it would be for normal errors."""
+    return max((NORMAL_MAD * float(np.median(np.abs(residuals)))) ** 2, 1e-12)
+
+
+class _Fit:
+    """The effects on their way."""
+
+    def __init__(self, pairs: _Pairs, repeats: float) -> None:
+        self.pairs = pairs
+        self.share = repeats + (1 - repeats) / pairs.n
+        """Variance of a pair's mean, as a share of a single value's."""
+        self.tools, self.tasks = int(pairs.first.max()) + 1, int(pairs.second.max()) + 1
+        self.level = float(np.median(pairs.mean))
+        self.a, self.d = np.zeros(self.tools), np.zeros(self.tasks)
+        self.error = max(float(np.var(pairs.mean)), 1e-6)
+        self.spread_a, self.spread_d = self.error, self.error
+        self.weights = np.ones(len(pairs.n))
+
+    def fitted(self) -> Floats:
+        """What each pair is expected to be."""
+        return np.asarray(self.level + self.a[self.pairs.first] + self.d[self.pairs.second])
+
+    def run(self) -> None:
+        """Reweight, solve and learn the spreads until nothing moves."""
+        for _ in range(ITERATIONS):
+            before = np.array([self.level, self.error, self.spread_a, self.spread_d])
+            self._solve()
+            residuals = self.pairs.mean - self.fitted()
+            scaled = residuals / np.sqrt(self.share)
+            scale = np.sqrt(_robust_variance(scaled))
+            far = np.abs(scaled) / scale
+            self.weights = np.minimum(1, HUBER / np.maximum(far, HUBER / 2))
+            # the variance that a Huber estimate of these errors has (Huber 1981, 7.6)
+            squares = float(np.mean(np.minimum(far, HUBER) ** 2)) * scale**2
+            spare = max(1 - (self.tools + self.tasks) / len(far), 0.25) if len(far) > 1 else 1.0
+            self.error = max(squares / spare / float(np.mean(far <= HUBER)) ** 2, 1e-9)
+            own, other, _ = self.variances()
+            self.spread_a = max(float(np.sum(self.a**2 + own)) / max(self.tools - 1, 1), 1e-9)
+            self.spread_d = max(float(np.sum(self.d**2 + other)) / max(self.tasks - 1, 1), 1e-9)
+            after = np.array([self.level, self.error, self.spread_a, self.spread_d])
+            if np.all(np.abs(after - before) <= TOLERANCE * (np.abs(before) + np.sqrt(self.error))):
+                break
+
+    def _solve(self) -> None:
+        """The effects at the present weights and spreads, one side after the other."""
+        first, second = self.pairs.first, self.pairs.second
+        precision = self.weights / (self.error * self.share)
+        of_a, of_d = np.bincount(first, precision), np.bincount(second, precision)
+        for _ in range(ITERATIONS):
+            old = self.a
+            rest = self.pairs.mean - self.level - self.a[first]
+            self.d = np.bincount(second, precision * rest) / (of_d + 1 / self.spread_d)
+            self.level += float(np.mean(self.d))
+            self.d = self.d - np.mean(self.d)
+            rest = self.pairs.mean - self.level - self.d[second]
+            self.a = np.bincount(first, precision * rest) / (of_a + 1 / self.spread_a)
+            self.level += float(np.mean(self.a))
+            self.a = self.a - np.mean(self.a)
+            if np.max(np.abs(self.a - old)) <= TOLERANCE * np.sqrt(self.error):
+                break
+
+    def variances(self) -> tuple[Floats, Floats, Floats]:
+        """Of the first side, of the second, and what both share at each pair."""
+        pairs = self.pairs
+        precision = 1 / (self.error * self.share)
+        of_a = np.bincount(pairs.first, precision) + 1 / self.spread_a
+        of_d = np.bincount(pairs.second, precision) + 1 / self.spread_d
+        root = precision / np.sqrt(of_d[pairs.second])
+        cross = sparse.csr_array((root, (pairs.first, pairs.second)), shape=(self.tools, self.tasks))
+        effects = covariance_of_effects(np.asarray(of_a, dtype=np.float64), cross, np.ones((1, self.tools)))
+        shared = -effects.along(pairs.first, pairs.second, cross) / np.sqrt(of_d[pairs.second])
+        return effects.own, effects.others / of_d, shared
+
+
+def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffects:
+    own, other, shared = fit.variances()
+    of_fit = np.maximum(own[pairs.first] + other[pairs.second] + 2 * shared, 0)
+    # what is expected without the pair itself: its pull on its own expectation taken out
+    precision = fit.weights / (fit.error * fit.share)
+    pull = np.minimum(precision * of_fit, 0.9)
+    without = pairs.mean - (pairs.mean - fit.fitted()) / (1 - pull)
+    residuals = values - without[pairs.of_value]
+    deviation = np.sqrt(_robust_variance(residuals))
+    surprise = residuals / np.sqrt(deviation**2 + (of_fit / (1 - pull))[pairs.of_value])
+    low, high = _limits(surprise, level)
+    of_d = np.bincount(pairs.second, precision)
+    return CrossedEffects(
+        level=fit.level,
+        first=fit.a,
+        first_error=np.sqrt(own),
+        second=fit.d,
+        second_error=np.sqrt(other),
+        second_gap=fit.d / np.maximum(fit.spread_d * of_d, 1e-12),
+        deviation=float(deviation),
+        repeats=float((fit.share * pairs.n - 1).max() / max(pairs.n.max() - 1, 1)) if pairs.has_repeats else 0.0,
+        low=low,
+        high=high,
+        surprise=surprise,
+    )
+
+
+def _limits(surprise: Floats, level: float) -> tuple[float, float]:
+    """Between which deviations the share `level` of values lies."""
+    tail = (1 - level) / 2
+    if len(surprise) >= LEAST_FOR_QUANTILES:
+        return float(np.quantile(surprise, tail)), float(np.quantile(surprise, 1 - tail))
+    far = float(special.stdtrit(FEW_FREEDOM, 1 - tail))
+    return min(-far, float(surprise.min())), max(far, float(surprise.max()))
