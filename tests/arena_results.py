@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from learning_arenas import as_if_tested, fill
 from steelyard import workflow
 from steelyard.arena import Arena
 from steelyard.results import Result
@@ -61,6 +62,15 @@ def frozen_file(folder: Path) -> Path:
     return folder / "manifest.json"
 
 
+def learning(folder: Path) -> Arena:
+    """An arena that has learned."""
+    arena = workflow.init_arena(f"sqlite:///{folder}/learning.db", profile="arena-learning-1")
+    fill(arena, submissions=400)
+    as_if_tested(arena)
+    workflow.learn(arena)
+    return arena
+
+
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: workflow.arena_settings(filled(folder)),
     "AddedTasks": lambda folder: workflow.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
@@ -90,5 +100,10 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),
     "StandingChanges": lambda folder: workflow.standing_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: workflow.tool_bias(filled(folder)),
+    "Learned": lambda folder: workflow.learn(learning(folder)),
+    "LearnedAbilities": lambda folder: workflow.abilities(learning(folder)),
+    "ExpectedScores": lambda folder: workflow.expected(learning(folder), "task-1"),
+    "LearnedCorrectness": lambda folder: workflow.correctness(learning(folder)),
+    "LearnedCorrectness of a task": lambda folder: workflow.correctness(learning(folder), "task-0"),
     "ProfileComparison": lambda folder: workflow.compare_profiles(filled(folder), "arena-1", "arena-1"),
 }

@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "arena.intake": {"arena.scoring", "arena.checking", "arena.notifying"},
     "arena.views": {"arena.scoring", "arena.intake", "arena.notifying"},
     "arena.people": {"arena.scoring", "arena.intake", "arena.views"},
+    "arena.learning": {"arena.scoring", "arena.intake", "arena.views"},
     "runner": {"records", "files", "formats", "prices", "sandbox", "tables"},
     "store": {"records"},
     "sandbox": set(),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import steelyard as sy
+from arena_results import learning
 from figure_laws import breaches, elements, shown_text, tag
 from steelyard import workflow
 from steelyard.demo import demo_runs
@@ -61,6 +62,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         workflow.review_desk(store),
         workflow.compare_profiles(store, "arena-1", "arena-1"),
     ]
+    learned = learning(tmp_path_factory.mktemp("learning"))
+    made += [workflow.abilities(learned), workflow.expected(learned, "task-1"), workflow.correctness(learned)]
     return {type(result): result for result in made}
 
 

@@ -33,7 +33,7 @@ from steelyard.surfaces.server import ServeOptions
 from steelyard.workflow import ArenaSource
 
 LOCAL_ALONE = {
-    *("settings", "add_tasks", "all_standings", "compare_profiles", "notifier", "rescore", "verify", "watch"),
+    *("settings", "add_tasks", "all_standings", "compare_profiles", "notifier", "rescore", "verify", "watch", "learn"),
     *("policy", "read", "refresh", "rules"),
 }
 """What only whoever keeps the store has."""
@@ -115,6 +115,9 @@ ASKED: dict[str, Verb] = {
     "history": lambda arena: arena.history(task="b"),
     "changes": lambda arena: arena.changes(since="2020-01-01"),
     "bias": lambda arena: arena.bias(confidence=0.9),
+    "abilities": lambda arena: arena.abilities(),
+    "expected": lambda arena: arena.expected("b"),
+    "correctness": lambda arena: arena.correctness(),
 }
 
 

@@ -82,6 +82,19 @@ def test_what_is_not_shrunk_is_told_by_its_gap() -> None:
     assert abs(fit.second_gap[0]) > 3 * np.median(np.abs(fit.second_gap))
 
 
+def test_who_tried_only_hard_tasks_is_as_able_as_an_equal_who_tried_only_easy_ones() -> None:
+    made = Scores(4, tools=20, tasks=80, tried=1.0)
+    hard = np.argsort(made.task)[:25]
+    easy = np.argsort(made.task)[-25:]
+    is_kept = ~(((made.first == 0) & ~np.isin(made.second, hard)) | ((made.first == 1) & ~np.isin(made.second, easy)))
+    moved = np.where(made.first == 1, made.tool[0] - made.tool[1], 0)  # both are equally able
+    first, second, values = made.first[is_kept], made.second[is_kept], (made.values + moved)[is_kept]
+    fit = crossed_effects(first, second, values)
+    plain = [float(values[first == tool].mean()) for tool in (0, 1)]
+    assert plain[1] - plain[0] > 20
+    assert abs(fit.first[1] - fit.first[0]) < 3 * float(np.hypot(*fit.first_error[:2]))
+
+
 def test_the_order_of_values_changes_nothing() -> None:
     made = Scores(3, tools=8, tasks=30, attempts=3, particular=4)
     turned = np.random.default_rng(0).permutation(len(made.values))

@@ -34,6 +34,16 @@ if TYPE_CHECKING:
     from steelyard.arena.intake._tasks import (
         find_task as find_task,
     )
+    from steelyard.arena.learning._asking import (
+        expected_scores as expected_scores,
+        learned_abilities as learned_abilities,
+        learned_about as learned_about,
+        learned_correctness as learned_correctness,
+    )
+    from steelyard.arena.learning._versions import (
+        learn as learn,
+        learn_if_due as learn_if_due,
+    )
     from steelyard.arena.notifying._outbox import (
         skip_before as skip_before,
     )

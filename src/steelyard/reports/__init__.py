@@ -15,6 +15,15 @@ if TYPE_CHECKING:
         clean as clean,
         visible_json as visible_json,
     )
+    from steelyard.reports._arena_learning import (
+        abilities_line as abilities_line,
+        abilities_tables as abilities_tables,
+        correctness_lines as correctness_lines,
+        correctness_tables as correctness_tables,
+        expected_line as expected_line,
+        expected_table as expected_table,
+        learned_lines as learned_lines,
+    )
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,
         bias_line as bias_line,

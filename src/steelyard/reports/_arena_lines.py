@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.reports._arena_learning import learned_about_lines
 from steelyard.reports._plain_text import DASH, counted
 from steelyard.results import (
     AddedTasks,
@@ -160,6 +161,8 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
             yield f"{what}: {', '.join(names)}"
     for review in evaluation.reviews:
         yield review_line(review)
+    if evaluation.learned is not None:
+        yield from learned_about_lines(evaluation.learned)
 
 
 def history_line(history: ScoreHistory) -> str:

@@ -35,6 +35,27 @@ if TYPE_CHECKING:
         StandingChanges as StandingChanges,
         TaskChanges as TaskChanges,
     )
+    from steelyard.results._arena_learning import (
+        Abilities as Abilities,
+        Between as Between,
+        Chance as Chance,
+        ChanceBin as ChanceBin,
+        Coefficient as Coefficient,
+        CorrectnessModel as CorrectnessModel,
+        ExpectedScore as ExpectedScore,
+        ExpectedScores as ExpectedScores,
+        Learned as Learned,
+        LearnedAbilities as LearnedAbilities,
+        LearnedAbout as LearnedAbout,
+        LearnedCorrectness as LearnedCorrectness,
+        LearnedKind as LearnedKind,
+        Surprise as Surprise,
+        TaskDifficulty as TaskDifficulty,
+        ToolAbility as ToolAbility,
+        ToolRecord as ToolRecord,
+        VersionOf as VersionOf,
+        version_text as version_text,
+    )
     from steelyard.results._arena_parties import (
         Registry as Registry,
     )

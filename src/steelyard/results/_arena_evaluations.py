@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from steelyard.records import Finding
+from steelyard.results._arena_learning import LearnedAbout
 from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
@@ -64,6 +65,8 @@ class Evaluation(FieldsResult):
     """What was decided about it, in order."""
     beside: tuple[BesideScore, ...] = ()
     """Scores that stand beside the specification's; none where the profile switches none on."""
+    learned: LearnedAbout | None = None
+    """What was learned about it, beside its scores and in none; None in an arena that learns nothing."""
 
     def _about(self) -> str:
         receipt = self.receipt

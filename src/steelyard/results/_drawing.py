@@ -19,6 +19,7 @@ from steelyard.results._arena_figures import (
     task_dots,
 )
 from steelyard.results._arena_history import ScoreHistory
+from steelyard.results._arena_learning import ExpectedScores, LearnedAbilities, LearnedCorrectness
 from steelyard.results._arena_standings import AllStandings, Leaderboard, Standings, ToolBias
 from steelyard.results._board_figures import (
     group_components,
@@ -34,6 +35,7 @@ from steelyard.results._comparison_figures import difference_dots, flip_square, 
 from steelyard.results._coverage import CoverageSummary
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
+from steelyard.results._learning_figures import ability_dots, chance_reliability, expected_dots
 from steelyard.results._manners import Result
 from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
@@ -78,6 +80,9 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Evaluation: {"scores": score_dots},
     ScoreHistory: {"trend": history_trend},
     ToolBias: {"forest": bias_dots},
+    LearnedAbilities: {"dots": ability_dots},
+    ExpectedScores: {"dots": expected_dots},
+    LearnedCorrectness: {"reliability": chance_reliability},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
     UsageSummary: {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens},

@@ -17,8 +17,10 @@ from steelyard.statistics._joint_errors import covariance_of_effects
 
 HUBER = 1.345
 """Deviations past which a value's weight falls: 95 % as efficient as least squares on normal errors."""
-ITERATIONS = 200
-TOLERANCE = 1e-5
+ROUNDS = 60
+SOLVING_ROUNDS = 200
+TOLERANCE = 1e-4
+"""Of the spreads, which are known to some percent at best."""
 NORMAL_MAD = 1.4826
 LEAST_FOR_QUANTILES = 200
 """Values from which on their own quantiles serve for expected values; below, Student's t."""
@@ -73,14 +75,12 @@ class _Pairs:
 def crossed_effects(first: Ints, second: Ints, values: Floats, *, level: float = 0.95) -> CrossedEffects:
     """Fit the model to values, each given with the numbers of its two sides, which count from 0 without gaps."""
     pairs = _pairs(first, second, values)
-    repeats = 0.0
-    for _ in range(3 if pairs.has_repeats else 1):
-        fit = _Fit(pairs, repeats)
+    fit = _Fit(pairs)
+    fit.run()
+    for _ in range(2 if pairs.has_repeats else 0):
+        total = _robust_variance(values - fit.fitted()[pairs.of_value])
+        fit.have_in_common(float(np.clip(1 - pairs.within / total, 0, 0.95)))
         fit.run()
-        around = values - fit.fitted()[pairs.of_value]
-        total = _robust_variance(around)
-        if pairs.has_repeats:
-            repeats = float(np.clip(1 - pairs.within / max(total, 1e-12), 0, 0.95))
     return _told(fit, pairs, values, level)
 
 
@@ -101,10 +101,9 @@ def _robust_variance(residuals: Floats) -> float:
 class _Fit:
     """The effects on their way."""
 
-    def __init__(self, pairs: _Pairs, repeats: float) -> None:
+    def __init__(self, pairs: _Pairs) -> None:
         self.pairs = pairs
-        self.share = repeats + (1 - repeats) / pairs.n
-        """Variance of a pair's mean, as a share of a single value's."""
+        self.have_in_common(0.0)
         self.tools, self.tasks = int(pairs.first.max()) + 1, int(pairs.second.max()) + 1
         self.level = float(np.median(pairs.mean))
         self.a, self.d = np.zeros(self.tools), np.zeros(self.tasks)
@@ -112,13 +111,19 @@ class _Fit:
         self.spread_a, self.spread_d = self.error, self.error
         self.weights = np.ones(len(pairs.n))
 
+    def have_in_common(self, repeats: float) -> None:
+        """Let repeated values of a pair have this share of their error's variance in common."""
+        self.repeats = repeats
+        self.share = repeats + (1 - repeats) / self.pairs.n
+        """Variance of a pair's mean, as a share of a single value's."""
+
     def fitted(self) -> Floats:
         """What each pair is expected to be."""
         return np.asarray(self.level + self.a[self.pairs.first] + self.d[self.pairs.second])
 
     def run(self) -> None:
         """Reweight, solve and learn the spreads until nothing moves."""
-        for _ in range(ITERATIONS):
+        for _ in range(ROUNDS):
             before = np.array([self.level, self.error, self.spread_a, self.spread_d])
             self._solve()
             residuals = self.pairs.mean - self.fitted()
@@ -130,7 +135,7 @@ class _Fit:
             squares = float(np.mean(np.minimum(far, HUBER) ** 2)) * scale**2
             spare = max(1 - (self.tools + self.tasks) / len(far), 0.25) if len(far) > 1 else 1.0
             self.error = max(squares / spare / float(np.mean(far <= HUBER)) ** 2, 1e-9)
-            own, other, _ = self.variances()
+            own, other = self.variances()[:2]
             self.spread_a = max(float(np.sum(self.a**2 + own)) / max(self.tools - 1, 1), 1e-9)
             self.spread_d = max(float(np.sum(self.d**2 + other)) / max(self.tasks - 1, 1), 1e-9)
             after = np.array([self.level, self.error, self.spread_a, self.spread_d])
@@ -142,7 +147,7 @@ class _Fit:
         first, second = self.pairs.first, self.pairs.second
         precision = self.weights / (self.error * self.share)
         of_a, of_d = np.bincount(first, precision), np.bincount(second, precision)
-        for _ in range(ITERATIONS):
+        for _ in range(SOLVING_ROUNDS):
             old = self.a
             rest = self.pairs.mean - self.level - self.a[first]
             self.d = np.bincount(second, precision * rest) / (of_d + 1 / self.spread_d)
@@ -152,11 +157,11 @@ class _Fit:
             self.a = np.bincount(first, precision * rest) / (of_a + 1 / self.spread_a)
             self.level += float(np.mean(self.a))
             self.a = self.a - np.mean(self.a)
-            if np.max(np.abs(self.a - old)) <= TOLERANCE * np.sqrt(self.error):
+            if np.max(np.abs(self.a - old)) <= 0.1 * TOLERANCE * np.sqrt(self.error):
                 break
 
-    def variances(self) -> tuple[Floats, Floats, Floats]:
-        """Of the first side, of the second, and what both share at each pair."""
+    def variances(self, *, with_shared: bool = False) -> tuple[Floats, Floats, Floats]:
+        """Of the first side, of the second, and, if asked for, what both share at each pair."""
         pairs = self.pairs
         precision = 1 / (self.error * self.share)
         of_a = np.bincount(pairs.first, precision) + 1 / self.spread_a
@@ -164,12 +169,14 @@ class _Fit:
         root = precision / np.sqrt(of_d[pairs.second])
         cross = sparse.csr_array((root, (pairs.first, pairs.second)), shape=(self.tools, self.tasks))
         effects = covariance_of_effects(np.asarray(of_a, dtype=np.float64), cross, np.ones((1, self.tools)))
+        if not with_shared:
+            return effects.own, effects.others / of_d, np.empty(0)
         shared = -effects.along(pairs.first, pairs.second, cross) / np.sqrt(of_d[pairs.second])
         return effects.own, effects.others / of_d, shared
 
 
 def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffects:
-    own, other, shared = fit.variances()
+    own, other, shared = fit.variances(with_shared=True)
     of_fit = np.maximum(own[pairs.first] + other[pairs.second] + 2 * shared, 0)
     # what is expected without the pair itself: its pull on its own expectation taken out
     precision = fit.weights / (fit.error * fit.share)
@@ -188,7 +195,7 @@ def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffe
         second_error=np.sqrt(other),
         second_gap=fit.d / np.maximum(fit.spread_d * of_d, 1e-12),
         deviation=float(deviation),
-        repeats=float((fit.share * pairs.n - 1).max() / max(pairs.n.max() - 1, 1)) if pairs.has_repeats else 0.0,
+        repeats=fit.repeats,
         low=low,
         high=high,
         surprise=surprise,

@@ -21,7 +21,7 @@ TASK_NODES = 5
 """In each of two directions."""
 ITERATIONS = 2_000
 TOLERANCE = 1e-7
-POOLED_TOLERANCE = 1e-4
+POOLED_TOLERANCE = 5e-4
 """Far below the errors of the parameters, which are some hundredths at best."""
 LARGEST_STEP = 1.0
 FIRST_SPREAD = 0.5

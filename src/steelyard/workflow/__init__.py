@@ -30,6 +30,12 @@ if TYPE_CHECKING:
         submit_files as submit_files,
         withdraw_submission as withdraw_submission,
     )
+    from steelyard.workflow._arena_learning import (
+        abilities as abilities,
+        correctness as correctness,
+        expected as expected,
+        learn as learn,
+    )
     from steelyard.workflow._arena_object import (
         LocalArena as LocalArena,
         init_arena as init_arena,

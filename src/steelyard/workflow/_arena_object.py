@@ -2,6 +2,7 @@
 
 `sy.connect` gives an object with the same verbs for an arena on a server; a law compares the two. What belongs to
 whoever keeps the store (`rescore`, `compare_profiles`, `verify`, `watch`, `notifier`) is here alone.
+whoever keeps the store (`rescore`, `learn`, `compare_profiles`, `watch`, `notifier`) is here alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
 from steelyard.settings import DEFAULT_STORE
-from steelyard.workflow import _arena, _arena_people, _arena_runs, _arena_seasons, _arena_views
+from steelyard.workflow import _arena, _arena_learning, _arena_people, _arena_runs, _arena_seasons, _arena_views
 
 
 class LocalArena(arena.Arena):
@@ -45,6 +46,10 @@ class LocalArena(arena.Arena):
     season = _arena_seasons.show_season
     seasons = _arena_seasons.seasons
     verify = _arena_seasons.verify_kept
+    learn = _arena_learning.learn
+    abilities = _arena_learning.abilities
+    expected = _arena_learning.expected
+    correctness = _arena_learning.correctness
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:
@@ -78,4 +83,4 @@ def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
 
 
 def _with_verbs(opened: arena.Arena) -> LocalArena:
-    return LocalArena(opened.store, rules=opened.rules, policy=opened.policy)
+    return LocalArena(opened.store, rules=opened.rules, policy=opened.policy, learner=opened.learner)

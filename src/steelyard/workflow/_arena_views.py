@@ -134,7 +134,11 @@ def _ranked_score(name: str) -> RankedScore:
 
 def show_submission(arena: Arena | str, submission: str, *, score: str | None = None) -> Evaluation:
     """One evaluation, explained; `score` explains only that one."""
-    return views.evaluation(opened(arena), submission, only=score)
+    arena = opened(arena)
+    shown = views.evaluation(arena, submission, only=score)
+    receipt = shown.receipt
+    about = views.learned_about(arena, submission, overall_score=receipt.overall_score, task_id=receipt.task_id)
+    return replace(shown, learned=about)
 
 
 def outliers(arena: Arena | str, task: str | None = None) -> Outliers:

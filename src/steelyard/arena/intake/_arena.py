@@ -71,11 +71,19 @@ class CheckedPortion(NamedTuple):
     rules: Rules
 
 
+Learner = Callable[["Arena"], int | None]
+"""Learns what is due, and says how many submissions may come before the next is; None when none ever is."""
+
+
 class Arena:
     """Tasks, submissions and standings in one store, under one profile and one policy."""
 
-    def __init__(self, store: Store, *, rules: Rules, policy: Policy) -> None:
+    def __init__(self, store: Store, *, rules: Rules, policy: Policy, learner: Learner | None = None) -> None:
         self.store = store
+        self.learner = learner
+        """Learns what is due; None in an arena that learns only when it is told to."""
+        self.learned_up_to = 0
+        """The count of submissions up to which what was due is known to be learned."""
         self.policy = policy
         # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
         self._rules_with_tasks = RulesWithTasks(rules, {})
@@ -136,7 +144,22 @@ class Arena:
         """
         converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
         with collector_resting() if len(converted) >= COLLECTOR_RESTS_FROM else nullcontext():
-            return self._submit(converted, artifacts_root, told)
+            return self._submit_by_stops(converted, artifacts_root, told)
+
+    def _submit_by_stops(
+        self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
+    ) -> list[SubmissionOutcome]:
+        """Submit in portions that end where a version is to be learned: alone or together, it is learned from the same.
+
+        A portion of which some were refused or known leaves room for as many more before the stop.
+        """
+        outcomes: list[SubmissionOutcome] = []
+        while True:
+            room = None if self.learner is None else self.learner(self)
+            coming = given[len(outcomes) :][:room]
+            outcomes += self._submit(coming, root, told)
+            if room is None or len(coming) < room:
+                return outcomes
 
     def _submit(
         self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None

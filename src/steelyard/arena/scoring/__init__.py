@@ -70,7 +70,10 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
+        AbilitiesTable as AbilitiesTable,
+        CorrectnessTable as CorrectnessTable,
         DynamicWeightsTable as DynamicWeightsTable,
+        LearningTable as LearningTable,
         Rules as Rules,
         read_rules as read_rules,
         score_metrics as score_metrics,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,6 +19,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 Factor = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
 Score = Annotated[float, msgspec.Meta(ge=0, le=100)]
+Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 RANGES: dict[str, Any] = {  # Any: a type with its limits
     "weight": Share,
@@ -79,7 +80,7 @@ class ValidationTable(RuleTable, frozen=True, kw_only=True):
 class IntervalTable(RuleTable, frozen=True, kw_only=True):
     """The interval of a task's scores, as the specification makes it at its own level."""
 
-    level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    level: Level
     least_scores: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
     """A deviation needs two."""
     large_from: Positive
@@ -110,6 +111,40 @@ class DynamicWeightsTable(RuleTable, frozen=True, kw_only=True):
     """With fewer ratings, or fewer rated submissions, the fixed weights stand."""
 
 
+class AbilitiesTable(RuleTable, frozen=True, kw_only=True):
+    """Cross-task learning: tools' abilities and tasks' difficulties."""
+
+    confidence: Level
+    few_submissions: Positive
+    """A task with fewer has leaned scores."""
+    surprise: Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+    """From how many standard deviations on a score is a surprise."""
+    least_tools: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+    least_tasks: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+
+
+class CorrectnessTable(RuleTable, frozen=True, kw_only=True):
+    """Learned correctness: what it takes to say anything."""
+
+    least_examples: Annotated[int, msgspec.Meta(ge=20, le=MOST)]
+    least_tasks: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+    least_of_each: Positive
+    """Examples that passed, and that failed."""
+
+
+class LearningTable(RuleTable, frozen=True, kw_only=True):
+    """When to learn and what; an arena without this table learns nothing."""
+
+    first: Positive
+    """The number of submissions after which the first version is learned."""
+    growth: Annotated[float, msgspec.Meta(gt=1, le=1000)]
+    """The next is learned when there are so many times as many."""
+    by: Annotated[tuple[Literal["agent", "model"], ...], msgspec.Meta(min_length=1, max_length=2)]
+    """What makes a tool."""
+    abilities: AbilitiesTable | None = None
+    correctness: CorrectnessTable | None = None
+
+
 class Rules(RuleTable, frozen=True, kw_only=True):
     """Everything about scoring that is not the same in every arena."""
 
@@ -134,6 +169,8 @@ class Rules(RuleTable, frozen=True, kw_only=True):
     def reviewers_each(self) -> int:
         """How many reviewers a submission gets where nobody says another number."""
         return REVIEWERS_EACH if self.peer_review is None else self.peer_review.reviewers_each
+
+    learning: LearningTable | None = None
 
     def constants_of(self, task: Task) -> dict[str, float]:
         """The constants of this task's scores: its own weights, else those of its category, else the profile's."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from steelyard.arena.views._task_view import (
         View as View,
         view_task as view_task,
+        view_tasks as view_tasks,
     )
     from steelyard.arena.views._versions import (
         ArenaVersion as ArenaVersion,

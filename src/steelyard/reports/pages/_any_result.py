@@ -21,6 +21,7 @@ from steelyard.reports.pages._compare import compare_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
+from steelyard.reports.pages._learning import abilities_page, correctness_page, expected_page
 from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page, season_page, weights_page
@@ -40,9 +41,12 @@ from steelyard.results import (
     Comparison,
     CoverageSummary,
     Evaluation,
+    ExpectedScores,
     GroupValue,
     Judges,
     Leaderboard,
+    LearnedAbilities,
+    LearnedCorrectness,
     Matrix,
     Measurement,
     MetricList,
@@ -122,8 +126,11 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Comparison: compare_page,
     CoverageSummary: coverage_page,
     Evaluation: submission_page,
+    ExpectedScores: expected_page,
     Judges: judges_page,
     Leaderboard: leaders_page,
+    LearnedAbilities: abilities_page,
+    LearnedCorrectness: correctness_page,
     Matrix: matrix_page,
     Measurement: measure_page,
     MetricList: metrics_page,

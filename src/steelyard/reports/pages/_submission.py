@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.reports._arena_learning import learned_about_lines
 from steelyard.reports.pages._cells import id_path, text_column, with_figures
 from steelyard.reports.pages._history import review_sentence
 from steelyard.reports.pages._page import DASH, Facts, Page, PageLink, PageTable
@@ -25,7 +26,11 @@ def submission_page(result: Evaluation) -> Page:
         name="submission",
         title=f"Why did {receipt.submission_id} get {receipt.overall_score:.2f}?",
         answer=_answer(result),
-        notes=(*map(_criterion, result.criteria), *map(review_sentence, result.reviews)),
+        notes=(
+            *map(_criterion, result.criteria),
+            *map(review_sentence, result.reviews),
+            *(learned_about_lines(result.learned) if result.learned is not None else ()),
+        ),
         table=PageTable(caption="Scores", columns=columns),
         links=(PageLink(f"Standings of {receipt.task_id}", id_path("tasks", receipt.task_id)),),
         facts=_facts(result),

@@ -84,7 +84,7 @@ def standings(
 
     is_of_task = task is not None
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
-    is_drawn = _check_out(kind, figure, out, csv_raw=csv_raw)
+    is_drawn = check_out(kind, figure, out, csv_raw=csv_raw)
     _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
     for option, given in (("--until", until), ("--submitter", submitter)):
         if given is not None and not is_of_task:
@@ -123,7 +123,7 @@ def _is_drawing(out: Path | None) -> bool:
     return out is not None and out.suffix.lower() in FIGURE_ENDINGS
 
 
-def _check_out(kind: type[Result], figure: str | None, out: Path | None, *, csv_raw: bool) -> bool:
+def check_out(kind: type[Result], figure: str | None, out: Path | None, *, csv_raw: bool) -> bool:
     """Whether a figure is asked for; refuses a file that cannot be written."""
     check_raw(csv_raw=csv_raw, out=out)
     is_drawn = check_drawing(kind, figure, out)
@@ -167,12 +167,12 @@ def show(
     from steelyard.reports import evaluation_lines
     from steelyard.workflow import show_submission  # brings SQLAlchemy
 
-    _check_out(Evaluation, figure, out, csv_raw=csv_raw)
+    check_out(Evaluation, figure, out, csv_raw=csv_raw)
     evaluation = show_submission(store, submission, score=score)
-    return _print(evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
-def _print(
+def print_result(
     result: Result,
     parts: Iterable[str | TextTable],
     *,
@@ -201,7 +201,7 @@ def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int
     from steelyard.workflow import list_tasks as every_task  # brings SQLAlchemy
 
     tasks = every_task(store)
-    return _print(tasks, [f"{counted(len(tasks.tasks), 'task')}.", tasks_table(tasks)], json=json)
+    return print_result(tasks, [f"{counted(len(tasks.tasks), 'task')}.", tasks_table(tasks)], json=json)
 
 
 def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
@@ -237,7 +237,7 @@ def outliers(
 
     flagged = suspicious(store, task)
     tables = [outliers_table(flagged)] if flagged.outliers else []
-    return _print(flagged, [outliers_line(flagged), *tables], json=json)
+    return print_result(flagged, [outliers_line(flagged), *tables], json=json)
 
 
 def reviews(
@@ -255,7 +255,7 @@ def reviews(
     from steelyard.workflow import review_log  # brings SQLAlchemy
 
     log = review_log(store, task)
-    return _print(log, map(review_line, log.reviews), json=json)
+    return print_result(log, map(review_line, log.reviews), json=json)
 
 
 def history(
@@ -281,13 +281,13 @@ def history(
     if since is not None and (submitter or team) is not None:
         hint = "leave --since out, or --submitter and --team"
         raise UsageError("--since tells of the standings of tasks, not of a submitter or a team", hint=hint)
-    _check_out(ScoreHistory if since is None else StandingChanges, figure, out, csv_raw=csv_raw)
+    check_out(ScoreHistory if since is None else StandingChanges, figure, out, csv_raw=csv_raw)
     if since is not None:
         changed = standing_changes(store, since=since, task=task)
-        return _print(changed, change_lines(changed, since=since), json=json, out=out, csv_raw=csv_raw)
+        return print_result(changed, change_lines(changed, since=since), json=json, out=out, csv_raw=csv_raw)
     scores = score_history(store, task=task, submitter=submitter, team=team)
     parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
-    return _print(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
 def bias(
@@ -307,9 +307,9 @@ def bias(
     from steelyard.reports import bias_line, bias_table
     from steelyard.workflow import tool_bias  # brings SQLAlchemy
 
-    _check_out(ToolBias, figure, out, csv_raw=csv_raw)
+    check_out(ToolBias, figure, out, csv_raw=csv_raw)
     advantages = tool_bias(store, policy=policy, confidence=confidence)
-    return _print(
+    return print_result(
         advantages, [bias_line(advantages), bias_table(advantages)], json=json, out=out, figure=figure, csv_raw=csv_raw
     )
 
@@ -334,9 +334,9 @@ def compare_profiles(
     from steelyard.reports import profile_lines
     from steelyard.workflow import compare_profiles as compare  # brings SQLAlchemy
 
-    _check_out(ProfileComparison, figure, out, csv_raw=csv_raw)
+    check_out(ProfileComparison, figure, out, csv_raw=csv_raw)
     comparison = compare(store, first, second, task=task, movers=movers)
-    _print(comparison, profile_lines(comparison), json=json, out=out, figure=figure, csv_raw=csv_raw)
+    print_result(comparison, profile_lines(comparison), json=json, out=out, figure=figure, csv_raw=csv_raw)
     if not json:
         print_findings(comparison.findings)
     return 0

@@ -12,6 +12,7 @@ from steelyard.reports import counted, visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import (
+    _arena_learning as learning,
     _arena_people as people,
     _arena_ratings as ratings,
     _arena_reviews as reviews,
@@ -267,6 +268,6 @@ def notify(
         time.sleep(every)
 
 
-_ROOMS = (views, reviews, people, ratings, seasons, weights)
+_ROOMS = (views, reviews, people, ratings, seasons, weights, learning)
 for _command, _name in (pair for room in _ROOMS for pair in room.COMMANDS):
     arena.command(_command, name=_name)

@@ -25,7 +25,10 @@ from steelyard.results import (
     ASSIGNMENT_SEED,
     Assignments,
     Evaluation,
+    ExpectedScores,
     Leaderboard,
+    LearnedAbilities,
+    LearnedCorrectness,
     Outliers,
     PeerReview,
     Rated,
@@ -267,6 +270,18 @@ class RemoteArena:
         """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""
         told = self._server.post("/weights", {}) if learn else self._server.get("/weights")
         return _converted(told, WeightVersions)
+
+    def abilities(self, *, version: int | None = None) -> LearnedAbilities:
+        """Tools by ability, beside their plain mean, and tasks by difficulty."""
+        return _converted(self._server.get("/abilities", {"version": version}), LearnedAbilities)
+
+    def expected(self, task: str, *, version: int | None = None) -> ExpectedScores:
+        """What every tool is expected to score on a task, tried or not."""
+        return _converted(self._server.get(f"/tasks/{_segment(task)}/expected", {"version": version}), ExpectedScores)
+
+    def correctness(self, task: str | None = None, *, version: int | None = None) -> LearnedCorrectness:
+        """How chances of being right are told, and how well; of a task without tests, those of its submissions."""
+        return _converted(self._server.get("/correctness", {"task": task, "version": version}), LearnedCorrectness)
 
     def _whole(
         self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None

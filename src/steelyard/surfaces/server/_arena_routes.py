@@ -10,7 +10,10 @@ from msgspec import Meta
 from steelyard.results import (
     Assignments,
     Evaluation,
+    ExpectedScores,
     Leaderboard,
+    LearnedAbilities,
+    LearnedCorrectness,
     Outliers,
     PeerReview,
     Registry,
@@ -29,7 +32,10 @@ from steelyard.results import (
 from steelyard.surfaces.server._route import Listed, Paged, Query, Repeated, Route
 from steelyard.workflow import (
     ArenaSource,
+    abilities,
     assignments,
+    correctness,
+    expected,
     leaderboard,
     list_tasks,
     outliers,
@@ -151,6 +157,21 @@ class OutliersQuery(Paged, frozen=True, kw_only=True):
     task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
+VersionNumber = Annotated[int | None, Meta(description="The version by its number; the latest unless one is named.")]
+
+
+class VersionQuery(Query, frozen=True, kw_only=True):
+    """Which version of what was learned."""
+
+    version: VersionNumber = None
+
+
+class CorrectnessQuery(VersionQuery, frozen=True, kw_only=True):
+    """Which version, and the chances of which task."""
+
+    task: Annotated[str | None, Meta(description="A task without tests: the chance of each of its submissions.")] = None
+
+
 def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> Standings:
     return task_standings(
         source.arena,
@@ -259,6 +280,30 @@ ARENA_ROUTES = (
         over_arena=lambda source, _values, query: tool_bias(
             source.arena, policy=query.policy, confidence=query.confidence
         ),
+    ),
+    Route(
+        path="/abilities",
+        sentence="Tools by learned ability beside their plain mean, and tasks by difficulty.",
+        verb="arena abilities",
+        result=LearnedAbilities,
+        query=VersionQuery,
+        over_arena=lambda source, _values, query: abilities(source.arena, version=query.version),
+    ),
+    Route(
+        path="/tasks/{task}/expected",
+        sentence="What every tool is expected to score on a task, tried or not, with intervals.",
+        verb="arena expected {task}",
+        result=ExpectedScores,
+        query=VersionQuery,
+        over_arena=lambda source, values, query: expected(source.arena, values["task"], version=query.version),
+    ),
+    Route(
+        path="/correctness",
+        sentence="The learned chance of being right: how well it is calibrated, its coefficients, and those of a task.",
+        verb="arena correctness",
+        result=LearnedCorrectness,
+        query=CorrectnessQuery,
+        over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
     ),
     Route(
         path="/reviews",

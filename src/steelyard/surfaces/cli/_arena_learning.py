@@ -1,0 +1,121 @@
+"""The arena's commands about what it learns: learn, abilities, expected, correctness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.results import ExpectedScores, LearnedAbilities, LearnedCorrectness
+from steelyard.settings import DEFAULT_STORE
+from steelyard.surfaces.cli._arena_options import ResultFile, StoreOption, TaskName
+from steelyard.surfaces.cli._arena_views import check_out, print_result
+from steelyard.surfaces.cli._options import CsvRaw, FigureName, FromOne, Json
+from steelyard.surfaces.cli._print import print_findings
+
+if TYPE_CHECKING:
+    from steelyard.reports import TextTable
+
+VersionOption = Annotated[FromOne | None, Parameter(help="The version by its number; the latest by default.")]
+
+
+def learn(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """Learn from all submissions: tools' abilities, tasks' difficulties, and the chance of being right without tests.
+
+    The profile switches it on (arena-learning-1 does) and says at which counts of submissions it happens by itself.
+    Each time makes a numbered version, which is kept; no score depends on it. What was learned from the same
+    submissions under the same rules is not learned again.
+
+    Example: steelyard arena learn
+    """
+    from steelyard.reports import learned_lines
+    from steelyard.workflow import learn as learn_now  # brings SQLAlchemy
+
+    learned = learn_now(store)
+    print_result(learned, learned_lines(learned), json=json)
+    if not json:
+        print_findings(learned.findings)
+    return 0
+
+
+def abilities(
+    *,
+    version: VersionOption = None,
+    store: StoreOption = DEFAULT_STORE,
+    out: ResultFile = None,
+    figure: FigureName = None,
+    csv_raw: CsvRaw = False,
+    json: Json = False,
+) -> int:
+    """Tools ranked by learned ability, fair to who tried the hard tasks, beside the plain mean; tasks by difficulty.
+
+    Example: steelyard arena abilities
+    Example: steelyard arena abilities --version 3 --out abilities.html
+    """
+    from steelyard.reports import abilities_line, abilities_tables
+    from steelyard.workflow import abilities as learned_abilities  # brings SQLAlchemy
+
+    check_out(LearnedAbilities, figure, out, csv_raw=csv_raw)
+    learned = learned_abilities(store, version=version)
+    parts: list[str | TextTable] = [abilities_line(learned), *abilities_tables(learned)]
+    print_result(learned, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+    if not json:
+        print_findings(learned.findings)
+    return 0
+
+
+def expected(
+    task: TaskName,
+    /,
+    *,
+    version: VersionOption = None,
+    store: StoreOption = DEFAULT_STORE,
+    out: ResultFile = None,
+    figure: FigureName = None,
+    csv_raw: CsvRaw = False,
+    json: Json = False,
+) -> int:
+    """What every tool is expected to score on a task, tried or not, and between which limits.
+
+    Example: steelyard arena expected fix-race
+    """
+    from steelyard.reports import expected_line, expected_table
+    from steelyard.workflow import expected as expected_scores  # brings SQLAlchemy
+
+    check_out(ExpectedScores, figure, out, csv_raw=csv_raw)
+    scores = expected_scores(store, task, version=version)
+    parts: list[str | TextTable] = [expected_line(scores), *([expected_table(scores)] if scores.scores else [])]
+    return print_result(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+
+
+def correctness(
+    task: Annotated[str | None, Parameter(help="A task without tests: the chance of each of its submissions.")] = None,
+    /,
+    *,
+    version: VersionOption = None,
+    store: StoreOption = DEFAULT_STORE,
+    out: ResultFile = None,
+    figure: FigureName = None,
+    csv_raw: CsvRaw = False,
+    json: Json = False,
+) -> int:
+    """The learned chance that a submission without tests is right: calibration, coefficients, and those of a task.
+
+    Example: steelyard arena correctness
+    Example: steelyard arena correctness write-docs
+    """
+    from steelyard.reports import correctness_lines, correctness_tables
+    from steelyard.workflow import correctness as learned_correctness  # brings SQLAlchemy
+
+    check_out(LearnedCorrectness, figure, out, csv_raw=csv_raw)
+    learned = learned_correctness(store, task, version=version)
+    parts: list[str | TextTable] = [*correctness_lines(learned), *correctness_tables(learned)]
+    return print_result(learned, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+
+
+COMMANDS = (
+    (learn, "learn"),
+    (abilities, "abilities"),
+    (expected, "expected"),
+    (correctness, "correctness"),
+)

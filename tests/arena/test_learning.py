@@ -1,0 +1,309 @@
+"""What an arena learns: at versions, the same on every path, beside the scores and in none of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from arena_makers import changed_profile, make_arena
+from learning_arenas import LEARNING, TOOLS, as_if_tested, fill, made_submissions, made_tasks
+from steelyard import workflow
+from steelyard.arena import Arena, create_arena, learn, learn_if_due, open_arena
+from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.profiles import load_profile
+from steelyard.store import Store, learned_versions
+from steelyard.store.schema import submissions
+from steelyard.surfaces.cli import run
+
+SCORES = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
+
+
+def learning_arena(store: Store, *, is_automatic: bool = True, **changed: Any) -> Arena:
+    arena = create_arena(store, changed_profile(learning={**LEARNING, **changed}))
+    arena.learner = learn_if_due if is_automatic else None
+    return arena
+
+
+def kept(store: Store) -> list[tuple[str, int, int, str, str]]:
+    """Every version, without the moment at which it was made."""
+    with store.read() as connection:
+        return [
+            (each.kind, each.number, each.seen, each.digest, each.content)
+            for kind in ("abilities", "correctness")
+            for each in learned_versions(connection, kind)
+        ]
+
+
+def scores_of(store: Store) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        wanted = select(submissions.c.id, *(submissions.c[name] for name in SCORES)).order_by(submissions.c.id)
+        return [tuple(row) for row in connection.execute(wanted)]
+
+
+@pytest.fixture
+def other_store(tmp_path: Any) -> Any:
+    from steelyard.store import open_store
+
+    opened = open_store(f"sqlite:///{tmp_path}/other.db")
+    yield opened
+    opened.close()
+
+
+def test_one_by_one_together_and_after_a_kill_the_same_versions_are_learned(store: Store, other_store: Store) -> None:
+    made = made_submissions(150)
+    together = learning_arena(other_store)
+    for task in made_tasks():
+        together.add_task(task)
+    together.submit(made)
+    alone = learning_arena(store)
+    for task in made_tasks():
+        alone.add_task(task)
+    for number, submission in enumerate(made):
+        # Killed after each third was accepted and before anything was learned: whoever comes next learns it.
+        alone.learner = None if number % 3 == 0 else learn_if_due
+        alone.submit([submission])
+    alone.learner = learn_if_due
+    alone.submit(made[:1])
+    assert [(kind, number, seen) for kind, number, seen, _, _ in kept(store)] == [
+        (kind, number + 1, seen)
+        for kind in ("abilities", "correctness")
+        for number, seen in enumerate((40, 60, 90, 135))
+    ]  # 40, and half as many again each time
+    assert kept(store) == kept(other_store)
+
+
+def test_refused_and_known_submissions_do_not_count_toward_a_version(store: Store) -> None:
+    arena = learning_arena(store)
+    for task in made_tasks():
+        arena.add_task(task)
+    made = made_submissions(45)
+    bad = [{**submission, "task_id": "nowhere", "id": f"bad-{number}"} for number, submission in enumerate(made)]
+    outcomes = arena.submit([each for pair in zip(made, bad, made, strict=True) for each in pair])
+    assert len(outcomes) == 135
+    assert [seen for _, _, seen, _, _ in kept(store)] == [40, 40]
+
+
+def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store: Store) -> None:
+    fill(learning_arena(store), submissions=120)
+    fill(make_arena(other_store), submissions=120)
+    assert kept(store)
+    assert scores_of(store) == scores_of(other_store)
+    on, off = (workflow.all_standings(open_arena(each)).to_dicts() for each in (store, other_store))
+    for row in (*on, *off):
+        for name in ("profile", "arena_profile", "evaluated_at"):
+            row.pop(name)
+    assert on == off
+
+
+def test_the_shipped_profile_scores_as_the_first_one_does() -> None:
+    learning, plain = load_profile("arena-learning-1").constants, load_profile("arena-1").constants
+    assert {name: value for name, value in learning.items() if name != "learning"} == plain
+
+
+def test_learning_the_same_again_gives_the_same_version(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    fill(arena, submissions=100)
+    first, again = learn(arena), learn(arena)
+    assert [(each.number, each.is_new) for each in first.versions] == [(1, True), (1, True)]
+    assert [(each.number, each.is_new) for each in again.versions] == [(1, False), (1, False)]
+    arena.review("s-3", "exclude", reason="copied")
+    assert [(each.number, each.is_new) for each in learn(arena).versions] == [(2, True), (2, True)]
+
+
+def test_abilities_stand_beside_the_plain_mean(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    fill(arena, submissions=400)
+    learn(arena)
+    learned = workflow.abilities(arena)
+    assert learned.version is not None
+    assert (learned.version.number, learned.version.seen) == (1, 400)
+    tools = learned.learned.tools
+    assert len(tools) == TOOLS
+    means = {tuple(leader.key.values()): leader.mean_score for leader in workflow.leaderboard(arena).overall}
+    assert {tuple(tool.key.values()): tool.mean_score for tool in tools} == means
+    assert [tool.rank for tool in tools] == sorted(tool.rank for tool in tools)
+    assert all(tool.ability.low < tool.ability.estimate < tool.ability.high for tool in tools)
+    assert all(task.difficulty is not None for task in learned.learned.tasks)
+
+
+def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False, abilities={**LEARNING["abilities"], "few_submissions": 10})
+    fill(arena, submissions=400)
+    arena.add_task({"id": "new"})
+    first = {"id": "first", "task_id": "new", "total_tokens": 900, "tool_calls": 1, "iterations": 1}
+    arena.submit([{**first, "execution_time": 50, "estimated_cost": 0.005, "agent": "agent-0", "model": "model-0"}])
+    learn(arena)
+    shown = workflow.show_submission(arena, "first")
+    about = shown.learned
+    assert about is not None
+    assert shown.receipt.overall_score == 100.0  # all at or below the default baseline's minima
+    assert about.leaned_score is not None
+    assert about.leaned_score < 97
+    assert about.expected is not None
+    assert about.abilities_version == 1
+    many = workflow.show_submission(arena, "s-0").learned
+    assert many is not None
+    assert many.leaned_score is None
+
+
+def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    for task in made_tasks():
+        arena.add_task(task)
+    made = made_submissions(400)
+    absent = [
+        each for each in made if (each["agent"], each["model"], each["task_id"]) != ("agent-2", "model-1", "task-5")
+    ]
+    arena.submit(absent)
+    learn(arena)
+    scores = workflow.expected(arena, "task-5")
+    untried = [score for score in scores.scores if score.submissions == 0]
+    assert ("agent-2", "model-1") in [tuple(score.key.values()) for score in untried]
+    assert sum(score.submissions for score in scores.scores) == sum(each["task_id"] == "task-5" for each in absent)
+    for score in scores.scores:
+        assert 0 <= score.expected.low <= score.expected.estimate <= score.expected.high <= 100
+    with pytest.raises(UnknownName):
+        workflow.expected(arena, "task-99")
+
+
+def test_a_surprise_is_a_finding_for_review(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False, abilities={**LEARNING["abilities"], "surprise": 2.5})
+    fill(arena, submissions=300)
+    learned = learn(arena)
+    surprises = workflow.abilities(arena).learned.surprises
+    assert surprises
+    assert {finding.code for finding in learned.findings} == {"surprising_score"}
+    about = workflow.show_submission(arena, surprises[0].submission_id).learned
+    assert about is not None
+    assert about.deviations == surprises[0].deviations
+
+
+def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    fill(arena, submissions=600)
+    as_if_tested(arena)
+    learn(arena)
+    learned = workflow.correctness(arena, "task-0")
+    model = learned.model
+    assert model.reason is None
+    assert model.brier < model.brier_of_base
+    assert {each.feature for each in model.coefficients} >= {"says_success", "tokens", "tool_record", "other_criteria"}
+    assert learned.chances
+    assert all(0 <= each.chance <= 1 for each in learned.chances)
+    told = learned.chances[0]
+    about = workflow.show_submission(arena, told.submission_id).learned
+    assert about is not None
+    assert about.chance == told
+    tested = next(each["id"] for each in made_submissions(600) if each["task_id"] == "task-9")
+    of_tested = workflow.show_submission(arena, tested).learned
+    assert of_tested is not None
+    assert (of_tested.chance, of_tested.reason) == (None, "the task has tests, which say what is right")
+    with pytest.raises(UsageError, match="the task has tests"):
+        workflow.correctness(arena, "task-9")
+
+
+@pytest.mark.parametrize("count", [20, 90])
+def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    fill(arena, submissions=count)
+    as_if_tested(arena)
+    learn(arena)
+    model = workflow.correctness(arena).model
+    assert model.reason == f"cannot tell: {model.examples} of 100 submissions with tests that were run"
+    assert model.coefficients == ()
+    about = workflow.show_submission(arena, "s-0").learned
+    assert about is not None
+    assert about.chance is None
+
+
+def test_tests_that_were_never_run_are_no_examples(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    fill(arena, submissions=300)  # without artifacts tests count as not met, which says nothing of the code
+    learn(arena)
+    assert workflow.correctness(arena).model.examples == 0
+
+
+def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
+    arena = make_arena(store)
+    fill(arena, submissions=60)
+    assert kept(store) == []
+    with pytest.raises(UsageError, match="does not switch learning on"):
+        learn(arena)
+    assert "does not switch learning on" in (workflow.abilities(arena).learned.reason or "")
+    assert workflow.abilities(arena).version is None
+    assert workflow.expected(arena, "task-1").scores == ()
+    assert workflow.correctness(arena).model.reason is not None
+    assert workflow.show_submission(arena, "s-0").learned is None
+
+
+def test_too_few_tools_are_told(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    for task in made_tasks():
+        arena.add_task(task)
+    arena.submit([{**each, "agent": "one", "model": "m"} for each in made_submissions(60)])
+    learn(arena)
+    assert workflow.abilities(arena).learned.reason == "1 of 3 tools that abilities need"
+
+
+def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> None:
+    arena = learning_arena(store, is_automatic=False)
+    for task in made_tasks():
+        arena.add_task(task)
+    made = made_submissions(200)
+    nameless = [{key: value for key, value in each.items() if key not in ("agent", "model")} for each in made[:30]]
+    arena.submit(nameless + made[30:])
+    learn(arena)
+    told = workflow.abilities(arena).learned
+    assert (told.submissions, told.unnamed) == (170, 30)
+
+
+def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
+    arena = learning_arena(store)
+    fill(arena, submissions=100)
+    assert workflow.abilities(arena, version=1).version is not None
+    latest = workflow.abilities(arena).version
+    assert latest is not None
+    assert latest.number == 3  # at 40, 60 and 90
+    with pytest.raises(UnknownName, match="version of abilities"):
+        workflow.abilities(arena, version=7)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"growth": 1.0}, "growth"),
+        ({"first": 0}, "first"),
+        ({"by": ["submitter"]}, "by"),
+        ({"correctness": {"least_examples": 5, "least_tasks": 2, "least_of_each": 1}}, "least_examples"),
+        ({"often": 3}, "often"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_refused(store: Store, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadProfile, match=message):
+        learning_arena(store, **changed)
+
+
+def test_the_commands_tell_what_was_learned(
+    store: Store, store_address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena = create_arena(store, load_profile("arena-learning-1"))
+    fill(arena, submissions=500)
+    as_if_tested(arena)
+    at = ["--store", store_address]
+    assert run(["arena", "learn", *at]) == 0
+    assert "abilities: version 1, learned, 500 submissions seen" in capsys.readouterr().out
+    assert run(["arena", "abilities", *at]) == 0
+    told = capsys.readouterr().out
+    assert "Tools by ability" in told
+    assert "version 1: 500 submissions, 8 tools, 24 tasks" in told
+    assert run(["arena", "expected", "task-1", *at]) == 0
+    assert "Expected overall score" in capsys.readouterr().out
+    assert run(["arena", "correctness", *at]) == 0
+    assert "Brier score" in capsys.readouterr().out
+    assert run(["arena", "correctness", "task-0", *at, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"]["number"] == 1
+    assert run(["arena", "show", "s-0", *at]) == 0
+    assert "abilities version 1" in capsys.readouterr().out
