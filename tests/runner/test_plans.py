@@ -159,6 +159,7 @@ MISTAKES = {
     "unknown field": ("attempts = 2", "atempts = 2", "did you mean 'attempts'?"),
     "unknown table": ('[[agents]]\nuse = "nop"', '[[agnets]]\nuse = "nop"', "did you mean 'agents'?"),
     "unknown endpoint": ('use = "nop"', 'use = "nop"\nendpoint = "far"', "no endpoint named 'far'"),
+    "check not installed": ('["test", "-f"', '["tesst", "-f"', "there is no program 'tesst' on PATH"),
     "two of one name": ('name = "shell"', 'name = "nop"', "2 agents are named 'nop'"),
     "two prompts": ('work = "work"', 'work = "work"\nprompt_file = "plan.toml"', "prompt or prompt_file"),
     "no duration": ("parallel = 3", 'time_limit = "soon"', "not a duration"),

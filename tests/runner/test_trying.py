@@ -189,6 +189,20 @@ def test_an_agent_without_its_program_says_what_to_install(
     assert agent_version(codex) is None
 
 
+def test_a_version_is_what_the_program_prints_in_its_own_variables_not_a_number_of_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "warner"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$QUIET" = yes ] || exit 3\necho retrying in 2.4s >&2\necho warner 7.1.0\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    (tmp_path / "agents").mkdir()
+    text = 'command = ["warner"]\nversion = ["warner"]\nenv = { QUIET = "yes", WHERE = "{home}" }\n'
+    (tmp_path / "agents" / "warner.toml").write_text(text)
+    assert agent_version(adapters(tmp_path)["warner"]) == "7.1.0"
+
+
 def test_nop_changes_nothing_and_needs_no_model(answering: Bench, tmp_path: Path) -> None:
     (tmp_path / "repository").mkdir()
     (tmp_path / "repository/hello.txt").write_text("hello\n", encoding="utf-8")

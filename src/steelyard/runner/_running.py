@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,6 +223,7 @@ def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[
         command = (use.command if isinstance(use, AgentUse) else ()) or adapter.command
         if command and program_named(command[0]) is None:
             mistakes.append(UsageError(missing_program(adapter, command[0]), where=f"agent {use.label!r}"))
+    mistakes += _check_mistakes(read, sorted({cell.task for cell in cells if cell.kind == "run"}))
     if mistakes:
         raise BadPlan(str(read.path), mistakes)
     for use in uses:
@@ -230,3 +231,12 @@ def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[
             isolation_for(needs_loopback=read.endpoint_of(use) is not None, unsafe=unsafe)
     versions = {use.label: agent_version(read.adapters[use.use], unsafe=unsafe) for use in uses}
     return endpoints, versions
+
+
+def _check_mistakes(read: PlanRead, tasks: Sequence[str]) -> Iterator[UsageError]:
+    """Checks of tasks whose program is not installed: every agent would have worked in vain."""
+    for task in map(read.task_of, tasks):
+        program = task.verify.command[0] if task.verify is not None else None
+        if program is not None and "/" not in program and program_named(program) is None:
+            hint = "install it; a program in the work folder or among the hidden files is named with its path, ./NAME"
+            yield UsageError(f"there is no program {program!r} on PATH", where=f"task {task.id!r}, verify", hint=hint)

@@ -252,13 +252,14 @@ def agent_version(adapter: Adapter, *, unsafe: bool = False) -> str | None:
     program = program_named(adapter.version[0]) if adapter.version else None
     if program is None:
         return None
+    fixed = {name: value for name, value in adapter.env.items() if "{" not in value}
     result = sandbox.run(
         [program.path, *adapter.version[1:]],
-        variables={"PATH": program.search_path},
+        variables={**fixed, "PATH": program.search_path},
         limits=_VERSION_LIMITS,
         readable=program.readable,
         unsafe=unsafe,
     )
-    said = (result.stdout + b"\n" + result.stderr).decode(errors="replace")
-    match = _VERSION.search(said)
-    return match[0] if match else None
+    said = (result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
+    found = (_VERSION.search(text) for text in said)  # warnings hold numbers too
+    return next((match[0] for match in found if match), None)
