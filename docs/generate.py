@@ -202,6 +202,17 @@ def decisions_page() -> str:
     return _between((folder / "README.md").read_text(encoding="utf-8"), "decisions", "\n".join(lines))
 
 
+def index_page() -> str:
+    """The index of the site, with the pages that no section lists yet."""
+    page = _between((HERE / "index.md").read_text(encoding="utf-8"), "more pages", "")
+    lines = [
+        f"- [{path.read_text(encoding='utf-8').partition('# ')[2].partition(chr(10))[0]}]({path.name})"
+        for path in sorted(HERE.glob("*.md"))
+        if path.name != "index.md" and f"]({path.name})" not in page
+    ]
+    return _between(page, "more pages", "\n".join(["## More", "", *lines, ""] if lines else []))
+
+
 def openapi_page() -> str:
     """The API as it is declared."""
     return json_text(openapi_document()) + "\n"
@@ -230,6 +241,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "installing.md": installing_page,
     "agents.md": agents_page,
     "decisions/README.md": decisions_page,
+    "index.md": index_page,
     "openapi.json": openapi_page,
     **{f"figures/{name}.svg": lambda draw=draw: f"{draw().svg}\n" for name, draw in PICTURES.items()},
     "images/demo.svg": demo_picture,

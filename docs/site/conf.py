@@ -44,7 +44,8 @@ def _add_contents(_: Sphinx, name: str, source: list[str]) -> None:
     if name == root_doc:
         for section in source[0].split("\n## ")[1:]:
             title, _, text = section.partition("\n")
-            source[0] += _contents(title, dict.fromkeys(_LINK.findall(text)))
+            if pages := dict.fromkeys(_LINK.findall(text)):
+                source[0] += _contents(title, pages)
     elif name == "docs/decisions/README":
         source[0] += _contents("", dict.fromkeys(_LINK.findall(source[0])))
 
