@@ -59,6 +59,7 @@ groups = rows.group_by("tier").agg(taken).collect().height
 
 SQL = """
 import duckdb
+duckdb.sql("SET enable_progress_bar = false")
 taken = ", ".join(
     f"median({{name}}), avg({{name}}), mode({{name}}), min({{name}}), max({{name}}), stddev_pop({{name}})"
     if name != "cost_of_pass_per_run"  # which is infinite of failures, and SQL refuses its deviation
@@ -87,7 +88,7 @@ def run(code: str, paths: Sequence[Path], engine: str = "") -> dict[str, Any]:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    return json.loads(done.stdout) | {"wall": time.perf_counter() - start}
+    return json.loads(done.stdout.splitlines()[-1]) | {"wall": time.perf_counter() - start}
 
 
 def make_priced_runs(rows: int, folder: Path) -> list[Path]:

@@ -37,6 +37,7 @@ class DuckDBSource:
             "threads": max(1, min(os.cpu_count() or 1, memory_bytes // THREAD_BYTES)),
         }
         self._connection = duckdb.connect(str(folder / "work.duckdb"), config=config)  # type: ignore[arg-type] # numbers too
+        self._connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout, where results go
         self.frame: nw.LazyFrame[Any] = self._read(facts.path)
 
     def _read(self, path: Path) -> nw.LazyFrame[Any]:
