@@ -99,8 +99,16 @@ def _times_power(size: nw.Expr, exponent: int) -> nw.Expr:
 
 def _limb(scaled: nw.Expr, number: int) -> nw.Expr:
     """The limb's 30 bits: what lies before the point after moving it, less what lay before it already."""
-    upper = (scaled * 2.0 ** (BITS * number)).floor()
-    return upper if number == 1 else upper - (scaled * 2.0 ** (BITS * (number - 1))).floor() * 2.0**BITS
+    upper = _floor(scaled, BITS * number)
+    return upper if number == 1 else upper - _floor(scaled, BITS * (number - 1)) * 2.0**BITS
+
+
+def _floor(scaled: nw.Expr, power: int) -> nw.Expr:
+    """What lies before the point after moving it; Spark gives a whole number of 64 bits, which holds no more."""
+    moved = scaled * 2.0**power
+    if power < 63:
+        return moved.floor()
+    return nw.when(moved < 2.0**53).then(moved.floor().cast(nw.Float64)).otherwise(moved)
 
 
 def _name(window: int, limb: int) -> str:

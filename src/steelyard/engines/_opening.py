@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from steelyard.engines._facts import Facts
 from steelyard.engines._lazy import LazyEngine, Source
 from steelyard.engines._local import LocalEngine
 from steelyard.engines._protocol import Engine
+from steelyard.engines._spark_session import is_spark, spark_session
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.profiles import Profile
 from steelyard.records import Finding
@@ -26,8 +26,6 @@ from steelyard.statistics import WeightBy
 from steelyard.tables import RunTable, free_bytes
 
 ENGINES = ("auto", "local", "duckdb", "spark")
-ADDRESSES = ("spark://", "sc://", "local[")
-"""How the address of a Spark cluster begins."""
 WORKING = 3
 """Memory that measuring takes, as a multiple of the table itself: values, their order, and copies of both."""
 _ROWS_TRIED = 20_000
@@ -60,7 +58,7 @@ def _kind(engine: object) -> str:
         raise UsageError(
             f"an engine cannot be had from a value of type {type(engine).__name__}", hint="engine='duckdb'"
         )
-    if engine.startswith(ADDRESSES):
+    if is_spark(engine):
         return "spark"
     if engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
@@ -142,4 +140,11 @@ def _duckdb(table: RunTable) -> Source:
     return DuckDBSource(Facts(table, spill_folder()), memory_bytes=memory_limit())
 
 
-_SOURCES: dict[str, Callable[[RunTable], Any]] = {"duckdb": _duckdb}  # Any: a Source, with what it needs of its own
+def _spark(table: RunTable) -> Source:
+    from steelyard.engines._spark import SparkSource  # brings pyspark
+
+    assert is_spark(table.engine)
+    return SparkSource(Facts(table, spill_folder()), spark_session(table.engine))
+
+
+_SOURCES: dict[str, Callable[[RunTable], Source]] = {"duckdb": _duckdb, "spark": _spark}

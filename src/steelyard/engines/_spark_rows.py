@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from steelyard.engines._spark_session import quiet_spark
-from steelyard.errors import ClusterFailed, SteelyardError, UsageError
+from steelyard.engines._spark_session import cluster_errors, quiet_spark, settings_apart
 from steelyard.tables import Row, Work
 
 if TYPE_CHECKING:
@@ -24,25 +23,13 @@ class SparkCluster:
     """Spreads a reading over the workers of a session."""
 
     def __init__(self, session: SparkSession) -> None:
-        self._session = _settings_apart(session)
+        self._session = settings_apart(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS)})
 
     def rows(self, rows: Sequence[Row]) -> SparkRows:
         """These rows, each where a worker can take it up."""
         with quiet_spark():
             frame = self._session.createDataFrame(_table(rows))
             return SparkRows(frame.repartition(max(1, min(len(rows), MOST_TASKS))))
-
-
-def _settings_apart(session: SparkSession) -> SparkSession:
-    """The session under settings of its own, so that the user's stay as they are."""
-    from pyspark.errors import PySparkNotImplementedError  # heavy and optional
-
-    try:
-        apart = session.newSession()
-    except PySparkNotImplementedError:  # Spark Connect before 4.3
-        return session
-    apart.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH_ROWS))
-    return apart
 
 
 class SparkRows:
@@ -87,30 +74,13 @@ class SparkRows:
 
     def in_order(self) -> Iterator[Row]:
         """All rows, in their order, a partition at a time."""
-        from pyspark.errors import PySparkException  # heavy and optional
-
-        try:
-            with quiet_spark():
-                rows = self._frame.orderBy("order").toLocalIterator()
-            for tag, key, order, value in rows:
+        with quiet_spark(), cluster_errors():
+            for tag, key, order, value in self._frame.orderBy("order").toLocalIterator():
                 yield Row(tag, key, bytes(order), bytes(value))
-        except PySparkException as error:
-            raise _failed(error) from error
 
     def dropped(self) -> None:
         """Not needed any more."""
         self._frame.unpersist()
-
-
-def _failed(error: Exception) -> SteelyardError:
-    said = str(error)
-    if "No module named 'steelyard'" in said:
-        return UsageError(
-            "the workers of the cluster have no steelyard", hint="install it on every worker, in the same version"
-        )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if ": " in line and not line.startswith("at ")), said)
-    return ClusterFailed(last)
 
 
 def _worked(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from steelyard.errors import MOST_SAID, MissingExtra, UsageError
+from steelyard.errors import MOST_SAID, ClusterFailed, MissingExtra, SteelyardError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SparkName: TypeAlias = "str | SparkSession"
 """`spark`, `spark://HOST:PORT`, `sc://HOST:PORT`, or a session."""
-ADDRESSES = ("spark://", "sc://")
+ADDRESSES = ("spark://", "sc://", "local[")
+"""How the address of a Spark cluster begins."""
 
 
 def is_spark_session(given: object) -> TypeGuard[SparkSession]:
@@ -43,7 +44,7 @@ def spark_session(given: SparkName) -> SparkSession:
         builder = SparkSession.builder.appName("steelyard").config("spark.ui.showConsoleProgress", "false")
         if given.startswith("sc://"):
             builder = builder.remote(given)
-        elif given.startswith("spark://"):
+        elif given.startswith(ADDRESSES):
             builder = builder.master(given)
         try:
             session = builder.getOrCreate()
@@ -71,3 +72,38 @@ def quiet_spark() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         yield
+
+
+def settings_apart(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """The session under settings of its own, so that the user's stay as they are."""
+    from pyspark.errors import PySparkNotImplementedError  # heavy and optional
+
+    try:
+        apart = session.newSession()
+    except (AttributeError, PySparkNotImplementedError):  # Spark Connect of earlier versions
+        return session
+    for name, value in settings.items():
+        apart.conf.set(name, value)
+    return apart
+
+
+@contextmanager
+def cluster_errors() -> Iterator[None]:
+    """What a cluster says when it breaks off, in one sentence."""
+    from pyspark.errors import PySparkException  # heavy and optional
+
+    try:
+        yield
+    except PySparkException as error:
+        raise _failed(error) from error
+
+
+def _failed(error: Exception) -> SteelyardError:
+    said = str(error)
+    if "No module named 'steelyard'" in said:
+        return UsageError(
+            "the workers of the cluster have no steelyard", hint="install it on every worker, in the same version"
+        )
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if ": " in line and not line.startswith("at ")), said)
+    return ClusterFailed(last)

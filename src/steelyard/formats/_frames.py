@@ -1,4 +1,4 @@
-"""Run records in a pandas or Polars data frame: columns as CSV has them, with the types that the frame has.
+"""Run records in a pandas, Polars or Spark data frame: columns as CSV has them, with the types that the frame has.
 
 A cell that is NaN, NA or NaT is missing. Text is read as a CSV cell would be; numbers where text belongs (task 7) are
 written out. Neither library is imported here: whoever hands over a frame has it.
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 GIVEN_FRAME = "data frame"
 """How messages name it."""
+_LIBRARIES = ("pandas", "polars", "pyspark")
 Cells = dict[str, list[Any]]  # Any: cells of any type
 
 
 def is_frame(given: object) -> bool:
-    """Whether it is a data frame of pandas or Polars."""
+    """Whether it is a data frame of pandas, Polars or Spark."""
     return any(
-        base.__name__ in ("DataFrame", "LazyFrame") and base.__module__.partition(".")[0] in ("pandas", "polars")
+        base.__name__ in ("DataFrame", "LazyFrame") and base.__module__.partition(".")[0] in _LIBRARIES
         for base in type(given).__mro__
     )
 
@@ -72,6 +73,10 @@ def frame_cells(frame: Any) -> Cells:  # Any: a frame of either library
     """The cells of each column as plain values, None where they are missing."""
     if type(frame).__name__ == "LazyFrame":
         frame = frame.collect()
+    if hasattr(frame, "toArrow"):  # Spark; its rows come here, where runs are priced and repeated ones found
+        import polars as pl  # heavy: paths and records do not need it
+
+        frame = pl.from_arrow(frame.toArrow())
     if hasattr(frame, "iloc"):  # pandas; rows may be known by an index that is a column of the records
         frame = frame if None in frame.index.names else frame.reset_index()
         columns = [(name, frame.iloc[:, place].astype(object)) for place, name in enumerate(frame.columns)]
