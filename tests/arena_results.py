@@ -93,6 +93,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Seasons": lambda folder: workflow.seasons(frozen(folder)),
     "Verification": lambda folder: frozen(folder).verify(frozen_file(folder)),
     "WeightVersions": lambda folder: workflow.weights(rated_arena(folder), learn=True),
+    "ToolMetrics": lambda folder: workflow.tool_metrics(filled(folder), "ant"),
     "Assignments": lambda folder: workflow.assignments(rated_arena(folder)),
     "Rated": lambda folder: workflow.rate(rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"),
     "PeerReview": lambda folder: workflow.ratings(rated_arena(folder), "fix-race"),

@@ -105,6 +105,10 @@ if TYPE_CHECKING:
         outliers as outliers,
         task_standings as task_standings,
     )
+    from steelyard.arena.views._tool_metrics import (
+        metrics_of as metrics_of,
+        tool_metrics as tool_metrics,
+    )
     from steelyard.arena.views._versions import (
         arena_version as arena_version,
     )

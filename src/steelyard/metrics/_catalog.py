@@ -105,6 +105,14 @@ class Catalog(Mapping[str, Metric]):
     def __contains__(self, name: object) -> bool:
         return name in self._metrics
 
+    def facts_behind(self, name: str) -> list[str]:
+        """The facts of a run that a metric is made from, itself or through others."""
+        if name not in self:
+            return [name]
+        declared = self[name]
+        behind = [spec.of or parameter for parameter, spec in declared.inputs.items()]
+        return list(dict.fromkeys(fact for one in behind for fact in self.facts_behind(one)))
+
     def at(self, level: str) -> list[Metric]:
         """The metrics of one level, in order."""
         return [declared for declared in self._metrics.values() if declared.level == level]

@@ -152,7 +152,7 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
     if parent is not None:
         if parent not in shipped_profiles():
             raise UnknownName("profile to extend", str(parent), shipped_profiles(), where=where)
-        values = _merged(tomllib.loads(profile_text(parent)), values)
+        values = _merged(_whole(parent), values)
     _refuse_endless(values, where)
     try:
         profile = msgspec.convert(values, Profile)
@@ -162,6 +162,13 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
     if thresholds != sorted(thresholds, reverse=True):
         raise BadProfile("grades must stand from the highest threshold down", where=where)
     return profile
+
+
+def _whole(name: str) -> dict[str, Any]:  # Any: TOML values
+    """A shipped profile with what it takes from the one that it extends."""
+    values = tomllib.loads(profile_text(name))
+    parent = values.pop("extends", None)
+    return values if parent is None else _merged(_whole(parent), values)
 
 
 def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or a profile

@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from steelyard.errors import NESTED_TOO_DEEPLY
+from steelyard.errors import NESTED_TOO_DEEPLY, nearest
 from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, is_storable, is_too_long
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, Refused, json_problem
+from steelyard.records._facts import FACTS
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
+from steelyard.records._own_keys import is_own_key
 from steelyard.records._record_types import Count, Name, Record
 from steelyard.records._run import Judgment, Run
 
@@ -60,7 +62,12 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
     lower_bounds: Annotated[tuple[Countable, ...], msgspec.Meta(max_length=3)] | None = None
     """Counts of which only a part is known: they are scored as stated, and marked wherever the score is shown."""
 
+    facts: Annotated[dict[Name, float | bool], msgspec.Meta(max_length=200)] | None = None
+    """Facts of the run by their names, for metrics that a profile names for a tool; beside the score, never in it."""
+
     def __post_init__(self) -> None:
+        if self.facts is not None:
+            _check_facts(self.facts)
         # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
         # What says the same is made the same, so that it has the same digest however a program wrote it.
         if self.execution_time is not None:
@@ -86,6 +93,21 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
         """Fields that were absent, or 0 where 0 means unknown, and are scored by a default."""
         unknown = [name for name in ("execution_time", "estimated_cost") if not getattr(self, name)]
         return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
+
+
+def _check_facts(facts: dict[str, float | bool]) -> None:
+    for name, value in facts.items():
+        if name not in FACTS and not is_own_key(name):
+            close = nearest(name[:200], FACTS)
+            advice = f" (nearest: {close})" if close else ""
+            raise ValueError(f"facts: a run has no fact {name[:200]!r}{advice}")
+        if not math.isfinite(value):
+            raise ValueError(f"facts: {name[:200]} is not a finite number")
+
+
+def told_apart(submission: Submission) -> Submission:
+    """What tells a submission from another of the same id: all that it says, but for facts, which count in nothing."""
+    return submission if submission.facts is None else msgspec.structs.replace(submission, facts=None)
 
 
 _NAMELESS = "-"
@@ -232,14 +254,19 @@ def _checked_or_refused(submission: Submission) -> bytes | Refused:
 
 def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
     """SHA-256 of what the submission says, its artifacts by their content and not by where they lie."""
-    said = msgspec.structs.replace(submission, artifacts=artifacts_digest)
+    said = msgspec.structs.replace(told_apart(submission), artifacts=artifacts_digest)
     return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
 def submission_from_run(
-    run: Run, *, task_id: str, estimated_cost: float | None, submitter: str | None = None
+    run: Run,
+    *,
+    task_id: str,
+    estimated_cost: float | None,
+    submitter: str | None = None,
+    facts: dict[str, float | bool] | None = None,
 ) -> Submission:
-    """The run as a submission; Refused where it lacks what a submission must state."""
+    """The run as a submission, with the facts of it that metrics need; Refused where it lacks what it must state."""
     usage = run.total_usage
     if usage is not None and usage.total_tokens is None and None in (usage.input_tokens, usage.output_tokens):
         usage = None  # a sum without one of the two would pass for the whole
@@ -259,6 +286,7 @@ def submission_from_run(
         "submitted_at": run.ended_at,
         "judgments": run.judgments,
         "lower_bounds": _lower_bounds(run) or None,
+        "facts": facts or None,
     }
     for name in ("id", "total_tokens", "tool_calls"):
         if values[name] is None:

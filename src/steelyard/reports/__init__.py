@@ -64,6 +64,9 @@ if TYPE_CHECKING:
         standings_table as standings_table,
         tasks_table as tasks_table,
     )
+    from steelyard.reports._arena_tools import (
+        tool_parts as tool_parts,
+    )
     from steelyard.reports._board_forms import (
         rate_form as rate_form,
         review_form as review_form,

@@ -115,6 +115,11 @@ if TYPE_CHECKING:
         TaskDetails as TaskDetails,
         TaskList as TaskList,
     )
+    from steelyard.results._arena_tools import (
+        ToolMetric as ToolMetric,
+        ToolMetrics as ToolMetrics,
+        ToolSubmission as ToolSubmission,
+    )
     from steelyard.results._arena_weights import (
         LearnedWeights as LearnedWeights,
         PartDiagnostic as PartDiagnostic,

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         standing_changes as standing_changes,
         task_standings as task_standings,
         tool_bias as tool_bias,
+        tool_metrics as tool_metrics,
         watch_arena as watch_arena,
     )
     from steelyard.workflow._code_options import (

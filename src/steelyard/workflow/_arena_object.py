@@ -33,6 +33,7 @@ class LocalArena(arena.Arena):
     history = _arena_views.score_history
     changes = _arena_views.standing_changes
     bias = _arena_views.tool_bias
+    tool = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
     register = _arena_people.register

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.arena import PlacedSubmission, read_task_map
+from steelyard.arena import Arena, PlacedSubmission, metrics_of, read_task_map
+from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
 from steelyard.records import (
     NO_LABELS,
@@ -19,12 +21,14 @@ from steelyard.records import (
     Run,
     Submission,
     labels_of,
+    own_facts,
+    run_facts,
     submission_from_run,
 )
 from steelyard.results import Submitted
 from steelyard.settings import shown_path
 from steelyard.tables import NamedRun, each_once, gather
-from steelyard.workflow._arena import FileTold, Submitting, holds_no, submit_each
+from steelyard.workflow._arena import FileTold, Submitting, holds_no, open_arena, submit_each
 from steelyard.workflow._opening_runs import open_mapping
 
 if TYPE_CHECKING:
@@ -45,6 +49,8 @@ def submit_runs(
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     named = read_task_map(task_map) if task_map is not None else None
     given = FromRuns(named, open_book(prices), submitter, labels_of(set), open_mapping(map) if map else None)
+    arena = open_arena(arena) if isinstance(arena, str) else arena
+    given = given._replace(arena=arena if isinstance(arena, Arena) else None)
     notes: list[Finding] = []
     places: dict[str, None] = {}
 
@@ -74,6 +80,8 @@ class FromRuns(NamedTuple):
     submitter: str | None
     labels: Labels = NO_LABELS
     mapping: Mapping | None = None
+    arena: Arena | None = None
+    """The arena, whose profile may name metrics of tools; None where it is on a server."""
 
 
 def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[PlacedSubmission | Rejected | Finding]:
@@ -105,4 +113,18 @@ def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:
     """The run as a submission, priced; Refused where it lacks what a submission must state."""
     cost = cost_of(run, given.book)
     estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
-    return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter)
+    facts = None if given.arena is None else _facts_for(run, metrics_of(given.arena.rules, run.agent))
+    return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter, facts=facts)
+
+
+def _facts_for(run: Run, metrics: Sequence[str]) -> dict[str, float | bool] | None:
+    """The facts of the run that the metrics of its tool need, those that it has."""
+    if not metrics:
+        return None
+    needed = dict.fromkeys(fact for name in metrics for fact in catalog().facts_behind(name))
+    known = run_facts(run) | own_facts(run.extra or {})
+    return {
+        fact.partition(" as ")[0]: value
+        for fact in needed
+        if isinstance(value := known.get(fact), int | float) and math.isfinite(value)
+    }

@@ -27,6 +27,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    ToolMetrics,
 )
 from steelyard.statistics import check_level
 from steelyard.workflow._arena import opened, policy_named
@@ -67,16 +68,18 @@ def task_standings(
     top: int | None = None,
     until: str | None = None,
     submitter: str | None = None,
+    metrics: Sequence[str] = (),
 ) -> Standings:
     """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
-    With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places.
+    With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
+    `metrics`, what the profile measures of each tool, in `beside`.
     """
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
     last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1
     first = top if submitter is None else None
     shown = views.task_standings(
-        opened(arena), task, policy=asked, confidence=confidence, sort=by, top=first, until=last
+        opened(arena), task, policy=asked, confidence=confidence, sort=by, top=first, until=last, metrics=metrics
     )
     if submitter is None:
         return shown
@@ -185,6 +188,11 @@ def compare_profiles(
     """How ranks would move from one profile to another, on the submissions that are there."""
     pair = load_profile(first), load_profile(second)
     return views.compare_profiles(opened(arena), *pair, task_id=task, movers=movers)
+
+
+def tool_metrics(arena: Arena | str, tool: str) -> ToolMetrics:
+    """What the profile measures of one tool, ranked within the tool."""
+    return views.tool_metrics(opened(arena), tool)
 
 
 def watch_arena(arena: Arena | str) -> Watch:

@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steelyard.records import Refused, Rejected, Submission, check_submissions
+import msgspec
+
+from steelyard.records import Refused, Rejected, Submission, check_submissions, told_apart
 
 ROWS_PER_TRANSACTION = 20_000
 
@@ -24,8 +26,16 @@ def read_portion(given: Sequence[Submission | Rejected], numbers: list[int]) -> 
     """What the submissions of these numbers say, checked against the rules for any submission."""
     sound: list[Any] = [given[number] for number in numbers]  # Any: `portions` gives the numbers of submissions only
     said = check_submissions(sound)
-    digests = [hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else "" for text in said]
+    digests = [
+        _digest(text, submission) if isinstance(text, bytes) else ""
+        for text, submission in zip(said, sound, strict=True)
+    ]
     return Portion(numbers, sound, said, digests)
+
+
+def _digest(text: bytes, submission: Submission) -> str:
+    plain = told_apart(submission)
+    return hashlib.sha256(text if plain is submission else msgspec.json.encode(plain)).hexdigest()
 
 
 def portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:

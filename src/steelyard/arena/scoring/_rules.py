@@ -165,6 +165,9 @@ class Rules(RuleTable, frozen=True, kw_only=True):
     dynamic_weights: DynamicWeightsTable | None = None
     """None where no weights are learned."""
 
+    tool_metrics: dict[str, tuple[str, ...]] | None = None
+    """For each tool the metrics of a run that are measured of its submissions; None where there are none."""
+
     @property
     def reviewers_each(self) -> int:
         """How many reviewers a submission gets where nobody says another number."""
@@ -239,10 +242,20 @@ def read_rules(profile: Profile) -> Rules:
     values["name"] = profile.name
     values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
     _check_constants(values["constants"], profile.name)
+    _check_tool_metrics(values["tool_metrics"], profile.name)
     try:
         return msgspec.convert(values, Rules)
     except msgspec.ValidationError as error:
         raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error
+
+
+def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
+    """Refuse metrics that there are not, and those that are not of a run."""
+    known = [metric.name for metric in catalog().at("run")]
+    for tool, names in tables.items() if isinstance(tables, dict) else ():
+        for name in names if isinstance(names, list) else ():
+            if name not in known:
+                raise UnknownName(f"metric of a run for the tool {tool!r}", str(name)[:200], known, where=where)
 
 
 def _check_constants(constants: Mapping[str, float], where: str) -> None:

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
         view_task as view_task,
         view_tasks as view_tasks,
     )
+    from steelyard.arena.views._tool_metrics import (
+        asked_metrics as asked_metrics,
+        metrics_of as metrics_of,
+        tool_metrics as tool_metrics,
+    )
     from steelyard.arena.views._versions import (
         ArenaVersion as ArenaVersion,
         arena_version as arena_version,

@@ -41,6 +41,7 @@ from steelyard.arena.scoring import (
     weights_in_force,
 )
 from steelyard.arena.views._task_view import View, view_task, view_tasks
+from steelyard.arena.views._tool_metrics import Brought, asked_metrics, facts_in, metrics_of, ranked_within
 from steelyard.records import iso
 from steelyard.results import Outlier, Outliers, Policy, RankedScore, Standing, Standings
 
@@ -57,6 +58,7 @@ def task_standings(
     confidence: float | None = None,
     sort: RankedScore = "overall",
     top: int | None = None,
+    metrics: Sequence[str] = (),
 ) -> Standings:
     """The standings of a task, now or as they stood at a moment, ordered by one score.
 
@@ -68,8 +70,29 @@ def task_standings(
         view = view_task(connection, stored_task, policy=policy or used, until=until, kept=arena.kept_rows)
         rules_history = read_rules_history(connection, stored_task.key).behind(view.policy, until)
         community = weights_in_force(connection, rules, until)
+    wanted = asked_metrics(rules, metrics)
     shown = standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
+    shown = _with_tool_metrics(shown, view, rules, wanted) if wanted else shown
     return shown if community is None else _with_community(shown, view, community)
+
+
+def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Sequence[str]) -> Standings:
+    """The standings with metrics of each one's tool, and its rank among that tool's submissions to the task."""
+    by_tool: dict[str, list[Brought]] = {}
+    for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
+        by_tool.setdefault(tool or "", []).append(Brought(identity, shown.task_id, facts_in(details)))
+    told: dict[str, dict[str, float | None]] = {}
+    for tool, brought in by_tool.items():
+        own = [name for name in wanted if name in metrics_of(rules, tool)]
+        for row in ranked_within(brought, own):
+            told[row.submission_id] = row.values | {f"{name}_ranking": rank for name, rank in row.ranks.items()}
+    blank = dict.fromkeys([*wanted, *(f"{name}_ranking" for name in wanted)])
+    return dataclasses.replace(
+        shown,
+        standings=tuple(
+            msgspec.structs.replace(one, beside=one.beside | blank | told[one.submission_id]) for one in shown.standings
+        ),
+    )
 
 
 def _with_community(shown: Standings, view: View, community: CommunityWeights) -> Standings:

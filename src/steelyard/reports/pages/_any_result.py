@@ -24,7 +24,14 @@ from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._learning import abilities_page, correctness_page, expected_page
 from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._page import Column, Page, PageTable
-from steelyard.reports.pages._people import assignments_page, ratings_page, registry_page, season_page, weights_page
+from steelyard.reports.pages._people import (
+    assignments_page,
+    ratings_page,
+    registry_page,
+    season_page,
+    tool_page,
+    weights_page,
+)
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
@@ -68,6 +75,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    ToolMetrics,
     UsageSummary,
     WeightVersions,
 )
@@ -151,6 +159,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     TaskDetails: baseline_page,
     TaskList: tasks_page,
     ToolBias: bias_page,
+    ToolMetrics: tool_page,
     UsageSummary: usage_page,
     WeightVersions: weights_page,
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from steelyard.reports._arena_ratings import ratings_sentence, weights_lines
 from steelyard.reports._arena_seasons import season_line
+from steelyard.reports._arena_tools import tool_sentence
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column
 from steelyard.reports.pages._page import Page, PageTable
-from steelyard.results import Assignments, PeerReview, Registry, Season, WeightVersions
+from steelyard.results import Assignments, PeerReview, Registry, Season, ToolMetrics, WeightVersions
 
 
 def registry_page(result: Registry) -> Page:
@@ -129,5 +130,30 @@ def weights_page(result: WeightVersions) -> Page:
         answer=first,
         notes=tuple(f"{note}." for note in notes),
         table=PageTable(caption="Versions of the weights, beside the fixed ones", columns=columns),
+        facts=(("profile", result.profile),),
+    )
+
+
+def tool_page(result: ToolMetrics) -> Page:
+    """One row a submission with the metrics of its tool and its rank within the tool."""
+    rows = result.submissions
+    measured = [
+        column
+        for metric in result.metrics
+        for column in (
+            number_column(metric.name, metric.title.lower(), [row.values[metric.name] for row in rows], places=4),
+            count_column(f"{metric.name}_ranking", "rank", [row.ranks[metric.name] for row in rows]),
+        )
+    ]
+    columns = (
+        id_column("submission_id", "submission", "submissions", [row.submission_id for row in rows]),
+        text_column("task_id", "task", [row.task_id for row in rows]),
+        *measured,
+    )
+    return Page(
+        name="tool",
+        title="What is measured of this tool?",
+        answer=tool_sentence(result),
+        table=PageTable(caption="Beside the scores, ranked within the tool", columns=columns),
         facts=(("profile", result.profile),),
     )

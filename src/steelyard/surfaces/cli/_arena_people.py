@@ -1,4 +1,4 @@
-"""The arena's commands about those who take part: register, registry."""
+"""The arena's commands about those who take part: register, registry, tool."""
 
 from __future__ import annotations
 
@@ -57,6 +57,28 @@ def registry(
     return _print(everybody(store, kind), json=json)
 
 
+def tool(
+    name: Annotated[str, Parameter(help="The tool: the agent that submissions name.")],
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """What the profile measures of one tool (tool_metrics), each submission ranked within the tool.
+
+    Example: steelyard arena tool codex
+    """
+    from steelyard.reports import tool_parts
+    from steelyard.workflow import tool_metrics  # brings SQLAlchemy
+
+    measured = tool_metrics(store, name)
+    if json:
+        print_json(measured.to_dict())
+    else:
+        show_results(tool_parts(measured))
+    return 0
+
+
 def _print(result: Registry, *, json: bool) -> int:
     from steelyard.reports import registry_lines
 
@@ -67,4 +89,4 @@ def _print(result: Registry, *, json: bool) -> int:
     return 0
 
 
-COMMANDS = ((register, "register"), (registry, "registry"))
+COMMANDS = ((register, "register"), (registry, "registry"), (tool, "tool"))

@@ -60,6 +60,9 @@ def standings(
         str | None, Parameter(help="In a task: as they stood at the end of this day, or before this time.")
     ] = None,
     submitter: Annotated[str | None, Parameter(help="In a task: only the places of this submitter.")] = None,
+    metrics: Annotated[
+        str | None, Parameter(help="In a task: these metrics that the profile names for tools, by commas.")
+    ] = None,
     confidence: ConfidenceOption = None,
     out: StandingsFile = None,
     figure: FigureName = None,
@@ -86,14 +89,22 @@ def standings(
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
     is_drawn = check_out(kind, figure, out, csv_raw=csv_raw)
     _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
-    for option, given in (("--until", until), ("--submitter", submitter)):
+    for option, given in (("--until", until), ("--submitter", submitter), ("--metrics", metrics)):
         if given is not None and not is_of_task:
             raise UsageError(f"{option} is for the standings of one task", hint=f"name a task, or leave {option} out")
     order = sort or "overall"
     result: Standings | AllStandings | Leaderboard
     if task is not None:
         result = task_standings(
-            store, task, policy=policy, confidence=confidence, sort=order, top=top, until=until, submitter=submitter
+            store,
+            task,
+            policy=policy,
+            confidence=confidence,
+            sort=order,
+            top=top,
+            until=until,
+            submitter=submitter,
+            metrics=split_names(metrics or ""),
         )
     elif out is not None and not is_drawn:
         result = all_standings(store, policy=policy, confidence=confidence, sort=order, top=top)

@@ -44,6 +44,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    ToolMetrics,
     WeightVersions,
 )
 from steelyard.settings import TOKEN
@@ -150,12 +151,15 @@ class RemoteArena:
         top: int | None = None,
         until: str | None = None,
         submitter: str | None = None,
+        metrics: Sequence[str] = (),
     ) -> Standings:
         """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
-        With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places.
+        With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
+        `metrics`, what the profile measures of each tool, in `beside`.
         """
-        query = {"policy": policy, "confidence": confidence, "score": sort, "until": until, "submitter": submitter}
+        query: dict[str, object] = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
+        query |= {"submitter": submitter, "metrics": metrics or None}
         return self._whole(f"/tasks/{_segment(task)}/standings", query, "standings", Standings, top=top)
 
     def leaderboard(
@@ -265,6 +269,10 @@ class RemoteArena:
     def seasons(self) -> Seasons:
         """Every season, the first frozen first."""
         return self._whole("/seasons", {}, "seasons", Seasons)
+
+    def tool(self, tool: str) -> ToolMetrics:
+        """What the profile measures of one tool, ranked within the tool."""
+        return _converted(self._server.get(f"/tools/{_segment(tool)}"), ToolMetrics)
 
     def weights(self, *, learn: bool = False) -> WeightVersions:
         """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""

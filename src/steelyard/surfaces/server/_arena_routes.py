@@ -27,6 +27,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    ToolMetrics,
     WeightVersions,
 )
 from steelyard.surfaces.server._route import Listed, Paged, Query, Repeated, Route
@@ -51,6 +52,7 @@ from steelyard.workflow import (
     standing_changes,
     task_standings,
     tool_bias,
+    tool_metrics,
     weights,
 )
 
@@ -84,6 +86,7 @@ class StandingsQuery(Paged, frozen=True, kw_only=True):
         str, Meta(description="The score whose ranks come first: overall, efficiency, speed, cost, correctness.")
     ] = "overall"
     until: Annotated[str | None, Meta(description="As they stood at the end of this day, or before this time.")] = None
+    metrics: Annotated[Listed, Meta(description="Metrics that the profile names for tools, in `beside`.")] = ()
 
 
 class LeadersQuery(Query, frozen=True, kw_only=True):
@@ -180,6 +183,7 @@ def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> St
         confidence=query.confidence,
         sort=query.score,
         until=query.until,
+        metrics=query.metrics,
     )
 
 
@@ -353,6 +357,13 @@ ARENA_ROUTES = (
         over_arena=lambda source, _values, _query: seasons(source.arena),
     ),
     SEASON,
+    Route(
+        path="/tools/{tool}",
+        sentence="What the profile measures of one tool, each submission ranked within the tool.",
+        verb="arena tool {tool}",
+        result=ToolMetrics,
+        over_arena=lambda source, values, _query: tool_metrics(source.arena, values["tool"]),
+    ),
     Route(
         path="/weights",
         sentence="Weights learned from ratings, version by version, beside the fixed ones.",

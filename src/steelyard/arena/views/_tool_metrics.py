@@ -1,0 +1,113 @@
+"""Metrics that a profile names for some tools: evaluated on the facts that submissions bring, ranked within the tool.
+
+They stand beside the scores and are part of none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import select
+
+from steelyard.arena.intake import Arena, read_parties
+from steelyard.arena.scoring import Rules
+from steelyard.errors import UnknownName, UsageError
+from steelyard.metrics import catalog, evaluate
+from steelyard.profiles import DEFAULT, Profile, load_profile
+from steelyard.records import Missing, is_own_key, is_storable, own_facts
+from steelyard.results import ToolMetric, ToolMetrics, ToolSubmission
+from steelyard.store.schema import submissions, tasks
+
+
+class Brought(NamedTuple):
+    """What a submission of a tool brings for metrics."""
+
+    submission_id: str
+    task_id: str
+    facts: Mapping[str, float | bool]
+
+
+def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
+    """The metrics of a tool over all of its submissions that count, ranked within the tool."""
+    with arena.read() as connection:
+        named = metrics_of(arena.rules, tool)
+        wanted = select(submissions.c.id, tasks.c.id.label("task_id"), submissions.c.details).join(tasks)
+        own = (submissions.c.agent == tool) & submissions.c.excluded_at.is_(None)
+        rows = connection.execute(wanted.where(own)).all() if is_storable(tool) else []
+        if not rows:
+            known = select(submissions.c.agent).where(submissions.c.agent.is_not(None)).distinct()
+            raise UnknownName("tool", tool[:200], connection.execute(known).scalars())
+        shown = {party.id: party.display_name for party in read_parties(connection, "tool")}
+    brought = [Brought(row.id, row.task_id, facts_in(row.details)) for row in rows]
+    return ToolMetrics(
+        tool=tool,
+        display_name=shown.get(tool),
+        profile=arena.rules.name,
+        metrics=tuple(_told(name) for name in named),
+        submissions=ranked_within(brought, named),
+    )
+
+
+def metrics_of(rules: Rules, tool: str | None) -> tuple[str, ...]:
+    """The metrics that the profile names for a tool."""
+    return (rules.tool_metrics or {}).get(tool or "", ())
+
+
+def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics asked for, each of which the profile must name for some tool."""
+    known = {name: None for own in (rules.tool_metrics or {}).values() for name in own}
+    if names and not known:
+        hint = 'add [constants.tool_metrics] with TOOL = ["METRIC"] to the profile'
+        raise UsageError(f"the profile {rules.name} names no metrics of tools", hint=hint)
+    for name in names:
+        if name not in known:
+            raise UnknownName("metric of a tool", name, known)
+    return tuple(dict.fromkeys(names))
+
+
+def facts_in(details: str | None) -> dict[str, float | bool]:
+    """The facts that a submission brought; those under keys of the user's own by the names that metrics know."""
+    told: dict[str, float | bool] = (msgspec.json.decode(details).get("facts") if details else None) or {}
+    own = {name: value for name, value in told.items() if is_own_key(name)}
+    return {name: value for name, value in told.items() if name not in own} | own_facts(own)
+
+
+def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[ToolSubmission, ...]:
+    """Each submission of one tool with its metrics, and its rank among those that have the metric (1, 1, 3)."""
+    profile = load_profile(DEFAULT)
+    values = [{name: _value(name, entry.facts, profile) for name in names} for entry in brought]
+    ranks: list[dict[str, int | None]] = [{} for _ in brought]
+    for name in names:
+        is_lower = catalog()[name].better == "lower"
+        known = sorted(value for told in values if (value := told[name][0]) is not None)
+        for place, told in enumerate(values):
+            value = told[name][0]
+            ahead = sum(other < value if is_lower else other > value for other in known) if value is not None else 0
+            ranks[place][name] = None if value is None else 1 + ahead
+    made = [
+        ToolSubmission(
+            submission_id=entry.submission_id,
+            task_id=entry.task_id,
+            values={name: value for name, (value, _) in told.items()},
+            ranks=own,
+            reasons={name: reason for name, (_, reason) in told.items() if reason is not None},
+        )
+        for entry, told, own in zip(brought, values, ranks, strict=True)
+    ]
+    return tuple(sorted(made, key=lambda one: (one.task_id, one.submission_id)))
+
+
+def _value(name: str, facts: Mapping[str, Any], profile: Profile) -> tuple[float | None, str | None]:  # Any: facts
+    value = evaluate(name, facts, profile, {})
+    if isinstance(value, Missing):
+        return None, str(value.reason)
+    number = float(value)
+    return (number, None) if math.isfinite(number) else (None, "it is infinite")
+
+
+def _told(name: str) -> ToolMetric:
+    declared = catalog()[name]
+    return ToolMetric(name=name, title=declared.title, unit=declared.unit, better=declared.better)

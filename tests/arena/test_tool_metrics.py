@@ -1,0 +1,99 @@
+"""Metrics of a tool: from facts that submissions bring, ranked within the tool, and in no score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.arena import Arena, create_arena, read_rules
+from steelyard.errors import UnknownName, UsageError
+from steelyard.profiles import load_profile
+from steelyard.records import Rejected, Run, Usage, encode_run
+from steelyard.results import Receipt
+from steelyard.store import Store
+from steelyard.workflow import rescore, submit_runs, task_standings, tool_metrics
+
+PROFILE = """
+name = "mine"
+extends = "arena-community"
+[constants.tool_metrics]
+ant = ["pr_revert_rate", "cost_usd"]
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    (tmp_path / "mine.toml").write_text(PROFILE)
+    return str(tmp_path / "mine.toml")
+
+
+def entry(number: int, agent: str = "ant", **more: object) -> dict[str, object]:
+    told: dict[str, object] = {"id": f"{agent}{number}", "task_id": "t", "total_tokens": 900 + number}
+    return told | {"tool_calls": 3, "agent": agent, **more}
+
+
+@pytest.fixture
+def arena(store: Store, profile: str) -> Arena:
+    arena = create_arena(store, load_profile(profile))
+    arena.add_task({"id": "t"})
+    for number, reverted in enumerate((3, 1, 1)):
+        facts = {"total_changes": 4, "reverted_changes": reverted, "x_edit_failures": 2}
+        arena.submit([entry(number, facts=facts)])
+    arena.submit([entry(8), entry(9, "bee", facts={"total_changes": 4, "reverted_changes": 0})])
+    return arena
+
+
+def test_submissions_are_ranked_within_their_tool(arena: Arena) -> None:
+    told = tool_metrics(arena, "ant")
+    assert [metric.name for metric in told.metrics] == ["pr_revert_rate", "cost_usd"]
+    found = {row.submission_id: (row.values["pr_revert_rate"], row.ranks["pr_revert_rate"]) for row in told.submissions}
+    # 3 of 4 and twice 1 of 4 changes were reverted; fewer is better: 1, 1, 3
+    assert found == {"ant0": (0.75, 3), "ant1": (0.25, 1), "ant2": (0.25, 1), "ant8": (None, None)}
+    reasons = {row.submission_id: row.reasons for row in told.submissions}
+    assert reasons["ant8"]["pr_revert_rate"]
+    assert tool_metrics(arena, "bee").metrics == ()
+    with pytest.raises(UnknownName, match="bee"):
+        tool_metrics(arena, "be")
+
+
+def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
+    plain = task_standings(arena, "t")
+    shown = task_standings(arena, "t", metrics=["pr_revert_rate"])
+    beside = {row.submission_id: row.beside for row in shown.standings}
+    assert beside["ant1"] == {"pr_revert_rate": 0.25, "pr_revert_rate_ranking": 1}
+    assert beside["bee9"] == {"pr_revert_rate": None, "pr_revert_rate_ranking": None}
+    assert [row.overall_score for row in shown.standings] == [row.overall_score for row in plain.standings]
+    with pytest.raises(UnknownName, match="pr_revert_rate"):
+        task_standings(arena, "t", metrics=["pr_revert"])
+    rescore(arena, profile="arena-1")
+    with pytest.raises(UsageError, match="names no metrics"):
+        task_standings(arena, "t", metrics=["pr_revert_rate"])
+
+
+def test_facts_do_not_make_another_submission(arena: Arena) -> None:
+    (outcome,) = arena.submit([entry(0)])
+    assert isinstance(outcome, Receipt)
+    assert outcome.status == "known"
+
+
+@pytest.mark.parametrize("facts", [{"reverted": 1}, {"x_a": float("inf")}, {"total_changes": "x"}])
+def test_facts_that_are_none_are_refused(arena: Arena, facts: dict[str, object]) -> None:
+    (outcome,) = arena.submit([entry(20, facts=facts)])
+    assert isinstance(outcome, Rejected)
+
+
+def test_a_metric_that_there_is_not_is_refused_with_the_profile(tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text(PROFILE.replace("pr_revert_rate", "pr_revert"))
+    with pytest.raises(UnknownName, match="pr_revert_rate"):
+        read_rules(load_profile(str(tmp_path / "odd.toml")))
+
+
+def test_runs_bring_the_facts_that_their_tool_s_metrics_need(arena: Arena, tmp_path: Path) -> None:
+    usage = Usage(input_tokens=10, output_tokens=5)
+    run = Run(id="r1", task="t", agent="ant", usage=usage, tool_calls=2, cost_usd=0.25)
+    (tmp_path / "runs.jsonl").write_bytes(encode_run(run) + b"\n")
+    assert submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
+    told = {row.submission_id: row for row in tool_metrics(arena, "ant").submissions}
+    assert told["r1"].values["cost_usd"] == 0.25
+    assert submit_runs(arena, [tmp_path / "runs.jsonl"]).receipts[0].status == "known"
