@@ -150,6 +150,12 @@ for number in range(25):
 """
 
 
+def test_a_file_name_in_place_of_an_address_is_answered_with_its_address() -> None:
+    with pytest.raises(BadStore) as error:
+        open_store("arena.db")
+    assert error.value.hint == "for a file: sqlite:///arena.db"
+
+
 def test_first_users_race_to_make_the_store_and_all_get_in(store_address: str) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", ADD_MANY, store_address, str(number)]) for number in range(4)]
     assert [process.wait(60) for process in writers] == [0] * 4

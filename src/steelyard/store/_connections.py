@@ -27,7 +27,9 @@ def read_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
-        raise BadStore("this is not the address of a store", hint="sqlite:///file or postgresql://host/name") from error
+        # what has "://" may hold a password, and is not repeated
+        hint = "sqlite:///file or postgresql://host/name" if "://" in text else f"for a file: sqlite:///{text}"
+        raise BadStore("this is not the address of a store", hint=hint) from error
     if url.get_backend_name() == "sqlite":
         if not url.database or url.database == ":memory:":
             raise BadStore(
