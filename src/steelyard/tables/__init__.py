@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.tables._choosing import (
+        choose as choose,
+    )
     from steelyard.tables._cluster_reading import (
         Cluster as Cluster,
         Rows as Rows,
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from steelyard.tables._run_table import (
         RunTable as RunTable,
         TableBuilder as TableBuilder,
-        choose as choose,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -11,7 +11,7 @@ from datetime import UTC, date
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.records import (
@@ -24,9 +24,9 @@ from steelyard.records import (
     labels_of,
     moment_of,
     names_month,
-    sum_in_order,
 )
 from steelyard.statistics import WeightBy
+from steelyard.workflow._checking_profiles import check_profile
 from steelyard.workflow._opening_runs import EngineName, Measurable, Progress, Reading, open_mapping, reading_cluster
 
 if TYPE_CHECKING:
@@ -393,22 +393,3 @@ class ExplainOptions(VerdictOptions, PricedRunOptions):
     """Explain the metric in each of these groups, separated by commas."""
     weight_by: WeightBy = "runs"
     """What counts once in a group's means and shares: runs, or tasks however often each was tried."""
-
-
-def check_profile(profile: Profile) -> None:
-    """Refuse a profile of another specification, or with a constant that no formula has."""
-    if profile.spec != "outcome":
-        raise UsageError(
-            f"profile {profile.name!r} belongs to the {profile.spec} specification",
-            hint="take an outcome profile: steelyard profiles",
-        )
-    from steelyard.metrics import catalog, constants_of  # half the time it takes to start, and `read` needs neither
-
-    known: dict[str, Any] = catalog().constants()
-    for name in profile.constants:
-        if name not in known:
-            raise UnknownName("constant", name, known, where=profile.name)
-    weights = constants_of(catalog()["composite_score"], profile).values()
-    if min(weights) < 0 or sum_in_order(weights) <= 0:
-        message = "pass_weight and impl_weight must not be negative and must add up to more than 0"
-        raise UsageError(message, where=profile.name)

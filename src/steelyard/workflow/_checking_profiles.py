@@ -1,0 +1,28 @@
+"""Whether a profile is one for runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.profiles import Profile
+from steelyard.records import sum_in_order
+
+
+def check_profile(profile: Profile) -> None:
+    """Refuse a profile of another specification, or with a constant that no formula has."""
+    if profile.spec != "outcome":
+        raise UsageError(
+            f"profile {profile.name!r} belongs to the {profile.spec} specification",
+            hint="take an outcome profile: steelyard profiles",
+        )
+    from steelyard.metrics import catalog, constants_of  # half the time it takes to start, and `read` needs neither
+
+    known: dict[str, Any] = catalog().constants()
+    for name in profile.constants:
+        if name not in known:
+            raise UnknownName("constant", name, known, where=profile.name)
+    weights = constants_of(catalog()["composite_score"], profile).values()
+    if min(weights) < 0 or sum_in_order(weights) <= 0:
+        message = "pass_weight and impl_weight must not be negative and must add up to more than 0"
+        raise UsageError(message, where=profile.name)
