@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import socket
@@ -25,10 +26,25 @@ from steelyard.surfaces.server._guard import LOOPBACK, Guard
 from steelyard.workflow import ArenaSource
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
-VALUES = {"task": "task", "submission": "s1", "prompt": "p", "run": "r", "metric": "cost_usd"}
+VALUES = {
+    "task": "task",
+    "submission": "s1",
+    "prompt": "p",
+    "run": "r",
+    "metric": "cost_usd",
+    "season": "2026-11",
+    "tool": "ant",
+}
 QUERIES = {"/changes": "since=2026-01-01", "/history": "submitter=submit", "/compare": "a=agent=x&b=agent=y"}
 BODIES: dict[str, Any] = {
-    "/submissions": {"id": "s1", "task_id": "task", "total_tokens": 5, "tool_calls": 1, "submitter": "submit"},
+    "/submissions": {
+        "id": "s1",
+        "task_id": "task",
+        "total_tokens": 5,
+        "tool_calls": 1,
+        "agent": "ant",
+        "submitter": "submit",
+    },
     "/runs": {
         "id": "s2",
         "task": "task",
@@ -37,10 +53,16 @@ BODIES: dict[str, Any] = {
         "passed": True,
     },
     "/tasks": {"id": "task"},
+    "/registry": {"kind": "person", "id": "ada"},
+    "/submissions/{submission}/rate": {"score": 70},
+    "/assignments": {"task": "task", "reviewers": ["ada", "bob"], "each": 1},
+    "/seasons": {"name": "2026-12"},
+    "/weights": {},
     "/submissions/{submission}/review": {"decision": "accept"},
     "/submissions/{submission}/withdraw": {},
 }
-"""For each route that writes what it takes; sent again it changes nothing."""
+"""For each route that writes what it takes; sent again it changes nothing. A season takes a new name each time."""
+SEASONS = itertools.count(12)
 LEAKS = re.compile(rb"Traceback|File \"|site-packages|/usr/|/tmp/|/root/|/home/|steelyard/surfaces|sqlite:/|\.py\b")
 STREAMS = {"/events"}
 """Routes whose answer does not end."""
@@ -76,9 +98,10 @@ class Keys(NamedTuple):
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> ArenaSource:
-    arena = sy.init_arena(f"sqlite:///{tmp_path_factory.mktemp('guarded')}/arena.db")
+    arena = sy.init_arena(f"sqlite:///{tmp_path_factory.mktemp('guarded')}/arena.db", profile="arena-community")
     arena.add_task({"id": "task"})
     arena.submit([BODIES["/submissions"], {**BODIES["/submissions"], "id": "withdrawn"}])
+    arena.freeze("2026-11")
     return ArenaSource(arena)
 
 
@@ -137,7 +160,8 @@ def write(
     body: bytes | None = None,
     path: str | None = None,
 ) -> Answer:
-    content = json.dumps(BODIES[route.path]).encode() if body is None else body
+    given = {"name": f"2026-{next(SEASONS)}"} if route.path == "/seasons" else BODIES[route.path]
+    content = json.dumps(given).encode() if body is None else body
     whole = {"Content-Type": JSON, **({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
     path = path or path_of(route)
     return told(server.ask(path, "POST", headers=whole, body=content), path)
