@@ -62,6 +62,17 @@ def frozen_file(folder: Path) -> Path:
     return folder / "manifest.json"
 
 
+def measured(arena: Arena, folder: Path) -> Arena:
+    """The arena under a profile with the same scores that names metrics of a tool, and submissions that bring them."""
+    named = 'name = "measured"\nextends = "arena-1"\n[constants.tool_metrics]\nant = ["pr_revert_rate"]\n'
+    (folder / "measured.toml").write_text(named, encoding="utf-8")
+    workflow.rescore(arena, profile=str(folder / "measured.toml"))
+    for reverted in (1, 3):
+        told = {"id": f"ant-reverted-{reverted}", "task_id": "fix-race", "total_tokens": 17_000, "tool_calls": 11}
+        arena.submit([{**told, "agent": "ant", "facts": {"total_changes": 8, "reverted_changes": reverted}}])
+    return arena
+
+
 def learning(folder: Path) -> Arena:
     """An arena that has learned."""
     arena = workflow.init_arena(f"sqlite:///{folder}/learning.db", profile="arena-learning-1")
@@ -93,7 +104,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Seasons": lambda folder: workflow.seasons(frozen(folder)),
     "Verification": lambda folder: frozen(folder).verify(frozen_file(folder)),
     "WeightVersions": lambda folder: workflow.weights(rated_arena(folder), learn=True),
-    "ToolMetrics": lambda folder: workflow.tool_metrics(filled(folder), "ant"),
+    "ToolMetrics": lambda folder: workflow.tool_metrics(measured(filled(folder), folder), "ant"),
     "Assignments": lambda folder: workflow.assignments(rated_arena(folder)),
     "Rated": lambda folder: workflow.rate(rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"),
     "PeerReview": lambda folder: workflow.ratings(rated_arena(folder), "fix-race"),

@@ -18,7 +18,7 @@ import pytest
 
 import steelyard as sy
 from arena_makers import random_submission
-from arena_results import frozen
+from arena_results import frozen, measured
 from matchups import made_runs, write
 from serving import Answer, Served, serving
 from steelyard import workflow
@@ -26,13 +26,14 @@ from steelyard.records import Judgment
 from steelyard.surfaces.cli import run
 from steelyard.surfaces.server import ROUTES, Route, ServeOptions
 from steelyard.workflow import ArenaSource, RunsSource
-from test_report import agrees, numbers_in
+from test_report import agrees, numbers_in, points_of
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 NAMES = {
     "task": "fix-race",
     "submission": "ant-1",
     "season": "2026-11",
+    "tool": "ant",
     "prompt": "clamp_temp0.5_20260101_000000",
     "run": "ant-0-1",
 }
@@ -71,7 +72,8 @@ def boards(folder: Path) -> Iterator[dict[str, Served]]:
         files.append(Path(sample.name))
         (folder / sample.name).write_bytes(sample.read_bytes())
     # a command names files as the page does; some formats take the name of a file's folder for the experiment
-    with chdir(folder), serving(ArenaSource(frozen(folder))) as arena, serving(RunsSource(files)) as over_runs:
+    source = ArenaSource(measured(frozen(folder), folder))
+    with chdir(folder), serving(source) as arena, serving(RunsSource(files)) as over_runs:
         yield {"arena": arena, "runs": over_runs}
 
 
@@ -154,11 +156,6 @@ def test_the_numbers_of_every_page_are_those_of_its_route_and_its_command(
         assert told["items"] == printed[route.rows]
     else:
         assert told == printed
-
-
-def points_of(season: dict[str, Any]) -> list[float]:  # Any: JSON
-    """The scores of a manifest in points: it has them in whole hundredths."""
-    return [row["overall"] / 100 for task in season["manifest"]["tasks"] for row in task["submissions"]]
 
 
 def of_the_named(route: Route, printed: dict[str, Any]) -> dict[str, Any]:  # Any: JSON

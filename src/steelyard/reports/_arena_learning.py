@@ -47,7 +47,7 @@ def abilities_line(learned: LearnedAbilities) -> str:
     """What the version rests on, or why there is none."""
     told = learned.learned
     if told.reason is not None:
-        return f"{version_text(learned.version)}: {told.reason}"
+        return f"{version_text(learned.version)}: {told.reason}."
     left_out = f", {told.unnamed:,} without a named tool left out" if told.unnamed else ""
     return (
         f"{version_text(learned.version)}: {counted(told.submissions, 'submission')}{left_out},"
@@ -101,9 +101,9 @@ def abilities_tables(learned: LearnedAbilities) -> Iterator[TextTable]:
 def expected_line(scores: ExpectedScores) -> str:
     """Of which task, and by which version."""
     if scores.reason is not None:
-        return f"{version_text(scores.version)}: {scores.reason}"
+        return f"{version_text(scores.version)}: {scores.reason}."
     unseen = "" if scores.task else "; the version has not seen the task, an average one is expected"
-    return f"{scores.task_id}, {version_text(scores.version)}, limits at {100 * scores.confidence:g} %{unseen}"
+    return f"{scores.task_id}, {version_text(scores.version)}, limits at {100 * scores.confidence:g} %{unseen}."
 
 
 def expected_table(scores: ExpectedScores) -> TextTable:
@@ -124,13 +124,13 @@ def correctness_lines(learned: LearnedCorrectness) -> Iterator[str]:
     """How well it is told, or why it cannot be."""
     model = learned.model
     if model.reason is not None:
-        yield f"{version_text(learned.version)}: {model.reason}"
+        yield f"{version_text(learned.version)}: {model.reason}."
         return
     yield (
         f"{version_text(learned.version)}: {counted(model.examples, 'submission')} with tests,"
         f" {counted(model.tasks, 'task')};"
         f" Brier score {model.brier:.3f} ({model.brier_of_base:.3f} for always {model.right:.2f}),"
-        f" calibration error {model.calibration_error:.3f}, on tasks left out of the fit"
+        f" calibration error {model.calibration_error:.3f}, on tasks left out of the fit."
     )
 
 

@@ -120,12 +120,13 @@ def expected_page(result: ExpectedScores) -> Page:
         number_column("correctness", "expected correctness", [row.correctness for row in rows], places=2),
         count_column("submissions", "submissions so far", [row.submissions for row in rows]),
     )
+    is_told = result.reason is None
     page = Page(
         name="expected",
         title=f"What is to be expected on {result.task_id}?",
         answer=expected_line(result),
-        table=PageTable(caption="Expected overall score of a further submission", columns=columns) if rows else None,
-        facts=_facts(result.version, result.confidence if rows else None),
+        table=PageTable(caption="Expected overall score of a further submission", columns=columns) if is_told else None,
+        facts=_facts(result.version, result.confidence if is_told else None),
     )
     return with_figures(page, result, ("dots",)) if rows else page
 

@@ -58,7 +58,7 @@ def registry(
 
 
 def tool(
-    name: Annotated[str, Parameter(help="The tool: the agent that submissions name.")],
+    tool: Annotated[str, Parameter(help="The agent that submissions name.")],
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
@@ -71,7 +71,7 @@ def tool(
     from steelyard.reports import tool_parts
     from steelyard.workflow import tool_metrics  # brings SQLAlchemy
 
-    measured = tool_metrics(store, name)
+    measured = tool_metrics(store, tool)
     if json:
         print_json(measured.to_dict())
     else:
