@@ -55,7 +55,9 @@ class SparkSource:
 
     def add(self, frame: pl.DataFrame, /) -> nw.LazyFrame[Any]:
         """Rows of ours, sent to the cluster."""
-        whole = frame.with_columns(pl.col(pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64).cast(pl.Int64))
+        whole = frame.with_columns(
+            pl.col(pl.UInt8, pl.UInt16, pl.UInt32).cast(pl.Int64), pl.col(pl.UInt64).reinterpret(signed=True)
+        )
         plain = whole.with_columns(pl.col(pl.Null).cast(pl.String))
         with quiet_spark(), cluster_errors():
             sent: nw.LazyFrame[Any] = nw.from_native(self._session.createDataFrame(plain.to_arrow()))

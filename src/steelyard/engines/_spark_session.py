@@ -41,11 +41,13 @@ def spark_session(given: SparkName) -> SparkSession:
             from pyspark.sql import SparkSession
         except ImportError as error:
             raise MissingExtra("pyspark", extra="spark", purpose=f"--engine {given}") from error
-        builder = SparkSession.builder.appName("steelyard").config("spark.ui.showConsoleProgress", "false")
+        builder = SparkSession.builder.appName("steelyard")
         if given.startswith("sc://"):
             builder = builder.remote(given)
-        elif given.startswith(ADDRESSES):
-            builder = builder.master(given)
+        else:  # a server that runs already lets nobody change this
+            builder = builder.config("spark.ui.showConsoleProgress", "false")
+            if given.startswith(ADDRESSES):
+                builder = builder.master(given)
         try:
             session = builder.getOrCreate()
             session.range(1).count()  # a server that is not there shows only now
