@@ -284,6 +284,7 @@ ELSEWHERE = {
     "arena/checking/_unittest_runner.py": "runs in the sandbox",
     "arena/checking/_unittest_watching.py": "runs in the sandbox",
     "engines/_duckdb.py": "facts in Parquet files of our own",
+    "engines/_spark.py": "facts in a scratch folder of our own",
     "plugins.py": "lists of installed packages",
     "profiles/_profile_files.py": "profiles that ship",
     "repeatability/_oracle.py": "its own source",

@@ -17,6 +17,8 @@ ROOMS: dict[str, set[str]] = {
     "notifying": {"scoring"},
     "intake": {"scoring", "checking", "notifying"},
     "views": {"scoring", "intake", "notifying"},
+    "people": {"scoring", "intake", "views"},
+    "learning": {"scoring", "intake", "views"},
 }
 
 

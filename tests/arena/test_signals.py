@@ -34,7 +34,7 @@ def test_a_signal_stands_still_until_somebody_writes(address: str) -> None:
     assert source.signal() == before
     submit_elsewhere(address, "s1")
     assert source.signal() != before
-    assert (version, source.version()) == ("0-0-1-1", "1-0-1-1")
+    assert (version, source.version()) == ("0-0-1-1-0-0-0-0-0", "1-0-1-1-0-0-0-0-0")
     source.close()
 
 
@@ -47,10 +47,10 @@ def test_who_may_only_read_sees_what_others_write(address: str, monkeypatch: pyt
     submit_elsewhere(address, "s1")
     after = source.signal()
     assert after != before
-    assert (version, source.version()) == ("0-0-1-1", "1-0-1-1")
+    assert (version, source.version()) == ("0-0-1-1-0-0-0-0-0", "1-0-1-1-0-0-0-0-0")
     submit_elsewhere(address, "s2")
     assert source.signal() != after
-    assert source.version() == "2-0-1-1"
+    assert source.version() == "2-0-1-1-0-0-0-0-0"
     source.close()
 
 

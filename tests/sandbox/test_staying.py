@@ -98,10 +98,9 @@ def test_a_file_is_laid_over_a_link_in_the_copy(isolation: Isolation, tmp_path: 
 
 
 def test_a_command_is_asked_to_end_first(isolation: Isolation, tmp_path: Path) -> None:
-    is_over = threading.Event()
-    code = "trap 'echo ending > ended; exit 7' INT; echo ready > $HOME/ready; while :; do sleep 0.05; done"
-    threading.Timer(0.5, is_over.set).start()
-    result = shell(code, Stay(tmp_path, is_over=is_over.is_set), isolation)
+    code = "trap 'echo ending > ended; exit 7' INT; echo ready; while :; do sleep 0.05; done"
+    said = tmp_path / "stdout"
+    result = shell(code, Stay(tmp_path, is_over=lambda: said.exists() and said.read_bytes() == b"ready\n"), isolation)
     assert (result.exit_status, result.was_interrupted, result.limit_hit) == (7, True, None)
     assert (tmp_path / "work/ended").exists()
 

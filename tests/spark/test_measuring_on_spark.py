@@ -37,7 +37,9 @@ def facts(seed: int, n: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("held", [0, 200_000], ids=["counted there", "counted here"])
+@pytest.mark.parametrize(
+    "held", [pytest.param(0, id="counted there", marks=pytest.mark.long), pytest.param(200_000, id="counted here")]
+)
 def test_spark_reduces_to_the_same_bits(spark: SparkSession, held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_lazy, "HELD_ROWS", held)
     local, there = both(facts(1, 60), spark)

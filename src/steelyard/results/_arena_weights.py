@@ -40,9 +40,9 @@ class LearnedWeights(msgspec.Struct, frozen=True, kw_only=True):
     shift: dict[str, float]
     """What is added to every task's fixed weights, in this direction as far as the distance allows; sums to 0."""
     slope: float | None
-    """Points of rating for a point of the overall score; None where it cannot be told."""
+    """Points of rating for a point of the overall score; None where there are too few ratings."""
     p_value: float | None
-    """The chance of such ratings where the fixed weights are right; None where it cannot be told."""
+    """The chance of such ratings where the fixed weights are right; None where there are too few ratings."""
     shrinkage: float | None
     """The share of the plain estimate that is kept; None where the weights stay."""
     reason: str | None

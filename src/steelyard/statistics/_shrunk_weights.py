@@ -23,9 +23,9 @@ class WeightsFit:
     shift: Floats
     """What is added to each weight before it is bounded; sums to 0."""
     slope: float | None
-    """Points of quality for a point of the score by the fixed weights; None where it cannot be told."""
+    """Points of quality for a point of the score by the fixed weights; None where there are too few rows."""
     p_value: float | None
-    """The chance of such a contrast where the fixed weights are right; None where it cannot be told."""
+    """The chance of such a contrast where the fixed weights are right; None where there are too few rows."""
     shrinkage: float | None
     """The share of the contrast that is kept, 0 to 1; None where none is."""
     n: int

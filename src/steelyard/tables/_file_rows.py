@@ -242,7 +242,7 @@ def link_rows(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def joined_rows(rows: Iterator[Row]) -> Iterator[Row]:
-    """What became of each unit of files."""
+    """The joined runs of each unit of files."""
     for _, unit in groupby(rows, key=lambda row: row.key):
         parts: list[RunPart] = []
         first: dict[bytes, str] = {}

@@ -32,7 +32,7 @@ PartPlace = tuple[bool, str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What became of parts, each with the place that orders it."""
+    """What parts were joined to, each with the place that orders it."""
 
     told: Sequence[tuple[PartPlace, Rejected | Finding]]
     """What is to be said of trials that several files tell of."""

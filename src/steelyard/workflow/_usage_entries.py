@@ -84,7 +84,8 @@ def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | 
     if len(parts) == 1:
         return [stated], None
     by_calls = [_stated_by(part.calls) for part in parts]
-    if isclose(sum(cost or 0 for cost in by_calls), usd):
+    known = [cost for cost in by_calls if cost is not None]
+    if known and isclose(sum(known), usd):
         return [None if cost is None else cost * PICO_PER_USD for cost in by_calls], None
     prices = [Fraction(part.pico or 0) for part in parts]
     if any(part.reason or part.unpriced for part in parts) or not any(prices):
