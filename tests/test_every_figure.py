@@ -6,7 +6,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from figure_cases import CASES, HOSTILE, Numbers, kinds, valued_heatmap
 from figure_laws import SHAPES, breaches, elements, has_title, shown_text, tag
@@ -67,6 +67,7 @@ def test_hostile_names_stay_text_inside_the_frame(kind: str, width: int) -> None
 
 
 @settings(max_examples=80)
+@example(kind="histogram", numbers=[0.0, 6.103515625e-05], names=[""], width=0)  # no room on either side of the median
 @given(
     kind=st.sampled_from(sorted(CASES)),
     numbers=st.lists(st.none() | st.floats(), max_size=12),

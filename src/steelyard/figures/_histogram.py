@@ -82,6 +82,6 @@ def _middle(plot: Plot, middle: float | None, width: int) -> tuple[Mark, ...]:
     x, text = plot.across.at(middle), f"median {value_text(middle, plot.across.axis.unit)}"
     room = text_width(text, size=11)
     is_left = x + 6 + room > width - 8
-    beside = x - 6 - room if is_left else x + 6
+    beside = max(x - 6 - room, 8) if is_left else x + 6
     label = words(beside, plot.up.end - 12, text, room=room + 1, look="tick")
     return (line(x, plot.up.end - 18, x, plot.up.start, look="line", title=text), label)
