@@ -29,7 +29,7 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 FIRST = f"{BIG_TASK}-000003"
 SCOPES = "submit,review"
 
-IN_ARENA = {"task": BIG_TASK, "submission": FIRST, "season": SEASON}
+IN_ARENA = {"task": BIG_TASK, "submission": FIRST, "season": SEASON, "tool": "ant"}
 IN_RUNS = {"task": "t1", "prompt": "clamp_temp0.5_20260101_000000", "run": "demo-T0-parse-csv-01"}
 ASKED = {
     "/history": "?submitter=user-1",
@@ -342,6 +342,10 @@ def test_a_run_leads_to_its_neighbors_its_output_and_the_difference(runs: Served
     assert window.is_quiet
 
 
+HOSTILE_SEASON = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+"""Names of seasons are plain text on one line."""
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Served]]:
     """An arena and a file of runs with hostile text in every field that can carry one."""
@@ -379,6 +383,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
             Content_Type="application/json",
         )
         assert decided.status == 200, decided.body
+        arena.freeze(HOSTILE_SEASON)
         yield of_arena, of_runs
 
 
@@ -390,7 +395,12 @@ def sy_task() -> Any:  # Any: a type
 
 def test_hostile_names_are_inert_on_every_page(hostile: tuple[Served, Served], visit: Visit) -> None:
     of_arena, of_runs = hostile
-    submitted = {"task": f"t{HOSTILE}", "submission": f"s1{HOSTILE}"}
+    submitted = {
+        "task": f"t{HOSTILE}",
+        "submission": f"s1{HOSTILE}",
+        "season": HOSTILE_SEASON,
+        "tool": f"agent1{HOSTILE}",
+    }
     first, second = planted(HOSTILE, count=2)
     paths = [filled(path, submitted, arena=True) for path in pages("arena") if path != "/history"]
     paths.append(f"/history?submitter={quote(f'submitter1{HOSTILE}', safe='')}")
