@@ -10,7 +10,7 @@ import pytest
 from tests.commands import steelyard
 
 from steelyard.errors import UnreadableFile
-from steelyard.mappings import propose, read_mapped
+from steelyard.mappings import MappedRun, propose, read_mapped
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
 SHEET = SAMPLES / "sheet.csv"
@@ -141,6 +141,68 @@ def test_numbered_columns_of_verdicts_are_attempts(tmp_path: Path, names: tuple[
         ("BUG-2", 2),
     ]
     assert "x_run_1" not in proposal.text
+
+
+def _log(jobs: int) -> list[dict[str, object]]:
+    """Four lines a job, the jobs interleaved, as a log of events has them."""
+    lines: list[dict[str, object]] = []
+    for step, kind in enumerate(["started", "llm", "llm", "done"]):
+        for job in range(jobs):
+            more = {"started": {"goal": f"G{job % 3}"}, "llm": {"usd": 0.25}, "done": {"ok": job % 2 == 0}}[kind]
+            lines.append({"ts": 1767323045 + 60 * step + job, "job_id": job, "type": kind, "level": "info", **more})
+    return lines
+
+
+def _as_lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_log_of_events_is_a_run_for_each_job_and_says_that_it_is_unsure(tmp_path: Path) -> None:
+    path = _as_lines(tmp_path / "log.jsonl", _log(12))
+    proposal = propose([path])
+    assert tomllib.loads(proposal.text)["group"] == {"by": "job_id"}
+    told = "# Several lines seem to be one run: 'job_id' has 12 values in 48 lines, and 'type' changes.\n"
+    assert f"{told}# If each line is a run, remove [group] and every `take`.\n" in proposal.text
+    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    assert proposal.runs == len(runs) == 12
+    assert [run.task for run in runs[:4]] == ["G0", "G1", "G2", "G0"]
+    assert {run.cost_usd for run in runs} == {0.5}  # two calls at 0.25
+    assert {run.elapsed_seconds for run in runs} == {180.0}  # from the first line to the last
+    assert [run.passed for run in runs[:2]] == [True, False]
+
+
+def test_rows_that_are_runs_are_not_taken_for_events(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"task": f"t{task}", "type": style, **({"thoughts": 9} if style == "cot" else {}), "ok": task > 2}
+        for task in range(6)
+        for style in ("cot", "direct")
+    ]
+    assert "[group]" not in propose([_as_lines(tmp_path / "runs.jsonl", rows)]).text
+    no_job = [{key: cell for key, cell in line.items() if key != "job_id"} for line in _log(4)]
+    assert "[group]" not in propose([_as_lines(tmp_path / "one.jsonl", no_job)]).text
+
+
+@pytest.mark.parametrize(
+    ("header", "unit"),
+    [("Minutes", "min"), ("Dauer (min)", "min"), ("time_ms", "ms"), ("Time taken (mins)", "min"), ("Hours", "h")],
+)
+def test_a_duration_is_known_by_its_unit(tmp_path: Path, header: str, unit: str) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text(f"Task,Result,{header}\na,ja,3.5\nb,nein,4\n", encoding="utf-8")
+    run = tomllib.loads(propose([path]).text)["run"]
+    assert run["duration_seconds"] == {"from": header, "unit": unit}
+    assert run["outcome"]["words"] == {"ja": "passed", "nein": "failed"}
+
+
+def test_one_figure_for_several_attempts_is_not_surely_that_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("Task,Run 1,Run 2,Run 3,Minutes,Cost\na,yes,no,yes,3,1.5\nb,no,no,yes,4,2\n", encoding="utf-8")
+    text = propose([path]).text
+    assert set(tomllib.loads(text)["run"]) == {"task", "attempt", "outcome"}
+    remark = "# one figure for 3 runs: use it only if it holds for each of them\n"
+    assert f'{remark}# cost_usd = "Cost"\n' in text
+    assert f'{remark}# duration_seconds = {{ from = "Minutes", unit = "min" }}\n' in text
 
 
 def test_answers_to_any_question_are_no_sure_verdict(tmp_path: Path) -> None:

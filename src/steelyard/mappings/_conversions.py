@@ -39,9 +39,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-PASS_WORDS = _words("pass passed true yes y ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅")
+PASS_WORDS = _words(
+    "pass passed true yes ja y ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅"
+)
 FAIL_WORDS = _words(
-    "fail failed failure false no n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost 0 ✗ ✘ ✖ ❌"
+    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost 0 ✗ ✘ ✖ ❌"
 )
 ERROR_WORDS = _words(
     "error errored exception crash crashed timeout timed_out time_out tle killed aborted cancelled canceled"

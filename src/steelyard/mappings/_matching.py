@@ -64,6 +64,7 @@ _UNIT_WORDS: dict[str, Unit] = {
     "min": "min",
     "mins": "min",
     "minutes": "min",
+    "minuten": "min",
     "h": "h",
     "hr": "h",
     "hrs": "h",
@@ -75,7 +76,7 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 """How the names of known families of models begin, with or without a provider."""
-ANSWERS = frozenset({"yes", "no", "y", "n", "true", "false", "nope", "ok", "1", "0"})
+ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "nope", "ok", "1", "0"})
 """Words that answer any question, and not only whether a run passed."""
 _NOISE = frozenset({"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it"})
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
@@ -104,7 +105,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at"),
     "duration_seconds": (
         "duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds", "secs", "ms",
-        "wall clock", "took",
+        "wall clock", "took", "minutes", "mins", "minuten", "hours", "time taken",
     ),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median_low
@@ -15,6 +15,7 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.files import archive_kind, beginning_of
 from steelyard.mappings._conversions import plain_text, shown
+from steelyard.mappings._event_lines import ADDED, EventLines, event_lines
 from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
 from steelyard.mappings._mapping import VERSION, Mapping, Numbers, parse_mapping
 from steelyard.mappings._matching import HEADERS, SURE, Match, matches, meaning_of, number_signs
@@ -52,7 +53,7 @@ def propose(paths: Sequence[Path]) -> Proposal:
         raise UnreadableFile(str(path), "it is an archive", hint="unpack it and name one of its files")
     layout = layout_of(path)
     numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
-    draft = _Draft(_name(path), layout, numbers, tuple(matches(layout.columns, numbers)))
+    draft = _draft(_name(path), layout, numbers)
     body = "\n".join(draft.lines())
     # where no column is surely the task, the first that may be is tried out
     mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "proposal")
@@ -60,6 +61,8 @@ def propose(paths: Sequence[Path]) -> Proposal:
     looked = f"the first {MOST_ROWS:,} rows" if layout.count >= MOST_ROWS else f"{layout.count:,} rows"
     head = [f"Proposed for {shown(path.name)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
+    if draft.lines_of_run is not None:
+        head += draft.lines_of_run.told()
     if not draft.has_task:
         head.append("No column is surely the task, which every run needs: remove the # of one `task` line below.")
     as_it_stands = "As it stands" if draft.has_task else "With the first of these"
@@ -67,6 +70,24 @@ def propose(paths: Sequence[Path]) -> Proposal:
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
     set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
     return Proposal("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
+
+
+def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
+    draft = _Draft(name, layout, numbers, tuple(matches(layout.columns, numbers)))
+    lines_of_run = event_lines(layout, draft.found)
+    if lines_of_run is not None:
+        # what tells runs apart is their task only where nothing else is
+        others = [column for column in layout.columns if column is not lines_of_run.key]
+        without_key = replace(draft, found=tuple(matches(others, numbers)))
+        found = without_key.found if without_key.has("task") else draft.found
+        return replace(draft, found=lines_of_run.of_runs(found), lines_of_run=lines_of_run)
+    columns = draft.columns_of_verdicts()
+    remark = f"one figure for {len(columns)} runs: use it only if it holds for each of them"
+    weighed = (
+        replace(match, score=SURE / 2, remark=remark) if columns and match.field.startswith(ADDED) else match
+        for match in draft.found
+    )
+    return replace(draft, found=tuple(weighed), unpivoted=tuple(columns))
 
 
 class _Claim(NamedTuple):
@@ -119,52 +140,60 @@ class _Draft:
     layout: Layout
     numbers: Numbers
     found: tuple[Match, ...]
+    lines_of_run: EventLines | None = None
+    """What makes several lines one run."""
+    unpivoted: tuple[Column, ...] = ()
+    """Columns that are a run each."""
 
     def lines(self) -> Iterator[str]:
         """The mapping, line by line."""
         yield f"mapping = {VERSION}"
         yield f"name = {_toml(self.name)}"
         yield ""
-        unpivoted = self._unpivoted()
-        yield from self._rows(unpivoted)
+        yield from self._rows()
         if self.layout.rows.format == "csv":
             yield "[numbers]"
             yield f"decimal = {_toml(self.numbers.decimal)}"
             yield f"thousands = {_toml(self.numbers.thousands)}"
             yield ""
+        if self.lines_of_run is not None:
+            yield "[group]"
+            yield f"by = {_toml(self.lines_of_run.key.name)}"
+            yield ""
         yield "[run]"
         sure = [match for match in self.found if match.score >= SURE]
-        if not self._has("task"):
+        if not self.has("task"):
             yield from self._task()
         for match in sure:
             yield from self._field(match)
-        if unpivoted:
-            yield from _of_columns(unpivoted, "agent" if self._has("model") else "model")
-        yield from self._uncertain({column.name for column in unpivoted})
+        if self.unpivoted:
+            yield from _of_columns(self.unpivoted, "agent" if self.has("model") else "model")
+        yield from self._uncertain({column.name for column in self.unpivoted})
 
     @property
     def has_task(self) -> bool:
         """Whether it is sure what the task is."""
-        return self._has("task") or bool(self.layout.keys)
+        return self.has("task") or bool(self.layout.keys)
 
-    def _has(self, field: str) -> bool:
+    def has(self, field: str) -> bool:
+        """Whether it is sure which column is the field."""
         return any(match.field == field and match.score >= SURE for match in self.found)
 
-    def _rows(self, unpivoted: Sequence[Column]) -> Iterator[str]:
+    def _rows(self) -> Iterator[str]:
         yield "[rows]"
         given = msgspec.to_builtins(self.layout.rows)  # what is not the default
         for name, value in given.items():
             yield f"{name} = {_toml(value)}"
-        if unpivoted:
+        if self.unpivoted:
             yield "# each of these columns is a run"
-            yield f"columns = {_toml([column.name for column in unpivoted])}"
+            yield f"columns = {_toml([column.name for column in self.unpivoted])}"
         yield from self._where()
         yield ""
 
     def _where(self) -> Iterator[str]:
         """Rows that are much emptier than the others, such as sums, lack a column that all others have."""
         columns = [match.column for match in self.found if match.score >= SURE]
-        if len(columns) < 3:
+        if len(columns) < 3 or self.lines_of_run is not None:
             return
         filled = [sum(column.cells[row] is not None for column in columns) for row in range(self.layout.count)]
         usual = median_low(filled)
@@ -224,16 +253,16 @@ class _Draft:
             yield f"# {_cells(column)}"
             yield f"# {_own_key(column.name)} = {_toml(column.name)}"
 
-    def _unpivoted(self) -> list[Column]:
+    def columns_of_verdicts(self) -> list[Column]:
         """Columns of verdicts that are no field's, where no column is the verdict: one for each model or attempt."""
-        if self.layout.rows.format != "csv" or self._has("verdict"):
+        if self.layout.rows.format != "csv" or self.has("verdict"):
             return []
         taken = {match.column.name for match in self.found if match.score >= SURE}
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         usual = [column for column in others if len(column.present) * 2 >= self.layout.count]
         verdicts = [column for column in usual if all(map(_is_verdict, column.present))]
         fields = ("attempt",) if _are_attempts(verdicts) else ("model", "agent")
-        return verdicts if len(verdicts) > 1 and not all(map(self._has, fields)) else []
+        return verdicts if len(verdicts) > 1 and not all(map(self.has, fields)) else []
 
 
 def _are_attempts(columns: Sequence[Column]) -> bool:

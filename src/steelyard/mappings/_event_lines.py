@@ -1,0 +1,121 @@
+"""Notices a log in which several lines tell of one run: an id that recurs beside kinds of events that change."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from steelyard.mappings._conversions import plain_text, shown
+from steelyard.mappings._layouts import Column, Layout
+from steelyard.mappings._mapping import Take
+from steelyard.mappings._matching import SURE, Match, header_words
+
+KINDS = 30
+"""A log has few kinds of events."""
+TRIED = 5
+"""Of the columns that may name these kinds, so many are tried."""
+NEARLY_ALL = 0.8
+"""Of the runs of a log; the first and the last may be cut."""
+EVENT_WORDS = frozenset({"event", "evt"})
+ADDED = ("cost_usd", "duration_seconds", "tool_calls", "iterations", "usage.")
+"""Figures that lines state for their own part of the run."""
+TAKES: dict[str, Take] = {"started_at": "min", "ended_at": "max", "verdict": "last", "impl_rate": "last"}
+"""How one value comes of several that differ; of all others the first counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLines:
+    """What the lines of a run share, and what tells them apart."""
+
+    key: Column
+    kind: Column
+    runs: Sequence[Sequence[int]]
+    """The lines of each run."""
+
+    @property
+    def has_a_kind_once_a_run(self) -> bool:
+        """Whether some kind of line, such as the start, stands once in nearly every run."""
+        once: Counter[object] = Counter()
+        for lines in self.runs:
+            kinds = Counter(self.kind.cells[line] for line in lines)
+            once.update(kind for kind, count in kinds.items() if count == 1)
+        return max(once.values(), default=0) >= NEARLY_ALL * len(self.runs)
+
+    def share_with_one(self, column: Column) -> float:
+        """The share of runs in which exactly one line has the column."""
+        return sum(len(cells) == 1 for cells in self._cells(column)) / len(self.runs)
+
+    def of_runs(self, found: Sequence[Match]) -> tuple[Match, ...]:
+        """The matches, each with how one value of a run comes of its lines; the last time is the end."""
+        made = [self._of_run(match) for match in found]
+        fields = {match.field: match for match in made}
+        started = fields.get("started_at")
+        if started is not None and started.spec.take and not {"ended_at", "duration_seconds"} & set(fields):
+            ended = msgspec.structs.replace(started.spec, take=TAKES["ended_at"])
+            made.append(replace(started, field="ended_at", spec=ended, remark="the time of the last line"))
+        return tuple(made)
+
+    def _of_run(self, match: Match) -> Match:
+        is_added = match.field.startswith(ADDED)
+        by_run = self._cells(match.column)
+        if all(len(cells if is_added else set(map(plain_text, cells))) < 2 for cells in by_run):
+            return match
+        sums = 'added up over the lines of a run: take = "last" if each line states the total so far'
+        remarks = "; ".join(text for text in (match.remark, sums if is_added else "") if text)
+        take = "sum" if is_added else TAKES.get(match.field, "first")
+        return replace(match, spec=msgspec.structs.replace(match.spec, take=take), remark=remarks)
+
+    def _cells(self, column: Column) -> list[list[object]]:
+        """What the lines of each run hold."""
+        return [[cell for line in lines if (cell := column.cells[line]) is not None] for lines in self.runs]
+
+    def told(self) -> Iterable[str]:
+        """What was noticed, and what to do where it is not so."""
+        seen = f"{shown(self.key.name)} has {len(self.runs):,} values in {len(self.key.present):,} lines"
+        yield f"Several lines seem to be one run: {seen}, and {shown(self.kind.name)} changes."
+        yield "If each line is a run, remove [group] and every `take`."
+
+
+def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
+    """What makes several lines one run; None where each line seems to be a run, as where most have a verdict."""
+    sure = {match.column.name: match for match in found if match.score >= SURE}
+    verdict = next((match.column for match in sure.values() if match.field == "verdict"), None)
+    if verdict is not None and len(verdict.present) * 2 > layout.count:
+        return None
+    filled = [column for column in layout.columns if len(column.present) * 10 >= layout.count * 9]
+    kinds = (column for column in filled if column.name not in sure and _tells_events(column, layout))
+    tried = list(islice(kinds, TRIED))
+    candidates: list[EventLines] = []
+    for key in filled if tried else ():
+        runs = _lines_by_cell(key)
+        if (key.name not in sure or sure[key.name].field in ("task", "id")) and 1 < len(runs) <= layout.count / 2:
+            candidates += [EventLines(key, kind, runs) for kind in tried if kind is not key]
+
+    def likeness(lines: EventLines) -> tuple[float, int]:
+        return 0 if verdict is None else lines.share_with_one(verdict), len(lines.runs)
+
+    return max((lines for lines in candidates if lines.has_a_kind_once_a_run), key=likeness, default=None)
+
+
+def _lines_by_cell(key: Column) -> list[list[int]]:
+    found: dict[str | None, list[int]] = defaultdict(list)
+    for line, cell in enumerate(key.cells):
+        if cell is not None:
+            found[plain_text(cell)].append(line)
+    return list(found.values())
+
+
+def _tells_events(column: Column, layout: Layout) -> bool:
+    """Whether it holds a few names, and is called an event or decides which other columns are filled."""
+    totals = Counter(column.cells)
+    if not (2 <= len(totals) <= min(KINDS, layout.count / 2) and all(isinstance(name, str) for name in column.present)):
+        return False
+    return bool(EVENT_WORDS & set(header_words(column.name))) or any(
+        {0, 1} <= {filled[kind] / total for kind, total in totals.items()}
+        for other in layout.columns
+        if (filled := Counter(kind for kind, cell in zip(column.cells, other.cells, strict=True) if cell is not None))
+    )
