@@ -106,6 +106,23 @@ def test_the_law_is_of_every_verb_that_python_has() -> None:
     assert all(getattr(sy, verb).__name__ == verb for verb in VERBS)
 
 
+OTHERWISE = {
+    "arena": "sy.open_arena",
+    "demo": "sy.demo_runs",
+    "token": "sy.create_token",
+    "canon": "a store of canons, which repeat reads",
+    "doctor": "the installation",
+    **dict.fromkeys(("formats", "metrics", "prices", "profiles", "schema"), "what is there to be used"),
+    "serve": "a server",
+}
+"""Commands that Python has otherwise, or that are about no runs."""
+
+
+def test_every_command_over_runs_is_a_function_of_the_same_name() -> None:
+    commands = {name for name in APP if not name.startswith("-")}
+    assert {name for name in commands if not callable(getattr(sy, name, None))} == set(OTHERWISE)
+
+
 def test_the_law_can_fail() -> None:
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Longer(sy.JudgesOptions):

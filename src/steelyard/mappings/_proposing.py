@@ -29,7 +29,7 @@ OWN_FIELDS = 40
 """Columns that no field is known for are listed up to this number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Proposal:
     """A proposed mapping, and what it reads of the file as it stands."""
 
@@ -44,6 +44,9 @@ class Proposal:
     def mapping(self) -> Mapping:
         """The mapping itself."""
         return parse_mapping(self.text, "proposal")
+
+    def __repr__(self) -> str:
+        return f"Proposal({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows set aside)"
 
 
 def propose(paths: Sequence[Path]) -> Proposal:

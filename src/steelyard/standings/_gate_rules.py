@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownName, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Rule
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_RULE = re.compile(r"^\s*(?P<metric>[\w@^]+)\s*(?P<sign>[<>=!≤≥]+)\s*(?P<limit>.*?)\s*$")
+_RULE = re.compile(r"^\s*(?P<metric>[^<>=!≤≥]*?)\s*(?P<sign>[<>=!≤≥]+)\s*(?P<limit>.*?)\s*$")
 _LIMIT = re.compile(
     rf"^(?P<baseline>baseline)?\s*(?:\*\s*(?P<factor>{_NUMBER}))?\s*"
     rf"(?:(?P<move>[+-])?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?)?$"
@@ -34,7 +34,9 @@ def read_rule(text: str) -> Rule:
         raise _no_rule(text, f"nothing follows {rule['sign']}")
     if limit is None or not _is_limit(limit):
         raise _no_rule(text, f"{rule['limit']!r} is neither a number nor one taken from the baseline")
-    declared = catalog()[rule["metric"]]  # an unknown metric is answered with the nearest
+    if not rule["metric"]:
+        raise _no_rule(text, f"no metric stands before {rule['sign']}")
+    declared = _declared(rule)
     factor, offset = _read_limit(text, declared, limit)
     read = Rule(" ".join(text.split()), declared.name, rule["sign"] == ">=", factor=factor, offset=offset)
     (_check_move if factor else _check_level)(read, declared)
@@ -43,6 +45,21 @@ def read_rule(text: str) -> Rule:
 
 def _no_rule(text: str, reason: str) -> UsageError:
     return UsageError(f"{text!r} is not a rule: {reason}", hint=RULE_FORMS)
+
+
+def _declared(rule: re.Match[str]) -> Metric:
+    """The metric of the rule; an unknown one is answered with the rule that may be meant, and what else is wrong."""
+    try:
+        return catalog()[rule["metric"]]
+    except UnknownName as unknown:
+        if unknown.nearest is not None:
+            meant = f"{unknown.nearest} {rule['sign']} {rule['limit']}"
+            try:
+                read_rule(meant)
+                unknown.hint = f'did you mean "{meant}"?'
+            except UsageError as wrong:
+                unknown.hint = f"{unknown.hint} {wrong.hint}"
+        raise
 
 
 def rule_text(rule: Rule) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from steelyard.errors import UnreadableFile, UsageError
@@ -10,15 +11,27 @@ from steelyard.files import Budget, piped
 from steelyard.mappings import Proposal, propose
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
-from steelyard.settings import PIPED, is_stdin
+from steelyard.settings import PIPED, is_stdin, named_path
+from steelyard.workflow._opening_runs import PathInput
 
 
-def propose_mapping(paths: Sequence[Path]) -> Proposal:
-    """A mapping for the first file, and what it reads of each; nothing is applied."""
+def map(files: PathInput | Sequence[PathInput]) -> Proposal:  # noqa: A001 # the user's word for it
+    r"""A mapping for the first file, and what it reads of each; nothing is applied.
+
+    Its `text` is what the command prints: save it, correct it, and read with `map="mapping.toml"`.
+
+    >>> import pathlib, tempfile
+    >>> import steelyard as sy
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "results.csv")
+    >>> _ = file.write_text("Ticket,Worked?,Minutes\nBUG-1,yes,3\nBUG-2,no,5\n")
+    >>> sy.map(file)
+    Proposal('results': 2 runs read, 0 rows set aside)
+    """
+    paths = [files] if isinstance(files, (str, PathLike)) else files
     if not paths:
         raise UsageError("there is no file to propose a mapping for", hint="steelyard map FILE")
     with scratch_folder() as scratch:
-        return propose([_file(path, scratch) for path in paths])
+        return propose([_file(named_path(path), scratch) for path in paths])
 
 
 def _file(path: Path, scratch: Path) -> Path:

@@ -10,7 +10,7 @@ from steelyard.reports import add_row, counted, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, Paths
 from steelyard.surfaces.cli._print import print_json, print_text, show_results
-from steelyard.workflow.map import propose_mapping
+from steelyard.workflow.map import map as propose_mapping
 
 
 def map(  # noqa: A001 # the user's word for it
