@@ -173,6 +173,22 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
     assert looks == ["sy-hollow", "sy-hollow"]
 
 
+def test_what_is_better_lies_at_the_right_whatever_the_direction_of_its_metric() -> None:
+    # B passes more (better), costs more (worse) and takes less time (better)
+    runs = [
+        Run(id=f"{agent}-{n}", task=f"t{n}", agent=agent, cost_usd=cost, duration_seconds=seconds, passed=passes)
+        for agent, cost, seconds, passes in (("a", 1.0, 60.0, False), ("b", 2.0, 30.0, True))
+        for n in range(20)
+    ]
+    metrics = ["pass_rate", "cost_usd", "duration_seconds"]
+    figure = sy.compare(runs, a="agent=a", b="agent=b", metrics=metrics, **FEW).figure("differences")
+    circles = [float(element.get("cx", "")) for element, _ in elements(figure) if tag(element) == "circle"]
+    upright = next(element.get("d", "") for element, _ in elements(figure) if element.get("class") == "sy-axis")
+    zero = float(upright[1:].split()[0])
+    assert [x > zero for x in circles] == [True, False, True]
+    assert "Left: worse, right: better; each row has its own scale" in texts(figure)
+
+
 @pytest.mark.parametrize("width", [720, 390])
 def test_a_difference_shows_the_numbers_of_its_interval(width: int) -> None:
     compared = sy.compare(few_runs(), a="tier=T0", b="tier=T2", metrics=["impl_rate", "cost_usd"], **FEW)

@@ -17,27 +17,34 @@ if TYPE_CHECKING:
     from steelyard.statistics import Interval
 
 VERDICT_MARKS = {"better": " better", "worse": " worse"}
-"""What stands beside a difference that is shown, by arrow and word."""
+"""What stands beside a difference that is shown."""
 
-OWN_SCALES = Axis(title="Left: lower, right: higher; each row has its own scale", low=-1, high=1, bare=True)
+
+def _own_scales(left: str, right: str) -> Axis:
+    return Axis(title=f"Left: {left}, right: {right}; each row has its own scale", low=-1, high=1, bare=True)
 
 
 def difference_dots(result: Comparison, width: int) -> Figure:
-    """B minus A of every metric on one zero line, each row on a scale of its own."""
-    rows = []
+    """B minus A of every metric on one zero line, what is better at the right, each row on a scale of its own."""
+    rows, directions = [], set()
     for pair in result.pairs:
         for judged in pair.metrics:
             metric = catalog()[judged.difference.metric]
+            directions.add(metric.better)
             label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.b.label}"
             interval = judged.difference.interval
             text = f"{_signed(judged.difference.value, metric)}{_limits(interval, metric)}"
             text += VERDICT_MARKS.get(judged.verdict, "")
-            rows.append(_scaled(interval, metric, label, text, judged.sentence, is_sure=judged.is_shown))
+            way = -1 if metric.better == "lower" else 1
+            rows.append(_scaled(interval, metric, label, text, judged.sentence, is_sure=judged.is_shown, way=way))
+    sides_of_zero = ("worse", "better")
+    if "neither" in directions:
+        sides_of_zero = ("lower", "higher") if len(directions) == 1 else ("worse or lower", "better or higher")
     sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
     title = f"{sides} minus {result.a.label}"
     tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
     note = f"{confidence_text(result.level)}, {tasks}, paired by task; hollow: no difference shown"
-    return dots(rows, title=title, axis=OWN_SCALES, note=note, reference=0.0, width=width)
+    return dots(rows, title=title, axis=_own_scales(*sides_of_zero), note=note, reference=0.0, width=width)
 
 
 def rule_dots(result: Gate, width: int) -> Figure:
@@ -49,7 +56,8 @@ def rule_dots(result: Gate, width: int) -> Figure:
         text, said, limit = check.status, check.sentence, check.rule.offset
         rows.append(_scaled(check.interval, metric, check.rule.text, text, said, is_sure=is_sure, limit=limit))
     note = f"{confidence_text(result.level)}, {tasks_text(result.tasks)}; upright tick: the limit; hollow: inconclusive"
-    return dots(rows, title=f"Gate: {result.status}", axis=OWN_SCALES, note=note, reference=0.0, width=width)
+    axis = _own_scales("lower", "higher")
+    return dots(rows, title=f"Gate: {result.status}", axis=axis, note=note, reference=0.0, width=width)
 
 
 def _signed(value: float | None, metric: Metric) -> str:
@@ -72,15 +80,16 @@ def _scaled(
     *,
     is_sure: bool,
     limit: float | None = None,
+    way: int = 1,
 ) -> Estimate:
-    """The interval as a share of the farthest number in its row."""
+    """The interval as a share of the farthest number in its row; `way` -1 has lower values at the right."""
     ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
     farthest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0) or 1.0
 
     def share(end: float | None) -> float | None:
-        return None if end is None else end / (1.05 * farthest)
+        return None if end is None else way * end / (1.05 * farthest)
 
-    low, high = share(interval.low), share(interval.high)
+    low, high = (share(end) for end in (interval.low, interval.high)[::way])
     return Estimate(
         label=label,
         value=share(interval.estimate),
