@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from arena_makers import changed_profile, make_arena
+from steelyard import workflow
 from steelyard.arena import evaluation, score_history
 from steelyard.arena.scoring._rules import score_metrics
 from steelyard.errors import UnknownName
@@ -46,6 +47,25 @@ def test_a_confidence_is_shown_as_it_was_given(
 ) -> None:
     assert run(["arena", "standings", "task", "--confidence", confidence, *at]) == 0
     assert shown in capsys.readouterr().out
+
+
+def test_the_headline_says_what_the_leader_does_not_state(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    arena = make_arena(store)
+    arena.add_task({"id": "task"})
+    stated = {"task_id": "task", "total_tokens": 9000, "tool_calls": 9, "execution_time": 200}
+    arena.submit(
+        [{**stated, "id": "dear", "agent": "a", "estimated_cost": 0.19}, {**stated, "id": "silent", "agent": "b"}]
+    )
+    address = store.url.set(drivername=store.url.get_backend_name()).render_as_string(hide_password=False)
+    assert run(["arena", "standings", "task", "--store", address]) == 0
+    headline = capsys.readouterr().out.partition("\n\n")[0]
+    assert headline.endswith("; silent leads without a stated cost (scored 50).")
+    assert run(["arena", "standings", "--by", "agent", "--store", address]) == 0
+    headline = capsys.readouterr().out.partition("\n\n")[0]
+    assert headline.endswith("; 1 of 1 submission without a stated cost or time (scored 50).")
+    first, second = workflow.leaderboard(address, by=["agent"]).overall
+    assert (first.key, first.unstated) == ({"agent": "b"}, 1)
+    assert (second.key, second.unstated) == ({"agent": "a"}, 0)
 
 
 def test_counts_of_a_baseline_are_whole(at: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from steelyard.reports._arena_learning import learned_about_lines
 from steelyard.reports._plain_text import DASH, counted
@@ -10,6 +10,7 @@ from steelyard.results import (
     AddedTasks,
     ArenaEvent,
     Evaluation,
+    Leader,
     Outliers,
     ProfileComparison,
     Registry,
@@ -25,6 +26,25 @@ from steelyard.results import (
 
 NO_CRITERIA = "no criteria: 100 by the specification"
 """What a task without criteria says, which would pass for one that every submission meets."""
+
+
+def unstated_text(names: Sequence[str]) -> str:
+    """What a submission leaves out and is scored by a default for; nothing where it states cost and time.
+
+    >>> unstated_text(["estimated_cost", "success"])
+    'stated cost (scored 50)'
+    """
+    words = {"estimated_cost": "cost", "execution_time": "time"}
+    unstated = [word for name, word in words.items() if name in names]
+    return f"stated {' or '.join(unstated)} (scored 50)" if unstated else ""
+
+
+def leader_unstated_text(leader: Leader) -> str:
+    """How many submissions of a leader are scored by a default; nothing where none is."""
+    if not leader.unstated:
+        return ""
+    unstated = unstated_text(["estimated_cost", "execution_time"])
+    return f"{leader.unstated:,} of {counted(leader.submissions, 'submission')} without a {unstated}"
 
 
 def criteria_text(count: int) -> str:

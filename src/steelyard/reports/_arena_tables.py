@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from steelyard.reports._arena_lines import NO_CRITERIA, criteria_text
+from steelyard.reports._arena_lines import NO_CRITERIA, criteria_text, leader_unstated_text, unstated_text
 from steelyard.reports._plain_text import DASH, counted
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
@@ -148,10 +148,14 @@ def standings_line(standings: Standings) -> str:
     left_out = f" ({len(standings.excluded)} excluded)" if standings.excluded else ""
     mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
     criteria = f"; {NO_CRITERIA}" if standings.criteria == 0 else ""
+    first = standings.standings[:1]
+    unstated = [
+        f"; {each.submission_id} leads without a {text}" for each in first if (text := unstated_text(each.defaulted))
+    ]
     return (
         f"{counted(standings.n, 'submission')}{left_out}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
         f" ({_percent(interval.level)}, {interval.method}); {settings_named(standings)},"
-        f" baseline version {standings.baseline_version}{trust}{criteria}."
+        f" baseline version {standings.baseline_version}{trust}{criteria}{''.join(unstated)}."
     )
 
 
@@ -210,6 +214,7 @@ def leaders_line(leaderboard: Leaderboard) -> str:
     names = [_leader_name(leaderboard, leader) for leader in first]
     lead = "leads" if len(names) == 1 else "share the lead"
     doubt = "" if all(leader.reliable for leader in first) else "; there are too few submissions to rely on it"
+    doubt += "".join(f"; {text}" for leader in first if (text := leader_unstated_text(leader)))
     return f"{' and '.join(names)} {lead} with a mean score of {first[0].mean_score:.2f}{doubt}."
 
 
@@ -234,8 +239,9 @@ def _leaders_table(leaderboard: Leaderboard, leaders: Sequence[Leader], *, title
         interval = f"{leader.confidence_interval.low:.2f} to {leader.confidence_interval.high:.2f}"
         named = [leaderboard.shown(key, leader.key[key]) or DASH for key in keys]
         counts = [str(leader.tasks), str(leader.submissions)]
-        doubt = "" if leader.reliable else "too few to be reliable"
-        add_row(table, str(leader.rank), *named, f"{leader.mean_score:.2f}", interval, *counts, doubt)
+        doubts = ["" if leader.reliable else "too few to be reliable", leader_unstated_text(leader)]
+        note = "; ".join(filter(None, doubts))
+        add_row(table, str(leader.rank), *named, f"{leader.mean_score:.2f}", interval, *counts, note)
     return table
 
 

@@ -220,6 +220,8 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
     """Mean over tasks of its mean overall score in the task, so that every task counts once."""
     tasks: int
     submissions: int
+    unstated: int
+    """How many of them state no cost or no time, which scores 50 by the specification."""
     reliable: bool
     """Whether it has enough submissions for its rank to count."""
     confidence_interval: ScoreInterval
@@ -265,6 +267,7 @@ class Leaderboard(FieldsResult):
                 "mean_score": leader.mean_score,
                 "tasks": leader.tasks,
                 "submissions": leader.submissions,
+                "unstated": leader.unstated,
                 "reliable": leader.reliable,
                 "confidence_low": leader.confidence_interval.low,
                 "confidence_high": leader.confidence_interval.high,

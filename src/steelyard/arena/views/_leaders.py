@@ -55,6 +55,7 @@ def leaderboard(
 ) -> Leaderboard:
     """Who leads across all tasks and within each category."""
     scores: dict[str | None, dict[Key, dict[str, Counter[int]]]] = defaultdict(lambda: defaultdict(dict))
+    unstated: dict[str | None, Counter[Key]] = defaultdict(Counter)
     made: Counter[RulesInForce] = Counter()
     with arena.read() as connection:
         teams, names = teams_of(connection), _display_names(read_parties(connection), by)
@@ -64,12 +65,15 @@ def leaderboard(
             list(map(teams.get, view.rows["submitter"].to_list())) if name == "team" else view.rows[name].to_list()
             for name in by
         ]
-        for *key, value in zip(*columns, view.rows["overall"].to_list(), strict=True):
+        columns += [view.rows[name].to_list() for name in ("execution_time", "estimated_cost", "overall")]
+        for *key, time, cost, value in zip(*columns, strict=True):
             for category in {None, view.stored_task.task.category}:
                 counts = scores[category][tuple(key)].setdefault(view.stored_task.task.id, Counter())
                 counts[value] += 1
+                unstated[category][tuple(key)] += not (time and cost)
     ranked = {
-        category: _ranked(scores_by_key, by, arena.rules, confidence) for category, scores_by_key in scores.items()
+        category: _ranked(scores_by_key, unstated[category], by, arena.rules, confidence)
+        for category, scores_by_key in scores.items()
     }
     named = {category: ranked[category] for category in sorted(name for name in ranked if name is not None)}
     return Leaderboard(
@@ -95,7 +99,11 @@ def _display_names(registered: Iterable[Party], by: Sequence[LeaderKey]) -> dict
 
 
 def _ranked(
-    scores: dict[Key, dict[str, Counter[int]]], by: Sequence[LeaderKey], rules: Rules, confidence: float | None
+    scores: dict[Key, dict[str, Counter[int]]],
+    unstated: Counter[Key],
+    by: Sequence[LeaderKey],
+    rules: Rules,
+    confidence: float | None,
 ) -> tuple[Leader, ...]:
     intervals = {
         key: _rounded(
@@ -114,6 +122,7 @@ def _ranked(
                 mean_score=means[key],
                 tasks=len(scores[key]),
                 submissions=submissions,
+                unstated=unstated[key],
                 reliable=submissions >= rules.standings.reliable_from,
                 confidence_interval=intervals[key],
             )

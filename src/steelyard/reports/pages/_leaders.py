@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.reports._arena_lines import leader_unstated_text
 from steelyard.reports._arena_tables import settings_named
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, text_column, with_figures
@@ -65,6 +66,7 @@ def _answer(result: Leaderboard) -> str:
     if near:
         more = f" and {counted(len(near) - 1, 'other')}" if len(near) > 1 else ""
         told += f" {_named(near[0])}{more} cannot be told apart by their intervals."
+    told += f" Scored by a default: {text}." if (text := leader_unstated_text(leader)) else ""
     return told + ("" if leader.reliable else " Its rank is not reliable: it has too few submissions.")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from steelyard.reports._arena_lines import unstated_text
 from steelyard.reports._arena_tables import settings_named
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import (
@@ -79,6 +80,7 @@ def _against(result: Standings, leader: Standing) -> str:
         told.append(f"It is flagged for review: {', '.join(leader.flags)}.")
     elif leader.claimed:
         told.append(f"Its correctness rests on claims: {', '.join(leader.claimed)}.")
+    told += [f"It has no {text}."] if (text := unstated_text(leader.defaulted)) else []
     return "".join(f" {sentence}" for sentence in told)
 
 
