@@ -127,3 +127,34 @@ def test_a_table_has_a_length() -> None:
     table = sy.read(RECORDS)
     assert len(table) == table.n == 8
     assert sy.read(table) is table
+
+
+WHOLE: dict[str, Callable[..., Any]] = {  # Any: each verb gives its own result
+    "usage": lambda runs, **options: sy.usage(runs, by=["model"], **options),
+    "coverage": sy.coverage,
+    "judges": lambda runs, **options: sy.judges(runs, **{key: options[key] for key in options.keys() - {"prices"}}),
+    "show": lambda runs, **options: sy.show(runs, run="a0", **options),
+    "explain": lambda runs, **options: sy.explain(runs, "cost_usd", run="a0", **options),
+}
+PRICED: list[dict[str, Any]] = [
+    {**record, "cost_usd": None, "model": "gpt-4o", "started_at": "2026-01-02T03:04:05Z"}
+    | {"usage": {"input_tokens": 900, "output_tokens": 100}, "judgments": [{"judge": "j", "weighted_score": 0.5}] * 2}
+    for record in RECORDS
+]
+
+
+@pytest.mark.parametrize("verb", WHOLE)
+def test_a_table_is_runs_for_verbs_over_whole_records_too(verb: str) -> None:
+    work, chosen = WHOLE[verb], {"where": "agent=a", "prices": "seed"}
+    table = sy.read(PRICED, **chosen)
+    assert work(table).to_dict() == work(PRICED, **chosen).to_dict()
+    assert work(sy.read(sy.read(PRICED, prices="seed"), where="agent=a")).to_dict() == work(table).to_dict()
+
+
+def test_a_table_of_what_cannot_be_read_again_is_refused_where_records_are_needed() -> None:
+    table = sy.read(record for record in RECORDS)
+    assert sy.measure(table).n == len(RECORDS)
+    with pytest.raises(UsageError, match="cannot be read again"):
+        sy.coverage(table)
+    with pytest.raises(UsageError, match="takes no labels"):
+        sy.coverage(sy.read(RECORDS), set="agent=c")

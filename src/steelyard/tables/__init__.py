@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from steelyard.tables._run_table import (
         RunTable as RunTable,
         TableBuilder as TableBuilder,
+        TableSource as TableSource,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -39,7 +39,8 @@ def choose(table: RunTable, choice: RunChoice, *, where: str = "--where") -> Run
         rows = rows & _within(table, choice)
         met, kept = kept, _count(table, rows)
         findings += outside_findings(met - kept)
-    chosen = replace(table, frame=table.frame.filter(rows), n=kept)
+    source = table.source and replace(table.source, choices=(*table.source.choices, choice))
+    chosen = replace(table, frame=table.frame.filter(rows), n=kept, source=source)
     if any(condition.key == "tier" for condition in choice.conditions):
         findings += pooled_schemes(choice, chosen.tier_schemes())
     return replace(chosen, notes=(*table.notes, *findings))

@@ -25,6 +25,7 @@ from steelyard.records import (
     Refused,
     Rejected,
     Run,
+    RunChoice,
     SetAside,
     one_a_kind,
 )
@@ -36,6 +37,8 @@ from steelyard.tables._spool import SpillFolder, Spool
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from steelyard.mappings import Mapping as MappingOfFiles
 
 
 SHOWN_ROWS = 20
@@ -50,6 +53,20 @@ COPIES = 4
 
 Progress = Callable[[str, int], None]
 """Told the file and how many more records were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSource:
+    """What a table was read from and how, for whoever needs the whole records of its runs."""
+
+    inputs: Any  # Any: what `read` takes
+    """Paths, records or data frames, which are read again."""
+    format: str | None
+    labels: Labels
+    mapping: MappingOfFiles | None
+    prices: str
+    choices: tuple[RunChoice, ...] = ()
+    """Which of the runs are in the table: those that every choice keeps."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,6 +86,8 @@ class RunTable:
     basis: frozenset[str] = frozenset()
     """What its numbers depend on, where those of another basis cannot be compared with them."""
     unpriced: Unpriced | None = None
+    source: TableSource | None = None
+    """What it was read from; None where that cannot be read again."""
     folder: SpillFolder | None = None
     """Holds spilled rows; it must live as long as the frame does."""
     engine: object = "auto"

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from steelyard.engines import SparkName
     from steelyard.mappings import Mapping
     from steelyard.results import Repeatability, SpeedupResult
-    from steelyard.tables import Cluster, RunTable, TableBuilder
+    from steelyard.tables import Cluster, RunTable, TableBuilder, TableSource
 
 PathInput = str | PathLike[str]
 RecordInput: TypeAlias = Run | AbstractMapping[str, Any]  # Any: values of a record's fields
@@ -117,6 +117,12 @@ def is_table(runs: Runs) -> TypeGuard[RunTable]:
     from steelyard.tables import RunTable
 
     return isinstance(runs, RunTable)
+
+
+def prices_of(runs: Runs, asked: str) -> str:
+    """The price book asked for; of a table the one that it was priced by, so that its costs stay the same."""
+    source = runs.source if is_table(runs) else None
+    return asked if source is None else source.prices
 
 
 def refuse_labels(labels: Labels) -> None:
@@ -312,24 +318,33 @@ class RecordReader:
 
     def read(self, runs: Runs) -> Iterator[NamedRun]:
         """Each chosen run under its id."""
+        reading, source = self._reading, None
         if is_table(runs):
-            message = "a table of runs holds their figures, not the whole records"
-            raise UsageError(message, hint="pass the path or the records themselves")
-        given = list(each_input(cast("RunsInput", runs), self._reading.mapping))
+            refuse_labels(reading.labels)
+            source = runs.source
+            if source is None:
+                message = "a table of runs holds their figures, and the whole records cannot be read again"
+                raise UsageError(message, hint="pass the path or the records themselves")
+            reading, runs = replace(reading, labels=source.labels, mapping=source.mapping), source.inputs
+        given = list(each_input(cast("RunsInput", runs), reading.mapping))
         with without_collection():
-            yield from self._read(given)
+            yield from self._read(given, reading, source)
 
-    def _read(self, given: Sequence[Path | PlacedRun]) -> Iterator[NamedRun]:
-        gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._reading.mapping)
+    def _read(
+        self, given: Sequence[Path | PlacedRun], reading: Reading, source: TableSource | None
+    ) -> Iterator[NamedRun]:
+        paths = [path for path in given if isinstance(path, Path)]
+        gathered = gather(paths, format=source.format if source else None, mapping=reading.mapping)
         records = (entry for entry in given if isinstance(entry, PlacedRun))
-        for item in each_once(chain(gathered, records), self._reading.labels):
+        in_table = [RunChooser(choice) for choice in source.choices] if source else []
+        for item in each_once(chain(gathered, records), reading.labels):
             if isinstance(item, Rejected):
                 self.set_aside.add(item)
             elif isinstance(item, Finding):
                 self._notes.append(item)
-            else:
-                if self._reading.progress:
-                    self._reading.progress(item.entry.path, 1)
+            elif all(chooser.keeps(item.entry.run) for chooser in in_table):
+                if reading.progress:
+                    reading.progress(item.entry.path, 1)
                 if self._chooser.keeps(item.entry.run):
                     self.read_count += 1
                     yield item

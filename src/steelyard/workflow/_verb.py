@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
@@ -25,7 +25,7 @@ from typing import (
 )
 
 from steelyard.errors import SteelyardError, UnknownKey, UnknownName, UsageError
-from steelyard.workflow._opening_runs import Progress, refuse_unrecognized
+from steelyard.workflow._opening_runs import Progress, prices_of, refuse_unrecognized
 from steelyard.workflow._renamed import renamed_keyword
 
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)+)", re.MULTILINE)
@@ -107,6 +107,9 @@ def verb(
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                     raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
+            if runs and hasattr(chosen, "prices"):
+                prices = prices_of(runs[0], chosen.prices)
+                chosen = chosen if prices == chosen.prices else replace(cast("Any", chosen), prices=prices)
             try:
                 return work(runs[0] if runs else cast("Input", None), chosen, progress)
             except UnknownKey:

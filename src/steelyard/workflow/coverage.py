@@ -11,7 +11,7 @@ from typing import get_args
 from steelyard.prices import PriceBook, cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CoverageGroup, CoverageSummary, FieldCoverage
-from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, RunsInput
+from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs
 from steelyard.workflow._options import Names, PricedRunOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
@@ -31,7 +31,7 @@ class CoverageOptions(PricedRunOptions):
 
 
 @verb(CoverageOptions)
-def coverage(runs: RunsInput, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
+def coverage(runs: Runs, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
     """What is known of the runs: each field by how it came, or unknown.
 
     >>> import steelyard as sy

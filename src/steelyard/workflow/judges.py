@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NothingUsable
 from steelyard.records import Judgment, Run, key_of
-from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
 from steelyard.workflow._options import JudgesOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @verb(JudgesOptions)
-def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -> Judges:
+def judges(runs: Runs, options: JudgesOptions, progress: Progress | None) -> Judges:
     """Agreement per task and overall, severity, stated against recomputed scores, and contradictions.
 
     >>> import steelyard as sy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -44,7 +44,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     >>> sy.read([{"task": "fix-race", "passed": True, "cost_usd": 0.2}, {"task": "fix-race"}], prices="seed")
     RunTable(2 runs, prices seed (1))
     """
-    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+    from steelyard.tables import RunTable, TableSource, choose  # tables bring numpy and Polars
 
     reading = options.reading(progress)
     if isinstance(runs, RunTable):
@@ -57,7 +57,18 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     for given in paths_or_records:
         if cluster is None and isinstance(given, Path) and not given.exists() and not is_stdin(given):
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a typo")
-    return choose(table_of(paths_or_records, reading, format=options.format, cluster=cluster), reading.choice)
+    table = table_of(paths_or_records, reading, format=options.format, cluster=cluster)
+    is_piped = any(isinstance(given, Path) and is_stdin(given) for given in paths_or_records)
+    if cluster is None and not is_piped and not isinstance(runs, Iterator):
+        source = TableSource(
+            inputs=runs,
+            format=options.format,
+            labels=reading.labels,
+            mapping=reading.mapping,
+            prices=options.prices,
+        )
+        table = replace(table, source=source)
+    return choose(table, reading.choice)
 
 
 class RunReading:

@@ -12,7 +12,7 @@ from steelyard.metrics import catalog
 from steelyard.prices import PriceBook, open_book
 from steelyard.records import Missing, Redaction, Run, between
 from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
-from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
 from steelyard.workflow._options import PricedRunOptions, VerdictOptions
 from steelyard.workflow._text_difference import text_difference
 from steelyard.workflow._verb import verb
@@ -39,7 +39,7 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
 
 
 @verb(ShowOptions)
-def show(runs: RunsInput, options: ShowOptions, progress: Progress | None) -> RunDetail:
+def show(runs: Runs, options: ShowOptions, progress: Progress | None) -> RunDetail:
     """One run: where each of its numbers comes from, its calls, what it wrote, and the difference from another run.
 
     >>> import steelyard as sy
@@ -121,7 +121,7 @@ def _metrics_of_runs() -> list[str]:
     return [metric.name for metric in sorted(declared, key=lambda metric: metric.overview or len(catalog()))]
 
 
-def read_records(runs: RunsInput, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
+def read_records(runs: Runs, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
     """The chosen runs as whole records."""
     reader = RecordReader(options.reading(progress))
     entries = dict(reader.read(runs))
