@@ -87,7 +87,12 @@ def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
     if verdict is not None and len(verdict.present) * 2 > layout.count:
         return None
     filled = [column for column in layout.columns if len(column.present) * 10 >= layout.count * 9]
-    kinds = (column for column in filled if column.name not in sure and _tells_events(column, layout))
+    sparse = [
+        _mask(line for line, cell in enumerate(column.cells) if cell is not None)
+        for column in layout.columns
+        if len(column.present) < layout.count
+    ]
+    kinds = (column for column in filled if column.name not in sure and _tells_events(column, layout, sparse))
     tried = list(islice(kinds, TRIED))
     candidates: list[EventLines] = []
     for key in filled if tried else ():
@@ -109,13 +114,24 @@ def _lines_by_cell(key: Column) -> list[list[int]]:
     return list(found.values())
 
 
-def _tells_events(column: Column, layout: Layout) -> bool:
+def _tells_events(column: Column, layout: Layout, sparse: Sequence[int]) -> bool:
     """Whether it holds a few names, and is called an event or decides which other columns are filled."""
-    totals = Counter(column.cells)
-    if not (2 <= len(totals) <= min(KINDS, layout.count / 2) and all(isinstance(name, str) for name in column.present)):
+    if not all(isinstance(cell, str) for cell in column.present):
         return False
-    return bool(EVENT_WORDS & set(header_words(column.name))) or any(
-        {0, 1} <= {filled[kind] / total for kind, total in totals.items()}
-        for other in layout.columns
-        if (filled := Counter(kind for kind, cell in zip(column.cells, other.cells, strict=True) if cell is not None))
-    )
+    kinds = _lines_by_cell(column)
+    if not 2 <= len(kinds) <= min(KINDS, layout.count / 2):
+        return False
+    if EVENT_WORDS & set(header_words(column.name)):
+        return True
+    masks = [_mask(lines) for lines in kinds]
+    return any({0, 1} <= {_share(filled, mask) for mask in masks} for filled in sparse)
+
+
+def _mask(lines: Iterable[int]) -> int:
+    """The lines as bits: a wide file has as many pairs of columns as take long to compare line by line."""
+    return sum(1 << line for line in lines)
+
+
+def _share(filled: int, mask: int) -> int | None:
+    """1 where all of the lines are filled, 0 where none is."""
+    return 1 if filled & mask == mask else 0 if not filled & mask else None
