@@ -296,7 +296,8 @@ ELSEWHERE = {
     "runner/_trying.py": "the end of its own copy of what an agent wrote",
     "sandbox": "the box and the system's own files",
     "surfaces/cli/serve.py": "opens the board in a browser",
-    "tables": "columns of run records in Parquet, of which Polars holds some at a time",
+    "tables/_memory.py": "the system's own files",
+    "tables/_spool.py": "columns of run records in Parquet files of our own",
 }
 """Who else opens files to read them, and what they are."""
 

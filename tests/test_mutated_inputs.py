@@ -12,6 +12,8 @@ import pytest
 
 from format_laws import check_reading, outcome
 from mutated_inputs import MOST_BYTES, Tried, try_inputs
+from steelyard.errors import UnreadableFile
+from steelyard.formats import read_timings
 from steelyard.runner import load_plan
 
 SCRIPT = Path(__file__).parent / "mutated_inputs.py"
@@ -64,3 +66,20 @@ def test_a_plan_with_an_impossible_path_is_refused(name: str, tmp_path: Path) ->
     (tmp_path / "plan.toml").write_text(plan)
     with pytest.raises(Exception, match="there is no folder"):
         load_plan(tmp_path / "plan.toml")
+
+
+def test_a_time_that_no_float_holds_is_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "times.json"
+    path.write_text('{"parse": [0.5, 1e400]}'.replace("1e400", "9" * 400))
+    with pytest.raises(UnreadableFile, match="not a timing file"):
+        read_timings(path)
+
+
+@pytest.mark.parametrize("span_id", ["", " ", "s" * 2_000])
+def test_a_span_with_an_impossible_id_gives_a_call_that_a_record_may_have(span_id: str, tmp_path: Path) -> None:
+    used = [{"key": "gen_ai.usage.input_tokens", "value": {"intValue": "7"}}]
+    span = {"traceId": "t", "spanId": span_id, "name": "chat", "attributes": used}
+    export = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    (tmp_path / "spans.json").write_text(json.dumps(export))
+    check_reading(tmp_path / "spans.json")
+    assert [call.usage.input_tokens for run in outcome(tmp_path)[0] for call in run.calls or () if call.usage] == [7]

@@ -164,6 +164,10 @@ PRICES = "usd_per_million = {input = 1, output = 1}"
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {input = nan, output = 1}\n', "must be between 0"),
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {input = inf, output = 1}\n', "must be between 0"),
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {input = 1e-7, output = 1}\n', "at most 6 decimals"),
+        (
+            'format = 1\nversion = "1"\n[models.m]\nusd_per_million = {input = 1e99999999999999999999, output = 1}\n',
+            "range",
+        ),
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {inptu = 1, output = 1}\n', "inptu"),
         (f'format = 1\nversion = "1"\n[models.m]\n{PRICES}\n[models.M]\n{PRICES}\n', "given to two models"),
         (f'format = 1\nversion = "1"\n[[models.m.prices]]\nabove_input_tokens = 5\n{PRICES}\n', "smallest calls"),

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from steelyard.files._parquet_rows import (
         parquet_batches as parquet_batches,
+        parquet_frame as parquet_frame,
         parquet_rows as parquet_rows,
     )
     from steelyard.files._walking import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import UnreadableFile
-from steelyard.files._regular_files import open_file
+from steelyard.files._parquet_layout import check_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,15 +17,22 @@ READ_ROWS = 100_000
 BATCH_ROWS = 20_000
 
 
+def parquet_frame(path: Path) -> pl.LazyFrame:
+    """The file's columns, not yet read; a file that contradicts itself is refused."""
+    import polars as pl  # heavy: not needed by those who read other formats
+
+    check_parquet(path)
+    return pl.scan_parquet(path)
+
+
 def parquet_batches(
     path: Path, *, check: Callable[[Sequence[str]], None] | None = None
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Some rows with the number of the first, from 1; `check` sees the columns and raises when they are no use."""
     import polars as pl  # heavy: not needed by those who read other formats
 
-    open_file(path).close()  # Polars would wait for a pipe
+    frame = parquet_frame(path)
     try:
-        frame = pl.scan_parquet(path)
         columns = frame.collect_schema().names()
         if check is not None:
             check(columns)

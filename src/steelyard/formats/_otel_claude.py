@@ -48,7 +48,7 @@ def _session_part(session: str, events: list[tuple[LogRecord, Attributes]], form
     requests = [(record, facts) for name, record, facts in named if name == "api_request"]
     calls = tuple(
         Call(
-            id=label(facts.get("request_id")) or f"{record.time_unix_nano} {facts.get('event.sequence')}",
+            id=label(facts.get("request_id")) or label(f"{record.time_unix_nano} {facts.get('event.sequence')}"),
             model=label(facts.get("model")),
             at=time_of(record.time_unix_nano),
             usage=_usage(facts),

@@ -85,7 +85,7 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
     inner = [span for span in used if _kind(facts[span.span_id]) not in AROUND]
     calls = tuple(
         Call(
-            id=label(facts[span.span_id].get("gen_ai.response.id")) or span.span_id,
+            id=label(facts[span.span_id].get("gen_ai.response.id")) or label(span.span_id),
             model=_model(facts[span.span_id]),
             at=span.started,
             usage=_usage(facts[span.span_id]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -176,6 +176,13 @@ def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
     return tuple(periods)
 
 
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:  # an exponent of twenty digits
+        raise ValueError(f"the number {text[:40]} is out of range") from error
+
+
 def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> FileBook:
     """The book that stands in a TOML file. `open_base` opens the book it extends."""
     where = str(path)
@@ -184,7 +191,7 @@ def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> File
         if max(map(len, text.splitlines()), default=0) > LONGEST_LINE:
             raise BadPriceBook(f"a line may have at most {LONGEST_LINE:,} characters", where=where)
         # Decimal: a price of 0.1 must not become the nearest binary fraction
-        raw = parse_toml(text, path, parse_float=Decimal)
+        raw = parse_toml(text, path, parse_float=_decimal)
     try:
         file = msgspec.convert(raw, BookFile)
     except (msgspec.ValidationError, ArithmeticError) as problem:

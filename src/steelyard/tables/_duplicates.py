@@ -6,10 +6,12 @@ The rule is `RunIds`; here only the rows are looked for that it must see, those 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from steelyard.files import parquet_frame
 from steelyard.formats import run_of_row
 from steelyard.records import CONTENT_BYTES, Finding, Rejected, RunIds, content_digest
 from steelyard.tables._record_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
@@ -105,7 +107,7 @@ def _digests(rows: pl.DataFrame) -> dict[int, bytes]:
     digests: dict[int, bytes] = {}
     for (path,), part in rows.group_by(PATH, maintain_order=True):
         at = dict(part.select(LINE, ROW).iter_rows())
-        lines = pl.scan_parquet(str(path)).with_row_index(LINE, offset=1).filter(pl.col(LINE).is_in(list(at)))
+        lines = parquet_frame(Path(str(path))).with_row_index(LINE, offset=1).filter(pl.col(LINE).is_in(list(at)))
         for row in lines.collect().iter_rows(named=True):
             number = at[row.pop(LINE)]
             digests[number] = content_digest(run_of_row(row, from_text=False))

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 import msgspec
 import polars as pl
 
+from steelyard.files import parquet_frame
 from steelyard.formats import ALIASES
 from steelyard.records import DEFAULT_SCHEME, FACTS, PROVIDED_MODEL, VERDICTS, FromColumns, Run, tier_problem
 from steelyard.tables._record_batches import LINE, column_type
@@ -48,7 +49,7 @@ _WRONG_TIERS_NAMED = 50
 
 def flat_frame(path: Path) -> pl.LazyFrame | None:
     """The file as a frame of record columns with a row number, if all its columns are of the flat kind; else None."""
-    frame = pl.scan_parquet(path)
+    frame = parquet_frame(path)
     schema = frame.collect_schema()
     renamed = {name: ALIASES[name] for name in schema.names() if name in ALIASES}
     for name, type_ in schema.items():

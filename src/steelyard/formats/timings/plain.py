@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from steelyard.files import separator_of
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, finite_numbers
 from steelyard.records import Finding, Rejected, Timing, place_of
 
 NAMES = ("name", "benchmark")
@@ -35,9 +35,7 @@ def _is_object(values: Any) -> bool:  # Any: whatever JSON the file holds
 
 def _are_seconds(value: Any) -> bool:  # Any: as above
     numbers = value if isinstance(value, list) else [value]
-    return bool(numbers) and all(
-        isinstance(each, (int, float)) and not isinstance(each, bool) and math.isfinite(each) for each in numbers
-    )
+    return bool(numbers) and len(finite_numbers(numbers)) == len(numbers)
 
 
 def _read(opened: OpenedFile) -> TimingFile:

@@ -1,0 +1,246 @@
+"""Whether the sizes and counts that a Parquet file states of itself agree, before Polars allocates memory by them.
+
+A page that states fewer than no values makes Polars end the whole process, which no caller can catch. The footer and
+the header of each page are structs of Thrift's compact protocol; the pages themselves are not looked into.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files._budget import Budget
+from steelyard.files._regular_files import open_file
+from steelyard.settings import FREE_BYTES, NESTED_DEEP
+
+MAGIC = b"PAR1"
+FOOTER_BYTES = 16 << 20
+"""A footer takes about 200 bytes for each column of each row group."""
+MOST_STRUCTS = 100_000
+"""Of a footer that are kept in memory: two for each column of each row group."""
+STRUCTS_DEEP = 32
+
+Shape = Mapping[int, "Shape | list[Shape] | None"]
+"""The fields of a struct that matter, by their numbers: a whole number (None), a struct, or a list of structs."""
+
+_CHILDREN, _REPETITION, _REPEATED = 5, 3, 2
+_NUM_VALUES, _UNPACKED, _PACKED, _DATA_AT, _DICTIONARY_AT = 5, 6, 7, 9, 11
+_COLUMN: Shape = {3: dict.fromkeys((_NUM_VALUES, _UNPACKED, _PACKED, _DATA_AT, _DICTIONARY_AT))}
+_SCHEMA, _ROWS, _ROW_GROUPS, _COLUMNS = 2, 3, 4, 1
+_FOOTER: Shape = {
+    _SCHEMA: [dict.fromkeys((_REPETITION, _CHILDREN))],
+    _ROWS: None,
+    _ROW_GROUPS: [{_COLUMNS: [_COLUMN], _ROWS: None}],
+}
+_PAGE_UNPACKED, _PAGE_PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
+_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
+_PAGE: Shape = {
+    _PAGE_UNPACKED: None,
+    _PAGE_PACKED: None,
+    _DATA: {_VALUES: None},
+    _DICTIONARY: {_VALUES: None},
+    _DATA_2: dict.fromkeys((_VALUES, _NULLS, _PAGE_ROWS, *_LEVELS)),
+}
+
+Fields = dict[int, Any]  # Any: int, Fields or list[Fields], as the shape says
+
+
+class _BrokenLayoutError(Exception):
+    """What is wrong with the file."""
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse a file whose footer or page headers contradict each other or the file's size."""
+    try:
+        with open_file(path, buffered=False) as file:
+            size = file.seek(0, 2)
+            if size < 12:
+                raise _BrokenLayoutError("the file is too short")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                _check_file(data, size, str(path))
+    except _BrokenLayoutError as error:
+        raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+
+
+def _check_file(data: mmap.mmap, size: int, where: str) -> None:
+    length = int.from_bytes(data[-8:-4], "little")
+    if data[:4] != MAGIC or data[-4:] != MAGIC or length > size - 12:
+        raise _BrokenLayoutError("its footer is missing")
+    if length > FOOTER_BYTES:
+        raise OverLimit(where, f"its footer is larger than {FOOTER_BYTES:,} bytes")
+    start = size - 8 - length
+    footer = _Reader(data, start, size - 8).struct(_FOOTER)
+    leaves = list(_repeated_leaves(footer.get(_SCHEMA, ())))
+    groups: Sequence[Fields] = footer.get(_ROW_GROUPS, ())
+    if footer.get(_ROWS, -1) != sum(group.get(_ROWS, -1) for group in groups):
+        raise _BrokenLayoutError("its row groups have other numbers of rows than its footer")
+    left = start - len(MAGIC)
+    for group in groups:
+        rows, columns = group.get(_ROWS, -1), group.get(_COLUMNS, ())
+        if rows < 0 or len(columns) != len(leaves):
+            raise _BrokenLayoutError("a row group lacks columns or rows")
+        for column, repeated in zip(columns, leaves, strict=True):
+            chunk: Fields = column.get(3, {})
+            left -= chunk.get(_PACKED, 0)
+            values = chunk.get(_NUM_VALUES, -1)
+            if left < 0 or values < rows or (values > rows and not repeated):
+                raise _BrokenLayoutError("a column has another size or another number of values than its row group")
+            _check_pages(data, chunk, start, where)
+
+
+def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
+    """Whether each column may hold several values a row; a schema lists a tree from its root down."""
+    open_groups = [[1, False]]
+    for element in schema:
+        if not open_groups or len(open_groups) > NESTED_DEEP:
+            raise _BrokenLayoutError("its schema is not a tree of columns")
+        open_groups[-1][0] -= 1
+        repeated = bool(open_groups[-1][1] or element.get(_REPETITION) == _REPEATED)
+        children = element.get(_CHILDREN, 0)
+        if children > 0:
+            open_groups.append([children, repeated])
+        elif children == 0 and len(open_groups) > 1:
+            yield repeated
+        while open_groups and open_groups[-1][0] == 0:
+            open_groups.pop()
+    if open_groups:
+        raise _BrokenLayoutError("its schema is not a tree of columns")
+
+
+def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
+    at: int = chunk.get(_DICTIONARY_AT) or chunk.get(_DATA_AT, 0)
+    end: int = at + chunk.get(_PACKED, -1)
+    if not (len(MAGIC) <= at <= end <= most or chunk.get(_PACKED) == 0):
+        raise _BrokenLayoutError("a column lies outside of the file")
+    values_left, unpacked_left = chunk[_NUM_VALUES], chunk.get(_UNPACKED, -1)
+    while at < end:
+        reader = _Reader(data, at, end)
+        page = reader.struct(_PAGE)
+        packed, unpacked = page.get(_PAGE_PACKED, -1), page.get(_PAGE_UNPACKED, -1)
+        about: Fields = page.get(_DATA, {}) | page.get(_DATA_2, {})
+        at, unpacked_left, values_left = (
+            reader.at + packed,
+            unpacked_left - unpacked,
+            values_left - about.get(_VALUES, 0),
+        )
+        inside = (packed, unpacked, end - at, unpacked_left, values_left, *about.values())
+        if min(inside) < 0 or page.get(_DICTIONARY, {}).get(_VALUES, 0) not in range(unpacked + 1):
+            raise _BrokenLayoutError("a page has another size or another number of values than its column")
+        if sum(about.get(name, 0) for name in _LEVELS) > min(packed, unpacked):
+            raise _BrokenLayoutError("a page has another size than its levels")
+        if unpacked > FREE_BYTES:
+            Budget().for_packed(packed).expect(where, size=unpacked)
+    if values_left:
+        raise _BrokenLayoutError("a column has fewer values than it states")
+
+
+_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _TEXT, _LIST, _SET, _MAP, _STRUCT, _UUID = (
+    (1, 2),
+    3,
+    (4, 5, 6),
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+)
+_FIXED = {_BYTE: 1, _DOUBLE: 8, _UUID: 16}
+
+
+class _Reader:
+    """Reads Thrift's compact protocol between two places; what a shape does not name is passed over."""
+
+    def __init__(self, data: mmap.mmap, at: int, end: int) -> None:
+        self._data, self.at, self._end, self._structs_left = data, at, end, MOST_STRUCTS
+
+    def struct(self, shape: Shape | None, deep: int = 0) -> Fields:
+        """The fields of a struct that the shape names."""
+        self._structs_left -= shape is not None
+        if deep > STRUCTS_DEEP or self._structs_left < 0:
+            raise _BrokenLayoutError("it has too many columns, or structs nested too deeply")
+        fields: Fields = {}
+        number = 0
+        while head := self._byte():
+            kind = head & 15
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            if shape is None or number not in shape:
+                self._pass(kind, deep)
+                continue
+            inner = shape[number]
+            if inner is None and kind in _INTEGERS:
+                fields[number] = self._integer()
+            elif isinstance(inner, list) and kind == _LIST:
+                fields[number] = self._structs(inner[0], deep)
+            elif isinstance(inner, Mapping) and kind == _STRUCT:
+                fields[number] = self.struct(inner, deep + 1)
+            else:
+                raise _BrokenLayoutError("a value has another type than the format gives it")
+        return fields
+
+    def _structs(self, shape: Shape, deep: int) -> list[Fields]:
+        count, kind = self._list_head()
+        if count and kind != _STRUCT:
+            raise _BrokenLayoutError("a list holds other values than the format gives it")
+        return [self.struct(shape, deep + 1) for _ in range(count)]
+
+    def _pass(self, kind: int, deep: int) -> None:
+        if kind in _BOOLEANS:
+            return
+        if kind in _INTEGERS:
+            self._number()
+        elif kind in _FIXED:
+            self._skip(_FIXED[kind])
+        elif kind == _TEXT:
+            self._skip(self._number())
+        elif kind in (_LIST, _SET):
+            count, inner = self._list_head()
+            self._pass_all((inner,), count, deep)
+        elif kind == _MAP:
+            count = self._number()
+            kinds = self._byte() if count else 0
+            self._pass_all((kinds >> 4, kinds & 15), count, deep)
+        elif kind == _STRUCT:
+            self.struct(None, deep + 1)
+        else:
+            raise _BrokenLayoutError("a value has a type that the format does not know")
+
+    def _pass_all(self, kinds: Sequence[int], count: int, deep: int) -> None:
+        if deep > STRUCTS_DEEP:
+            raise _BrokenLayoutError("its structs are nested too deeply")
+        for _ in range(count):
+            for kind in kinds:
+                self._pass(_BYTE if kind in _BOOLEANS else kind, deep + 1)
+
+    def _list_head(self) -> tuple[int, int]:
+        head = self._byte()
+        count = head >> 4 if head >> 4 < 15 else self._number()
+        if count > self._end - self.at:
+            raise _BrokenLayoutError("a list is longer than the file")
+        return count, head & 15
+
+    def _skip(self, length: int) -> None:
+        self.at += length
+        if self.at > self._end:
+            raise _BrokenLayoutError("a value is longer than the file")
+
+    def _byte(self) -> int:
+        self._skip(1)
+        return self._data[self.at - 1]
+
+    def _number(self) -> int:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise _BrokenLayoutError("a number is too long")
+
+    def _integer(self) -> int:
+        value = self._number()
+        return value >> 1 ^ -(value & 1)

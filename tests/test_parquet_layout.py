@@ -1,0 +1,101 @@
+"""A Parquet file that contradicts itself is refused before Polars allocates memory by what it states."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files import parquet_frame
+from steelyard.settings import EXPANSION, FREE_BYTES
+
+ROWS = 3
+CALLS = [[{"id": "a", "tokens": [1, 2]}, {"id": "b", "tokens": []}], [], None]
+FRAME = pl.DataFrame({"task": ["a", "b", "b"], "passed": [True, None, False], "cost_usd": [0.5, None, 1.0]})
+
+
+def written(frame: pl.DataFrame = FRAME, **options: object) -> bytes:
+    file = io.BytesIO()
+    frame.write_parquet(file, **options)  # type: ignore[arg-type] # any of its options
+    return file.getvalue()
+
+
+def with_footer(footer: bytes) -> bytes:
+    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "snappy", "uncompressed"])
+@pytest.mark.parametrize("rows", [0, 1, ROWS, 1_000 * ROWS])
+def test_what_polars_writes_is_read(rows: int, compression: str, tmp_path: Path) -> None:
+    frame = FRAME.with_columns(calls=pl.Series(CALLS), agent=pl.Series(["x"] * ROWS, dtype=pl.Categorical))
+    frame = pl.concat([frame] * (rows // ROWS + 1)).head(rows)
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(written(frame, compression=compression, row_group_size=1_000, data_page_size=500))
+    assert parquet_frame(path).collect().equals(frame)
+
+
+def test_what_duckdb_writes_is_read(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    for version in ("v1", "v2"):
+        path = tmp_path / f"{version}.parquet"
+        rows = "select range as n, [range, 1] as both, 'a' as task from range(5000)"
+        duckdb.sql(f"copy ({rows}) to '{path}' (format parquet, parquet_version {version}, row_group_size 2048)")
+        assert parquet_frame(path).select(pl.len()).collect().item() == 5_000
+
+
+PAGE_OF_3 = b"\x2c\x15\x06"  # field 5 is a struct, whose field 1 is the number 3
+CHUNK_OF_3 = b"\x15\x0c\x16\x06\x16"  # in the footer: a column is packed by zstd, has 3 values, and goes on
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (PAGE_OF_3, b"\x2c\x15\x05", "a page has another size or another number of values"),  # -3 values
+        (PAGE_OF_3, b"\x2c\x15\x08", "a page has another size or another number of values"),  # 4
+        (PAGE_OF_3, b"\x2c\x15\x04", "fewer values than it states"),  # 2
+        (PAGE_OF_3, b"\x2c\x18\x06", "a value has another type"),  # a text
+        (PAGE_OF_3, b"\x2c\x19\xf5", "a value has another type"),  # a list
+        (CHUNK_OF_3, b"\x15\x0c\x16\x08\x16", "than its row group"),
+        (b"PAR1", b"PAR2", "its footer is missing"),
+    ],
+)
+def test_a_number_that_contradicts_another_is_refused(old: bytes, new: bytes, problem: str, tmp_path: Path) -> None:
+    path, good = tmp_path / "runs.parquet", written()
+    assert old in good
+    path.write_bytes(good.replace(old, new))
+    with pytest.raises(UnreadableFile, match=problem):
+        parquet_frame(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"PAR1PAR1", "too short"),
+        (b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "its footer is missing"),
+        (with_footer(b""), "a value is longer than the file"),
+        (with_footer(b"\x29\xfc\xff\xff\xff\xff\x07\x00"), "a list is longer than the file"),
+        (with_footer(b"\x59\xf1\xff\xff\xff\xff\x07\x00"), "a list is longer than the file"),  # in what is passed over
+        (with_footer(b"\x5b\xff\xff\xff\xff\x07\x11\x00"), "a value is longer than the file"),
+        (with_footer(b"\x16" + b"\xff" * 20), "a number is too long"),
+        (with_footer(b"\x1c" * 100), "nested too deeply"),
+        (with_footer(b"\x19" * 100), "nested too deeply"),
+        (
+            with_footer(b"\x29\xfc\xac\x02" + b"\x55\x02\x00" * 300 + b"\x00"),
+            "not a tree of columns",
+        ),  # each has one child
+    ],
+)
+def test_a_footer_that_is_none_is_refused(content: bytes, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "runs.parquet").write_bytes(content)
+    with pytest.raises(UnreadableFile, match=problem):
+        parquet_frame(tmp_path / "runs.parquet")
+
+
+def test_a_page_that_expands_without_measure_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(written(pl.DataFrame({"task": ["a" * (FREE_BYTES + 1)]})))
+    with pytest.raises(OverLimit, match=EXPANSION.reason):
+        parquet_frame(path)
