@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
 from steelyard.records import Finding, Place, PlacesOnDemand, Rejected, SetAside, one_a_kind, set_aside_findings
-from steelyard.statistics import coincidences
+from steelyard.statistics import are_fine, coincidences
 from steelyard.statistics._coincidences import at_least
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -383,3 +383,24 @@ def test_the_order_of_rows_changes_no_bit_of_a_finding() -> None:
         draw.shuffle(runs)
         answers.add(json.dumps(sy.measure(runs, by=["agent"]).to_dict()["findings"]))
     assert len(answers) == 1
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**7), 10**7).map(lambda n: n / 1_000))
+)
+def test_numbers_are_fine_by_the_digits_that_python_writes(values: list[float]) -> None:
+    digits = [repr(abs(value)).partition("e")[0].replace(".", "").strip("0") for value in values]
+    assert are_fine(np.array(values, dtype=float)).tolist() == [len(each) >= 4 for each in digits]
+
+
+def test_agents_that_tried_each_task_very_often_share_results_by_chance() -> None:
+    chance = np.random.default_rng(5)
+    tasks, agents = np.repeat(np.arange(40), 2 * 30), np.tile(np.repeat([0, 1], 30), 40)  # 30 x 30 pairs, a chance each
+    values = np.round(chance.random(len(tasks)), 4)
+    values[agents == 1] = values[agents == 0]
+    assert coincidences(tasks, agents, values) == []
+    once = np.arange(0, len(tasks), 30)  # each tried a task once: a copy shows
+    assert [(found.agreeing, found.tasks) for found in coincidences(tasks[once], agents[once], values[once])] == [
+        (40, 40)
+    ]

@@ -45,15 +45,15 @@ def test_sums_and_means_of_groups_are_rounded_once(pairs: list[tuple[int, float]
 
 @settings(max_examples=100, deadline=None)
 @given(groups)
-def test_small_portions_of_groups_and_rows_give_the_same(pairs: list[tuple[int, float]]) -> None:
+def test_small_portions_of_powers_and_rows_give_the_same(pairs: list[tuple[int, float]]) -> None:
     codes, values = np.array([code for code, _ in pairs]), np.array([value for _, value in pairs])
     whole = exact_means(values, codes, 4)
-    usual = _exact_sums._CELLS_AT_ONCE, _exact_sums._ROWS_AT_ONCE
-    _exact_sums._CELLS_AT_ONCE, _exact_sums._ROWS_AT_ONCE = 1, 3
+    usual = _exact_sums._POWERS_AT_ONCE, _exact_sums._ROWS_AT_ONCE
+    _exact_sums._POWERS_AT_ONCE, _exact_sums._ROWS_AT_ONCE = 1, 3
     try:
         assert exact_means(values, codes, 4).tobytes() == whole.tobytes()
     finally:
-        _exact_sums._CELLS_AT_ONCE, _exact_sums._ROWS_AT_ONCE = usual
+        _exact_sums._POWERS_AT_ONCE, _exact_sums._ROWS_AT_ONCE = usual
 
 
 @settings(max_examples=200, deadline=None)

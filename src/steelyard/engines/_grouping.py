@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.engines._protocol import GroupedStatistics, Key
 from steelyard.errors import UsageError
-from steelyard.statistics import STATISTICS, SortedGroups, weighted_means
+from steelyard.statistics import STATISTICS, CountedGroups, weighted_means
 
 Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
 Level = list[str | int | None]
@@ -22,7 +23,7 @@ _KEPT = 3
 """Combinations of keys whose numbers are kept: four bytes a row each."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Combinations:
     """The combinations of keys that occur, numbered in order, and each row's number."""
 
@@ -50,7 +51,7 @@ class Combinations:
             parts.append((level, places))
         return parts[::-1]
 
-    @property
+    @cached_property
     def sizes(self) -> Codes:
         """How many rows each combination has."""
         return np.bincount(self.rows, minlength=len(self.present)).astype(np.int64)
@@ -97,6 +98,8 @@ class KeyCoder:
             else:
                 codes = own
             levels.append(values)
+        if len(by) == 1:
+            return Combinations(np.arange(len(levels[0])), codes, tuple(levels))
         return _numbered(codes, tuple(levels))
 
     def _codes(self, name: str) -> tuple[Codes, Level]:
@@ -188,7 +191,7 @@ def grouped_statistics(
 
     With `tasks`, the task of each row, the mean is that of the tasks' means; all else is over rows.
     """
-    groups = SortedGroups.of(values[grouping.order], grouping.sizes, ddof=ddof)
+    groups = CountedGroups.of(values[grouping.order], grouping.sizes, ddof=ddof)
     filled = groups.counts > 0
     by_name: GroupedStatistics = {}
     for name, statistic in STATISTICS.items():

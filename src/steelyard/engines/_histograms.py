@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.engines._exact_limbs import COUNT, VALUE, finite_size, joined_sums, limb_sums
-from steelyard.statistics import ExactSums, Floats, Ints, midpoint, shrink_of
+from steelyard.statistics import ExactSums, Floats, GroupedValues, Ints, midpoint
 
 if TYPE_CHECKING:
     from steelyard.engines._lazy import Source
@@ -38,15 +38,12 @@ def _span(source: Source, rows: nw.LazyFrame[Any]) -> tuple[float | None, float 
     return found[0], found[1]
 
 
-class Histogram:
-    """The known values of groups with their counts: what `SortedGroups` says of values in memory, of those elsewhere.
-
-    Save the two counts, statistics are those of the groups that have values, in order.
-    """
+class Histogram(GroupedValues):
+    """The known values of groups with their counts, in an engine: what `CountedGroups` holds in memory."""
 
     def __init__(self, source: Source, kept: nw.LazyFrame[Any], group: str, groups: int, ddof: int) -> None:
         """`kept` has one row for each group and value, with `COUNT`; a missing value is null."""
-        self._source, self._kept, self._group, self._ddof = source, kept, group, ddof
+        self._source, self._kept, self._group, self.ddof = source, kept, group, ddof
         value, count = nw.col(VALUE), nw.col(COUNT)
         rows = kept.select(
             nw.col(group),
@@ -74,11 +71,6 @@ class Histogram:
         self.counts[places] = found["_known"].cast(pl.Int64).to_numpy()
         self.missing[places] = found["_missing"].cast(pl.Int64).to_numpy()
         self._found = found.filter(pl.col("_known") > 0)
-
-    @cached_property
-    def size(self) -> Ints:
-        """How many values each group has, of those that have any."""
-        return self.counts[self.counts > 0]
 
     @cached_property
     def smallest(self) -> Floats:
@@ -135,7 +127,8 @@ class Histogram:
         return self._source.collect(first).sort(self._group)[VALUE].to_numpy()
 
     @cached_property
-    def _exact(self) -> ExactSums:
+    def sums(self) -> ExactSums:
+        """The sums of values before any rounding."""
         span = self._found["_least"].min(), self._found["_most"].max()
         keys, exact = exact_sums(self._source, self._kept, [self._group], span)  # type: ignore[arg-type] # numbers
         return self._filled(keys, exact)
@@ -146,28 +139,14 @@ class Histogram:
         place_of[self._numbers] = np.arange(len(self._numbers))
         return exact.merged(place_of[keys[self._group].to_numpy().astype(np.int64)], len(self._numbers))
 
-    @cached_property
-    def total(self) -> Floats:
-        """The sum."""
-        return self._exact.totals
-
-    @cached_property
-    def mean(self) -> Floats:
-        """The mean."""
-        return self._exact.means
-
-    @cached_property
-    def deviation(self) -> Floats:
-        """The standard deviation; missing where a value is infinite or the sample has one value."""
-        scale = shrink_of(self.smallest, self.largest)
+    def squares(self, scale: float) -> ExactSums:
+        """The sums of squared distances from the group's mean, all times `scale`; infinite ones count as 0."""
         means = pl.DataFrame({self._group: self._numbers, "_mean": self.mean * scale})
         known = self._kept.filter(~nw.col(VALUE).is_null()).join(self._source.add(means), on=self._group, how="inner")
         gaps = known.with_columns((nw.col(VALUE) * scale - nw.col("_mean")).alias("_gap"))
         square = nw.when(nw.col("_gap").is_finite()).then(nw.col("_gap") * nw.col("_gap")).otherwise(0.0)
         squares = gaps.select(nw.col(self._group), square.alias(VALUE), nw.col(COUNT))
-        exact = self._filled(*exact_sums(self._source, squares, [self._group]))
-        deviation = np.sqrt(exact.over(self.size - self._ddof)) / scale
-        return np.asarray(np.where(np.isfinite(self.mean), deviation, np.nan), dtype=float)
+        return self._filled(*exact_sums(self._source, squares, [self._group]))
 
     @cached_property
     def _numbers(self) -> Ints:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.engines._protocol import Engine
 from steelyard.errors import NoRoom
 from steelyard.records import Finding, Missing, Place, key_label
-from steelyard.statistics import Coincidence, coincidences, is_fine
+from steelyard.statistics import Coincidence, are_fine, coincidences
 
 MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 """What is measured finely enough that two runs hardly ever agree in it."""
 AGENT = ("agent", "model", "tier")
 """What tells agents apart."""
-_ODD, _OTHER_ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 MESSAGE = (
     "the results of two agents agree to the last bit at more tasks than chance explains: "
     "check whether one is a copy of the other"
@@ -53,7 +51,8 @@ def _identical(engine: Engine, names: Sequence[str]) -> list[Finding]:
         values = engine.values([name])[name]
         if isinstance(values, Missing):
             continue
-        for pair in _coincidences(engine.tasks, codes, values):
+        # coarse numbers agree too easily
+        for pair in coincidences(engine.tasks, codes, values, kept=are_fine(values), looks=len(MEASURED)):
             told.setdefault((pair.first, pair.second), []).append(_sentence(name, pair))
     places = [
         Place(
@@ -63,24 +62,6 @@ def _identical(engine: Engine, names: Sequence[str]) -> list[Finding]:
         for (first, second), sentences in sorted(told.items())
     ]
     return [Finding(code="duplicate_results", message=MESSAGE, places=tuple(places))] if places else []
-
-
-def _coincidences(
-    tasks: NDArray[np.int64], agents: NDArray[np.int64], values: NDArray[np.float64]
-) -> list[Coincidence]:
-    """Those of one figure. What no two runs of a task share is passed over at once, and so are coarse numbers."""
-    known = np.flatnonzero(np.isfinite(values))
-    tasks, agents, values = tasks[known], agents[known], values[known]
-    mixed = np.sort(values.view(np.uint64) * _ODD + tasks.view(np.uint64) * _OTHER_ODD)
-    if not (mixed[1:] == mixed[:-1]).any():  # sorting numbers tells it six times faster than sorting by two keys
-        return []
-    order = np.lexsort((values, tasks))
-    same = (np.diff(tasks[order]) == 0) & (np.diff(values[order]) == 0) & (np.diff(agents[order]) != 0)
-    if not any(map(is_fine, set(values[order][1:][same].tolist()))):
-        return []
-    distinct, codes = np.unique(values, return_inverse=True)
-    fine = np.array([is_fine(value) for value in distinct.tolist()])[codes]
-    return coincidences(tasks[fine], agents[fine], codes[fine].astype(np.int64), looks=len(MEASURED))
 
 
 def _sentence(name: str, pair: Coincidence) -> str:

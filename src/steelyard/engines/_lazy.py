@@ -223,7 +223,7 @@ class LazyEngine:
             return Histogram(self.source, kept, GROUP, size, ddof)
         numbers, often = (held[name].cast(pl.Int64).to_numpy() for name in (GROUP, COUNT))
         values = held[VALUE].cast(pl.Float64).to_numpy()
-        return CountedGroups.of(numbers, values, often, size=size, ddof=ddof)
+        return CountedGroups.of_counts(numbers, values, often, size=size, ddof=ddof)
 
     def means(
         self, names: Sequence[str], by: Sequence[str], *, complete: bool = False
@@ -265,8 +265,7 @@ class LazyEngine:
 
     def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> FrameRows:
         """The runs for which the condition holds, with what is shown of each, in the order of that."""
-        rows = self.source.collect(self.source.frame.filter(condition).select(*shown))
-        return FrameRows(rows.sort(rows.columns))
+        return FrameRows(self.source.collect(self.source.frame.filter(condition).select(*shown)))
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

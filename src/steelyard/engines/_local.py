@@ -20,11 +20,12 @@ from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
 from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
-from steelyard.statistics import ExactSums, Floats, Ints, WeightBy, exact_totals, weighted_means
+from steelyard.statistics import ExactSums, Floats, Ints, WeightBy, weighted_means
 
 _CELLS_AT_ONCE = 40_000_000
 """How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
 _GROUP = "_group"
+_FIRST_ROWS = 100
 
 
 _THREADS = min(8, os.cpu_count() or 1)
@@ -80,8 +81,7 @@ class LocalEngine:
     def _evaluated(self, wanted: Mapping[str, Value]) -> dict[str, Floats]:
         named = (number_column(column).alias(name) for name, column in wanted.items())
         frame: pl.DataFrame = nw.from_native(self.frame).select(*named).to_native().collect()
-        # Polars takes adding 0 for nothing to do, and -0 would sort before or after 0 as it comes
-        return {name: frame[name].to_numpy() + 0.0 for name in wanted}
+        return {name: _one_zero(frame[name].to_numpy()) for name in wanted}
 
     def _column_or_values(self, name: str) -> Value:
         """The expression; the values themselves where Python computes them, or where they are the same in every run."""
@@ -138,11 +138,11 @@ class LocalEngine:
 
     def _means(self, values: Floats, rows: Ints, size: int) -> GroupedStatistics:
         known = ~np.isnan(values)
-        counts = np.bincount(rows[known], minlength=size)
-        totals = np.where(counts > 0, exact_totals(values[known], rows[known], size), np.nan)
-        tasks = self.tasks if self.weight_by == "tasks" else rows
-        mean = weighted_means(values, rows, tasks, size=size, weight_by=self.weight_by)
-        return {"mean": mean, "sum": totals, "count": counts.astype(np.int64)}
+        exact = ExactSums.of(values, rows, size) if known.all() else ExactSums.of(values[known], rows[known], size)
+        mean = exact.means
+        if self.weight_by == "tasks":
+            mean = weighted_means(values, rows, self.tasks, size=size, weight_by="tasks")
+        return {"mean": mean, "sum": np.where(exact.counts > 0, exact.totals, np.nan), "count": exact.counts}
 
     def tally(
         self,
@@ -179,8 +179,7 @@ class LocalEngine:
 
     def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> FrameRows:
         """The runs for which the condition holds, with what is shown of each, in the order of that."""
-        rows: pl.DataFrame = nw.from_native(self.frame).filter(condition).select(*shown).to_native().collect()
-        return FrameRows(rows.sort(rows.columns))
+        return FrameRows(nw.from_native(self.frame).filter(condition).select(*shown).to_native().collect())
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
@@ -196,18 +195,33 @@ class LocalEngine:
         return self._formulas.why_missing(name, facts[0] if facts else {})
 
 
-@dataclass(frozen=True, slots=True)
+def _one_zero(values: Floats) -> Floats:
+    """The values with 0 for -0, which Polars takes for nothing to do, and which would sort as it comes."""
+    return values + 0.0 if np.any(np.signbit(values) & (values == 0)) else values
+
+
+@dataclass(frozen=True)
 class FrameRows:
-    """Rows of a frame in memory."""
+    """Rows of a frame in memory, sorted when they are asked for: of millions often only the number is."""
 
     frame: pl.DataFrame
 
     def __len__(self) -> int:
         return self.frame.height
 
+    @cached_property
+    def _ordered(self) -> pl.DataFrame:
+        return self.frame.sort(self.frame.columns)
+
+    @cached_property
+    def _first(self) -> pl.DataFrame:
+        """The first rows in order, had without sorting all."""
+        return self.frame.lazy().sort(self.frame.columns).head(_FIRST_ROWS).collect()
+
     def between(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:  # Any: texts, flags and numbers
         """Some of them."""
-        return iter(self.frame[start:stop].iter_rows())
+        rows = self._first if stop <= _FIRST_ROWS else self._ordered
+        return iter(rows[start:stop].iter_rows())
 
 
 def complete_cases(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.records import Finding
 from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._sides import Side
-from steelyard.statistics import Floats, Ints, coincidences, is_fine
+from steelyard.statistics import Floats, Ints, are_fine, coincidences
 
 
 def identical_agents(attempts: Sequence[Attempt]) -> Iterator[Finding]:
@@ -17,7 +17,7 @@ def identical_agents(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     results = [
         (attempt.task, attempt.agent, numbers.tobytes())
         for attempt in attempts
-        if any(map(is_fine, (numbers := _numbers(attempt.side)).tolist()))
+        if are_fine(numbers := _numbers(attempt.side)).any()
     ]
     if not results:
         return

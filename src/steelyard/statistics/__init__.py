@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._coincidences import (
         Coincidence as Coincidence,
+        are_fine as are_fine,
         coincidences as coincidences,
-        is_fine as is_fine,
     )
     from steelyard.statistics._concordance import (
         kendall_tau as kendall_tau,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._counted_groups import (
         CountedGroups as CountedGroups,
+        GroupedValues as GroupedValues,
+        midpoint as midpoint,
     )
     from steelyard.statistics._crossed_effects import (
         CrossedEffects as CrossedEffects,
@@ -153,12 +155,6 @@ if TYPE_CHECKING:
         reached as reached,
         skewed_mean as skewed_mean,
         variation as variation,
-    )
-    from steelyard.statistics._sorted_groups import (
-        GroupedValues as GroupedValues,
-        SortedGroups as SortedGroups,
-        midpoint as midpoint,
-        shrink_of as shrink_of,
     )
     from steelyard.statistics._step_down import (
         step_down as step_down,

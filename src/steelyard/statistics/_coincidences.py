@@ -7,27 +7,56 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.statistics._interval import Floats, Ints
 
+Bools = npt.NDArray[np.bool_]
 SUSPICIOUS = 1e-6
 """Agreement that is less likely than this is worth a finding."""
 LEAST_CHANCE = 0.01
 """A single task never counts for more than 1 in 100: runs at one task are closer to each other than to other tasks'."""
 FINE_DIGITS = 4
 """Numbers with fewer significant digits (whole seconds, cents) agree too easily to say anything."""
+_EXACT_POWERS = 22
+"""Up to here powers of ten are doubles, so that a division by one is rounded once, as reading a decimal number is."""
+_POWERS = np.array([float(10**power) for power in range(_EXACT_POWERS + 1)])
+_ODD, _OTHER_ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_ROWS_AT_ONCE = 2**16
+"""So few that they stay in the processor's cache."""
 _COUNTED = 2_000
 _LEAST_SHOWN = 1e-300
 
 
-def is_fine(value: float) -> bool:
-    """Whether a measured number has enough digits to tell two results apart.
+def are_fine(values: Floats) -> Bools:
+    """Whether measured numbers have enough digits to tell two results apart, written as short as they can be.
 
-    >>> [is_fine(value) for value in (12.0, 3600.0, 0.05, 12.34, 23415.0, 0.0)]
+    What is missing or infinite is not fine.
+
+    >>> are_fine(np.array([12.0, 3600.0, 0.05, 12.34, 23415.0, 0.0])).tolist()
     [False, False, False, True, True, False]
     """
-    digits = repr(float(value)).partition("e")[0].lstrip("-").replace(".", "").strip("0")
-    return len(digits) >= FINE_DIGITS
+    fine = np.zeros(len(values), dtype=bool)
+    for start in range(0, len(values), _ROWS_AT_ONCE):
+        fine[start : start + _ROWS_AT_ONCE] = _are_fine(np.abs(values[start : start + _ROWS_AT_ONCE]))
+    return fine
+
+
+def _are_fine(sizes: Floats) -> Bools:
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    with np.errstate(divide="ignore"):
+        moved = FINE_DIGITS - 2 - np.floor(np.log10(sizes))
+    safe = np.abs(moved) <= _EXACT_POWERS
+    up, down = (_POWERS[np.where(safe, np.maximum(places, 0), 0).astype(np.int64)] for places in (moved, -moved))
+    whole = np.rint(sizes * up / down)  # of numbers with fewer digits, this holds them all
+    fine = (sizes > 0) & ((whole * down / up != sizes) | (whole >= 10 ** (FINE_DIGITS - 1)) & (whole % 10 != 0))
+    odd = np.flatnonzero(~safe & (sizes > 0))
+    fine[odd] = [_digits(size) >= FINE_DIGITS for size in sizes[odd].tolist()]
+    return np.asarray(fine, dtype=bool)
+
+
+def _digits(value: float) -> int:
+    return len(repr(value).partition("e")[0].replace(".", "").strip("0"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +78,12 @@ class Coincidence:
         return f"about {self.chance:.1g}" if self.chance > _LEAST_SHOWN else f"below {_LEAST_SHOWN:.0g}"
 
 
-def coincidences(tasks: Ints, agents: Ints, values: Ints, *, looks: int = 1) -> list[Coincidence]:
-    """Pairs of agents that agree at too many tasks; the arguments number the task, agent and value of each result.
+def coincidences(
+    tasks: Ints, agents: Ints, values: Ints | Floats, *, kept: Bools | None = None, looks: int = 1
+) -> list[Coincidence]:
+    """Pairs of agents that agree at too many tasks; the arguments are the task, agent and value of each result.
+
+    `kept` says which results count; without it, all do.
 
     At a task, the chance that the second agent's result equals the first's value is taken to be the largest of three:
     `LEAST_CHANCE`, the share of the other agents at the task that have the value too, and (C + 1) / (N + 1), where C of
@@ -59,7 +92,13 @@ def coincidences(tasks: Ints, agents: Ints, values: Ints, *, looks: int = 1) -> 
     of the observed number of agreeing tasks or more is that of a sum of independent events (Poisson-binomial), times
     the pairs of agents and `looks`, the number of figures that are looked at.
     """
-    pool = _Pool(tasks, agents, values)
+    if not _can_stand_out(tasks, agents, kept):
+        return []
+    if kept is not None:
+        tasks, agents, values = tasks[kept], agents[kept], values[kept]
+    if not _any_shared(tasks, values):
+        return []
+    pool = _Pool(tasks, agents, np.unique(values, return_inverse=True)[1].astype(np.int64))
     suspicious: list[Coincidence] = []
     for (first, second), agreeing in sorted(pool.agreeing().items()):
         if agreeing < 2 or agreeing <= pool.least_expected(first, second):
@@ -71,6 +110,28 @@ def coincidences(tasks: Ints, agents: Ints, values: Ints, *, looks: int = 1) -> 
         if chance < SUSPICIOUS:
             suspicious.append(Coincidence(first, second, agreeing, len(chances), chance))
     return suspicious
+
+
+def _can_stand_out(tasks: Ints, agents: Ints, kept: Bools | None) -> bool:
+    """Whether two agents tried some task so seldom that sharing a result there is not taken for certain."""
+    width = int(agents.max(initial=0)) + 1
+    size = (int(tasks.max(initial=0)) + 1) * width
+    attempts = np.zeros(size)
+    for start in range(0, len(tasks), step := max(_ROWS_AT_ONCE, 4 * size)):
+        rows = slice(start, start + step)
+        cells = tasks[rows] * width + agents[rows]
+        attempts += np.bincount(cells, weights=None if kept is None else kept[rows], minlength=size)
+    tried = np.flatnonzero(attempts)
+    order = np.lexsort((attempts[tried], owners := tried // width))
+    pairs = owners[order][1:] == owners[order][:-1]  # the first pair of a task is that of its two smallest numbers
+    seldom = attempts[tried][order]
+    return bool((pairs & (LEAST_CHANCE * (seldom[1:] * seldom[:-1]) < 1)).any())
+
+
+def _any_shared(tasks: Ints, values: Ints | Floats) -> bool:
+    """Whether a task has a value twice, or seems to: sorting mixed numbers is far faster than sorting by two keys."""
+    mixed = np.sort(values.view(np.uint64) * _ODD + tasks.view(np.uint64) * _OTHER_ODD)
+    return bool((mixed[1:] == mixed[:-1]).any())
 
 
 class _Pool:

@@ -1,8 +1,9 @@
 """Sums and means by group with one rounding at the very end, so that neither order nor engine shows in any digit.
 
-A double is a whole number of 53 bits times a power of two. Each is split into two halves that are added up by group and
-power: such sums are whole numbers below 2^53, exact in any order. Python's integers join them, and dividing two
-integers rounds correctly.
+A double is a whole number of 53 bits times a power of two. All numbers are moved below 1 and cut into limbs, from the
+top: what lies before the point after moving it. So few bits are cut at a time that the limbs of all rows add up below
+2^53, which doubles do exactly in any order. Python's integers join the sums, and dividing two integers rounds
+correctly.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import numpy.typing as npt
 
 from steelyard.statistics._interval import Floats, Ints
 
-_HALF = 27
-_ROWS_AT_ONCE = 2**25
-"""So many halves of 27 bits stay below 2^53 when they are added."""
-_CELLS_AT_ONCE = 2**22
-_EXACT = 2.0**53
+_BITS = 53
+_ROWS_AT_ONCE = 2**16
+"""So few that they stay in the processor's cache while they are cut."""
+_POWERS_AT_ONCE = 900
+"""Powers of two of numbers that are moved together: the smallest of them keep all their bits below 1."""
 
 
 def exact_means(values: Floats, groups: npt.NDArray[np.integer], size: int) -> Floats:
@@ -52,26 +53,7 @@ def mean_of(values: npt.ArrayLike) -> float:
 
 def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:
     """The exact sum of each group over its divisor, rounded once; NaN where the divisor is not above 0."""
-    size = len(divisors)
-    finite = np.isfinite(values)
-    if not finite.all():  # the finite ones do not show beside infinite ones
-        endless = _endless(values[~finite], groups[~finite], size)
-        kept = finite & (endless == 0)[groups]
-        rest = exact_quotients(values[kept], groups[kept], divisors)
-        return np.where((endless == 0) | (divisors <= 0), rest, endless)
-    with np.errstate(invalid="ignore", over="ignore"):
-        plain = np.bincount(groups, weights=values, minlength=size)
-        sizes = np.bincount(groups, weights=np.abs(values), minlength=size)
-        whole = bool(np.all(values == np.rint(values)))
-        quotients = np.where(divisors > 0, plain / np.maximum(divisors, 1), np.nan)
-    if whole and np.all(sizes <= _EXACT):
-        return quotients
-    for start in range(0, size, span := _groups_at_once(values)):
-        inside = slice(None) if size <= span else (groups >= start) & (groups < start + span)
-        part = divisors[start : start + span]
-        numerators, exponent = _numerators(values[inside], groups[inside] - start, len(part))
-        quotients[start : start + span] = list(_quotients(numerators, part.tolist(), exponent))
-    return quotients
+    return ExactSums.of(values, groups, len(divisors)).over(divisors)
 
 
 def _endless(values: Floats, groups: npt.NDArray[np.integer], size: int) -> Floats:
@@ -94,12 +76,12 @@ class ExactSums:
     @classmethod
     def of(cls, values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None = None) -> ExactSums:
         """Those of values that are not NaN, by their group's code below `size`; `often` tells how often each occurs."""
-        counts = np.zeros(size, dtype=np.int64)
-        np.add.at(counts, groups, 1 if often is None else often)
-        finite = np.isfinite(values)
-        endless = _endless(values[~finite], groups[~finite], size)
-        of_finite = None if often is None else often[finite]
-        numerators, exponent = _numerators(values[finite], groups[finite], size, of_finite)
+        counts = np.bincount(groups, weights=often, minlength=size).astype(np.int64)
+        endless, finite = np.zeros(size), np.isfinite(values)
+        if not finite.all():
+            endless = _endless(values[~finite], groups[~finite], size)
+            values, groups, often = values[finite], groups[finite], None if often is None else often[finite]
+        numerators, exponent = _numerators(values, groups, size, often)
         return cls(numerators, exponent, counts, endless)
 
     def merged(self, groups: Ints, size: int) -> ExactSums:
@@ -125,50 +107,71 @@ class ExactSums:
 
     def over(self, divisors: Ints) -> Floats:
         """Each sum over a divisor of its own, rounded once; NaN where that is not above 0."""
-        rounded = np.array(list(_quotients(self.numerators, divisors.tolist(), self.exponent)), dtype=float)
+        if self.exponent == 0 and max(map(abs, self.numerators), default=0) <= 2**_BITS:  # as doubles divide them
+            rounded = np.where(divisors > 0, np.array(self.numerators, dtype=float) / np.maximum(divisors, 1), np.nan)
+        else:
+            rounded = np.array(list(_quotients(self.numerators, divisors.tolist(), self.exponent)), dtype=float)
         return np.where((self.endless == 0) | (divisors <= 0), rounded, self.endless)
-
-
-def _groups_at_once(values: Floats) -> int:
-    """How many groups are added up together: each takes a cell for every power of two among the values."""
-    exponents = np.frexp(values[values != 0])[1]
-    powers = int(np.ptp(exponents)) + 1 if len(exponents) else 1
-    return max(1, _CELLS_AT_ONCE // powers)
 
 
 def _numerators(
     values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None = None
 ) -> tuple[list[int], int]:
     """The exact sum of each group as a whole number, and the power of two that all of them are multiplied by."""
+    if (whole := _whole_sums(values, groups, size, often)) is not None:
+        return [int(number) for number in whole.tolist()], 0
+    top = max((math.frexp(edge)[1] for edge in (values.min(), values.max()) if edge), default=0) if len(values) else 0
+    least = math.ldexp(1.0, max(top - _POWERS_AT_ONCE, -1074))
+    bits = _BITS - (len(values) if often is None else int(often.sum())).bit_length()
+    half = -top // 2  # two to the whole need not be a double
+    limbs: list[Floats] = []
+    small = np.zeros(len(values), dtype=bool)
+    for start in range(0, len(values), step := max(_ROWS_AT_ONCE, 4 * size)):
+        rows = slice(start, start + step)
+        small[rows] = (values[rows] != 0) & (np.abs(values[rows]) < least)
+        rest = np.where(small[rows], 0.0, values[rows]) if small[rows].any() else values[rows]
+        rest = rest * math.ldexp(1.0, half) * math.ldexp(1.0, -top - half)
+        _cut(rest, groups[rows], limbs, bits=bits, size=size, often=None if often is None else often[rows])
     numerators = [0] * size
-    kept = values != 0
-    values, groups = values[kept], groups[kept]
-    often = None if often is None else often[kept]
-    mantissas, exponents = np.frexp(values)
-    least = int(exponents.min()) if len(exponents) else 0
-    powers = int(exponents.max()) - least + 1 if len(exponents) else 1
-    high = np.floor(np.ldexp(mantissas, 53 - _HALF))
-    low = np.ldexp(mantissas, 53) - np.ldexp(high, _HALF)
-    cells = groups.astype(np.int64) * powers + (exponents - least)
-    for start in range(0, len(cells), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        tops, bottoms = (
-            _halves_added(half[rows], cells[rows], size * powers, None if often is None else often[rows])
-            for half in (high, low)
-        )
-        used = np.flatnonzero((tops != 0) | (bottoms != 0))
-        for cell, top, bottom in zip(used.tolist(), tops[used].tolist(), bottoms[used].tolist(), strict=True):
-            group, power = divmod(cell, powers)
-            numerators[group] += ((top << _HALF) + bottom) << power
-    return numerators, least - 53
+    for limb in limbs:
+        numerators = [(above << bits) + added for above, added in zip(numerators, map(int, limb.tolist()), strict=True)]
+    exponent = top - bits * len(limbs)
+    if not small.any():
+        return numerators, exponent
+    below, lower = _numerators(values[small], groups[small], size, None if often is None else often[small])
+    return [
+        (above << max(exponent - lower, 0)) + (added << max(lower - exponent, 0))
+        for above, added in zip(numerators, below, strict=True)
+    ], min(exponent, lower)
 
 
-def _halves_added(halves: Floats, cells: Ints, size: int, often: Ints | None) -> Ints:
-    if often is None:
-        return np.bincount(cells, weights=halves, minlength=size).astype(np.int64)
-    added = np.zeros(size, dtype=np.int64)
-    np.add.at(added, cells, halves.astype(np.int64) * often)
-    return added
+def _whole_sums(values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None) -> Floats | None:
+    """The sums of whole numbers that doubles add exactly; None of other numbers."""
+    for start in range(0, len(values), _ROWS_AT_ONCE):
+        rows = values[start : start + _ROWS_AT_ONCE]
+        if not np.array_equal(rows, np.rint(rows)):
+            return None
+    with np.errstate(over="ignore", invalid="ignore"):  # such sums are not taken
+        weights = values if often is None else values * often
+        sums = np.bincount(groups, weights=weights, minlength=size).astype(float, copy=False)
+        sizes = sums if weights.min(initial=0.0) >= 0 else np.bincount(groups, weights=np.abs(weights), minlength=size)
+    return sums if sizes.max(initial=0.0) <= 2.0**_BITS else None
+
+
+def _cut(
+    rest: Floats, groups: npt.NDArray[np.integer], limbs: list[Floats], *, bits: int, size: int, often: Ints | None
+) -> None:
+    """Cut numbers below 1 until nothing is left, and add what is cut to the limbs of their groups."""
+    places, number = groups.astype(np.intp, copy=False), 0
+    while rest.any():
+        rest *= 2.0**bits
+        whole = np.trunc(rest)
+        rest -= whole
+        added = np.bincount(places, weights=whole if often is None else whole * often, minlength=size)
+        if number == len(limbs):
+            limbs.append(np.zeros(size))
+        limbs[number] += added
+        number += 1
 
 
 def _quotients(numerators: Iterable[int], divisors: Iterable[int], exponent: int) -> Iterable[float]:

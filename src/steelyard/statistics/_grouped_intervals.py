@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from steelyard.statistics import _bounded_means as bounded_means, _skewed_means as skewed_means
 from steelyard.statistics._bounded_means import bounded_limits
+from steelyard.statistics._counted_groups import CountedGroups
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import (
     exact_median,
@@ -19,7 +20,6 @@ from steelyard.statistics._means import (
 )
 from steelyard.statistics._proportions import clopper_pearson
 from steelyard.statistics._skewed_means import skewed_limits
-from steelyard.statistics._sorted_groups import SortedGroups
 from steelyard.statistics._weighting import WeightBy
 
 SAME = 1e-12
@@ -148,7 +148,7 @@ def auto_medians(
     n = np.bincount(groups, minlength=size)
     starts = np.cumsum(n) - n
     median = np.full(size, np.nan)
-    median[n > 0] = SortedGroups.of(ordered, n, ddof=0).median
+    median[n > 0] = CountedGroups.of(ordered, n, ddof=0).median
     below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
     cells = by_cell(below, groups, tasks)
     tried = np.bincount(cells.owner, minlength=size)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy import special
 
 from steelyard.statistics._bounded_means import bounded_mean
+from steelyard.statistics._counted_groups import midpoint
 from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
 from steelyard.statistics._proportions import wilson_bounds
-from steelyard.statistics._sorted_groups import midpoint
 
 
 def student_quantile(level: float, degrees: npt.ArrayLike) -> Floats:

@@ -20,7 +20,8 @@ def weighted_means(values: Floats, groups: Ints, tasks: Ints, *, size: int, weig
     2.55
     """
     known = ~np.isnan(values)
-    values, groups, tasks = values[known], groups[known], tasks[known]
+    if not known.all():
+        values, groups, tasks = values[known], groups[known], tasks[known]
     if weight_by == "runs":
         return exact_means(values, groups, size)
     means, owners, _ = task_means(values, groups, tasks)
@@ -32,22 +33,30 @@ def task_means(values: Floats, groups: Ints, tasks: Ints) -> tuple[Floats, Ints,
 
     `values` holds no NaN.
     """
-    cells, width = _cells(groups, tasks)
-    numbers, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    return exact_means(values, places, len(numbers)), numbers // width, counts
+    cells, owners, counts = _cells(groups, tasks)
+    return exact_means(values, cells, len(owners)), owners, counts
 
 
 def evenly_tried(groups: Ints, tasks: Ints, *, size: int) -> np.ndarray:
     """Whether each group tried all of its tasks equally often, so that both weights agree."""
-    cells, width = _cells(groups, tasks)
-    numbers, counts = np.unique(cells, return_counts=True)
+    _, owners, counts = _cells(groups, tasks)
     least, most = np.full(size, np.iinfo(np.int64).max), np.zeros(size, dtype=np.int64)
-    np.minimum.at(least, numbers // width, counts)
-    np.maximum.at(most, numbers // width, counts)
+    np.minimum.at(least, owners, counts)
+    np.maximum.at(most, owners, counts)
     return np.asarray(least >= most, dtype=bool)
 
 
-def _cells(groups: Ints, tasks: Ints) -> tuple[Ints, int]:
-    """A number for each group and task, in their order, and how many of them a group takes."""
-    width = int(tasks.max()) + 1 if len(tasks) else 1
-    return groups.astype(np.int64) * width + tasks, width
+def _cells(groups: Ints, tasks: Ints) -> tuple[Ints, Ints, Ints]:
+    """The number of each row's group and task among those that occur, in order; of each its group and its rows."""
+    width = int(tasks.max(initial=0)) + 1
+    cells = groups.astype(np.int64) * width + tasks
+    if int(cells.max(initial=0)) > 4 * len(cells):
+        numbers, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
+        return places, numbers // width, counts
+    by_number = np.bincount(cells)  # much faster than sorting, where numbers are dense
+    numbers = np.flatnonzero(by_number)
+    if len(numbers) == len(by_number):
+        return cells, numbers // width, by_number
+    place_of = np.zeros(len(by_number), dtype=np.int64)
+    place_of[numbers] = np.arange(len(numbers))
+    return place_of[cells], numbers // width, by_number[numbers]
