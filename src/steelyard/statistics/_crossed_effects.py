@@ -21,9 +21,10 @@ ROUNDS = 60
 SOLVING_ROUNDS = 200
 TOLERANCE = 1e-4
 """Of the spreads, which are known to some percent at best."""
+PRIOR_EFFECTS = 1.0
+"""The spread of a side is learned as if so many effects as large as an error had been seen before: that of a few tools
+would otherwise fall to 0 by chance now and then, and their intervals with it."""
 NORMAL_MAD = 1.4826
-LEAST_FOR_QUANTILES = 200
-"""Values from which on their own quantiles serve for expected values; below, Student's t."""
 FEW_FREEDOM = 5
 
 
@@ -136,11 +137,15 @@ class _Fit:
             spare = max(1 - (self.tools + self.tasks) / len(far), 0.25) if len(far) > 1 else 1.0
             self.error = max(squares / spare / float(np.mean(far <= HUBER)) ** 2, 1e-9)
             own, other = self.variances()[:2]
-            self.spread_a = max(float(np.sum(self.a**2 + own)) / max(self.tools - 1, 1), 1e-9)
-            self.spread_d = max(float(np.sum(self.d**2 + other)) / max(self.tasks - 1, 1), 1e-9)
+            self.spread_a, self.spread_d = self._spread(self.a, own), self._spread(self.d, other)
             after = np.array([self.level, self.error, self.spread_a, self.spread_d])
             if np.all(np.abs(after - before) <= TOLERANCE * (np.abs(before) + np.sqrt(self.error))):
                 break
+
+    def _spread(self, effects: Floats, variances: Floats) -> float:
+        """The variance of the effects of a side, whose mean is 0."""
+        squares = float(np.sum(effects**2 + variances)) + PRIOR_EFFECTS * self.error
+        return squares / (len(effects) - 1 + PRIOR_EFFECTS)
 
     def _solve(self) -> None:
         """The effects at the present weights and spreads, one side after the other."""
@@ -203,9 +208,14 @@ def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffe
 
 
 def _limits(surprise: Floats, level: float) -> tuple[float, float]:
-    """Between which deviations the share `level` of values lies."""
+    """Between which deviations a new value lies in the share `level` of cases.
+
+    A new value is as likely to come in each of the n + 1 gaps between n values; where the tails hold no whole gap,
+    Student's t serves, and no value that was seen lies outside.
+    """
     tail = (1 - level) / 2
-    if len(surprise) >= LEAST_FOR_QUANTILES:
-        return float(np.quantile(surprise, tail)), float(np.quantile(surprise, 1 - tail))
+    if tail * (len(surprise) + 1) >= 1:
+        low, high = np.quantile(surprise, (tail, 1 - tail), method="weibull").tolist()
+        return low, high
     far = float(special.stdtrit(FEW_FREEDOM, 1 - tail))
     return min(-far, float(surprise.min())), max(far, float(surprise.max()))
