@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from steelyard.metrics._declare import Example, metric
-from steelyard.metrics._signatures import Required, Sum
-from steelyard.metrics._words import INFINITY, Value, missing, ratio, when
+from steelyard.metrics._signatures import Optional, Required, Sum
+from steelyard.metrics._words import INFINITY, Value, first_known, missing, ratio, when
 
 
 @metric(
@@ -57,6 +57,49 @@ def token_efficiency_ratio(*, schema_tokens: Sum, skill_tokens: Sum) -> Value:
     """Schema tokens for each skill token."""
     nothing = missing("there are neither skill nor schema tokens")
     return ratio(schema_tokens, skill_tokens, at_zero=when(schema_tokens > 0, INFINITY, nothing))
+
+
+@metric(
+    level="run",
+    title="Cache hit share",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="cache_read_tokens / (input_tokens + cache_read_tokens + cache writes)",
+    # 6,000 of 1,000 + 6,000 + 1,000
+    example=Example({"input_tokens": 1_000, "cache_read_tokens": 6_000, "cache_write_5m_tokens": 1_000}, 0.75),
+)
+def cache_hit_share(
+    *,
+    input_tokens: Required,
+    cache_read_tokens: Required,
+    cache_write_5m_tokens: Optional = None,
+    cache_write_1h_tokens: Optional = None,
+) -> Value:
+    """Share of the input that was served from a cache. Writes count where the record states them, as in a total."""
+    written = first_known(cache_write_5m_tokens, 0.0) + first_known(cache_write_1h_tokens, 0.0)
+    whole = input_tokens + cache_read_tokens + written
+    return ratio(cache_read_tokens, whole, at_zero=missing("there was no input"))
+
+
+@metric(
+    level="run",
+    title="Sub-agent share",
+    unit="share",
+    better="neither",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="(sub_agent_input_tokens + sub_agent_output_tokens) / total_tokens",
+    example=Example({"sub_agent_input_tokens": 2_000, "sub_agent_output_tokens": 500, "total_tokens": 10_000}, 0.25),
+)
+def sub_agent_share(
+    *, sub_agent_input_tokens: Required, sub_agent_output_tokens: Required, total_tokens: Required
+) -> Value:
+    """Share of the run's tokens that sub-agents took, by its components."""
+    own = sub_agent_input_tokens + sub_agent_output_tokens
+    share = ratio(own, total_tokens, at_zero=missing("the run took no tokens"))
+    return when(own > total_tokens, missing("the components hold more tokens than the run"), share)
 
 
 @metric(
