@@ -6,12 +6,16 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from sqlalchemy import select
 
 from steelyard.arena import Arena, create_arena
+from steelyard.arena.notifying._events import read_events
 from steelyard.arena.people._reviewers import Entry, choose_reviewers, is_own
 from steelyard.errors import UnknownName, UsageError
 from steelyard.profiles import load_profile
+from steelyard.reports import event_line
 from steelyard.store import Store
+from steelyard.store.schema import outbox
 from steelyard.workflow import (
     assign,
     assignments,
@@ -199,6 +203,33 @@ class TestJudgedByReviewers:
         assert show_submission(judged, "j1").receipt == place
         row = next(row for row in shown if row.submission_id == "j1")
         assert (place.overall_score, place.overall_ranking) == (row.overall_score, row.overall_ranking)
+
+    def test_who_loses_a_rank_by_a_rating_is_told_of_it(self, judged: Arena) -> None:
+        def lost() -> list[tuple[str, str, int | None, int, str]]:
+            with judged.store.read() as connection:
+                told = read_events(connection, list(connection.execute(select(outbox.c.seq)).scalars()))
+            seen.update(event.event_id for _, event in told if event.rating_number)
+            return [
+                (event.kind, event.submission_id, event.previous_ranking, event.overall_ranking, event_line(event))
+                for _, event in told
+                if event.rating_number is not None and event.cause_submission_id == "j2"
+            ]
+
+        seen: set[str] = set()
+        order = [row.submission_id for row in task_standings(judged, "j").standings]
+        assert order == ["j0", "j1", "j2"]  # more tokens each
+        for score in (90, 10, 90):
+            for reviewer in ("xia", "yan"):
+                rate(judged, "j2", reviewer=reviewer, score=score)
+        assert task_standings(judged, "j").standings[0].submission_id == "j2"
+        up = [("submission.lead_lost", "j0", 1, 2), ("submission.rank_lost", "j1", 2, 3)]
+        told = lost()
+        assert [each[:4] for each in told] == [*up, ("submission.lead_lost", "j2", 1, 3), *up]
+        assert len(seen) == len(told)  # the same rank lost twice is two events
+        assert "by a rating of j2" in told[0][4]
+        rate(judged, "j2", reviewer="xia", score=90)  # the same again
+        rate(judged, "j2", reviewer="xia", score=95)  # nobody's rank moves
+        assert lost() == told
 
     def test_a_task_that_names_reviewers_is_rated_under_any_profile(self, judged: Arena) -> None:
         rescore(judged, profile="arena-1")

@@ -167,7 +167,7 @@ class TestUpgrading:
         assert run(["arena", "upgrade", "--store", old_store]) == 0
         told = capsys.readouterr()
         steps = ["17: american spelling", "18: one format", "19: reviews", "20: tokens"]
-        steps += ["21: people", "22: seasons", "23: learned versions"]
+        steps += ["21: people", "22: seasons", "23: learned versions", "24: rating events"]
         assert told.err == "".join(f"migration {step}\n" for step in steps)
         assert told.out == (
             f"{old_store}: upgraded, schema version 16 -> {NEWEST}\n"

@@ -132,6 +132,7 @@ def event_line(event: ArenaEvent) -> str:
     what = event.kind.removeprefix("submission.").replace("_", " ")
     before = "" if event.previous_ranking is None else f" (was {event.previous_ranking})"
     who = f"  by {event.by}" if event.by else ""
+    who += f"  by a rating of {event.cause_submission_id}" if event.rating_number is not None else ""
     why = f": {event.reason}" if event.reason else ""
     return (
         f"{event.task_id}  {event.submission_id}  {event.overall_score:.2f}  rank {event.overall_ranking}{before}"

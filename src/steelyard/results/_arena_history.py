@@ -128,7 +128,9 @@ class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
     previous_ranking: int | None = None
     """The rank that was lost; None for other events."""
     cause_submission_id: str | None = None
-    """The submission by whose acceptance the rank was lost: the best of those that came together."""
+    """The submission by whose acceptance (the best of those that came together) or rating the rank was lost."""
+    rating_number: int | None = None
+    """The rating of that submission that caused the event, by its number in the log; None when none did."""
     decision: Decision | None = None
     """The decision that caused the event, with who made it and why; None when none did."""
     by: str | None = None

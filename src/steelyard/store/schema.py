@@ -224,8 +224,9 @@ outbox = Table(
     Column("settled_at", BigInteger, doc="When it was settled; NULL until then."),
     Column("flags", Text, doc="The submission's flags at that moment, joined by semicolons; NULL without any."),
     Column("previous_ranking", BigInteger, doc="The rank that was lost; NULL for other events."),
-    Column("cause_ordinal", BigInteger, doc="The submission of the task whose acceptance caused it; NULL: its own."),
+    Column("cause_ordinal", BigInteger, doc="The submission whose acceptance or rating caused it; NULL: its own."),
     Column("review_number", BigInteger, doc="The decision in `reviews` that caused it; NULL when none did."),
+    Column("rating_number", BigInteger, doc="The rating in `ratings` that caused it; NULL when none did."),
 )
 """What is to be told, written with the submission it tells of. The message is put together when it is sent."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 from sqlalchemy import select, update
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.checking import reviewers_result
+from steelyard.arena.intake._rank_events import Change, ranked_rows, write_losses
 from steelyard.arena.intake._scoring_again import rescore
 from steelyard.arena.scoring import (
     FACTS,
@@ -17,6 +19,7 @@ from steelyard.arena.scoring import (
     latest_ratings,
     load_task_states,
     read_rules_history,
+    read_stored,
     score_cents,
 )
 from steelyard.records import JudgeThreshold
@@ -25,11 +28,19 @@ from steelyard.store.schema import baselines, submissions
 
 
 def count_ratings(
-    connection: Connection, stored_task: StoredTask, row: RowMapping, *, rules: Rules, policy: Policy, now: int
+    connection: Connection,
+    stored_task: StoredTask,
+    row: RowMapping,
+    *,
+    rating_number: int | None,
+    rules: Rules,
+    policy: Policy,
+    now: int,
 ) -> bool:
     """Whether ratings count in the submission's correctness; if so, make its criteria and scores by what they are now.
 
-    Only that submission's own scores follow: correctness is no part of a baseline. Ranks of the task are counted anew.
+    Only that submission's own scores follow: correctness is no part of a baseline. Ranks of the task are counted anew,
+    and whoever lost one is told of the rating of that number.
     """
     named = {
         place: criterion
@@ -49,11 +60,24 @@ def count_ratings(
     met = sum(result.met for result in results)
     own = (submissions.c.task_key == row["task_key"]) & (submissions.c.ordinal == row["ordinal"])
     values = {"details": msgspec.json.encode(details).decode(), "criteria_met": met}
-    if met != row["criteria_met"]:
-        values |= _scores_of_its_day(connection, stored_task, {**row, "criteria_met": met})
+    if met == row["criteria_met"]:
+        connection.execute(update(submissions).where(own).values(values))
+        return True
+    before = ranked_rows(read_stored(connection, [state]), state, policy)
+    values |= _scores_of_its_day(connection, stored_task, {**row, "criteria_met": met})
     connection.execute(update(submissions).where(own).values(values))
-    if met != row["criteria_met"]:
-        rescore(connection, [state], policy=policy, now=now)
+    rows = rescore(connection, [state], policy=policy, now=now)
+    assert rows is not None  # the rated submission counts
+    change = Change(
+        state,
+        before,
+        ranked_rows(rows, state, policy),
+        np.arange(state.n),
+        float(np.median(rows.columns["total_tokens"])),
+        cause_ordinal=row["ordinal"],
+        rating_number=rating_number,
+    )
+    write_losses(connection, [change], rows, rules=rules, policy=policy, now=now)
     return True
 
 

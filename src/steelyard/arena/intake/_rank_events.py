@@ -1,4 +1,4 @@
-"""Events of those who lost a rank, or the lead, by what came in or was decided."""
+"""Events of those who lost a rank, or the lead, by what came in, was decided or was rated."""
 
 from __future__ import annotations
 
@@ -31,8 +31,14 @@ class Change(NamedTuple):
     """Which of the stored rows `after` begins with; newcomers follow."""
     median_tokens: float
     cause_ordinal: int | None = None
-    """The submission whose acceptance caused it; None when a decision did."""
+    """The submission whose acceptance or rating caused it; None when a decision did."""
     review_number: int | None = None
+    rating_number: int | None = None
+
+
+def ranked_rows(rows: StoredRows, state: TaskState, policy: Policy) -> RankedRows:
+    """The rows of one task as they stand."""
+    return RankedRows(np.array(rows.columns["ordinal"], dtype=np.int64), rows.overall([state], policy))
 
 
 def write_losses(
@@ -54,6 +60,7 @@ def write_losses(
                     "flags": _flags(rules, change.median_tokens, rows.columns, at),
                     "cause_ordinal": change.cause_ordinal,
                     "review_number": change.review_number,
+                    "rating_number": change.rating_number,
                 }
             )
     for kind, events in told.items():

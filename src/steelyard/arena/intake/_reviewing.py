@@ -12,14 +12,12 @@ import numpy as np
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.intake._rank_events import Change, write_losses
+from steelyard.arena.intake._rank_events import Change, ranked_rows, write_losses
 from steelyard.arena.intake._scoring_again import recount, rescore
 from steelyard.arena.intake._tasks import find_task
 from steelyard.arena.notifying import EXCLUDED, REINSTATED, write_events
 from steelyard.arena.scoring import (
-    RankedRows,
     Rules,
-    StoredRows,
     TaskState,
     decisions_after,
     load_task_states,
@@ -133,7 +131,7 @@ def _take(
     is_leaving = row["excluded_at"] is None
     stored = [(state.stored_task, row["id"])]
     receipts = stored_receipts(connection, stored, rules=rules, policy=policy) if is_leaving else {}
-    before = _ranked(read_stored(connection, [state]), state, policy)
+    before = ranked_rows(read_stored(connection, [state]), state, policy)
     own = (submissions.c.task_key == row["task_key"]) & (submissions.c.ordinal == row["ordinal"])
     connection.execute(update(submissions).where(own).values(excluded_at=now if is_leaving else None))
     median_tokens = recount(connection, state)
@@ -144,13 +142,9 @@ def _take(
     kind = EXCLUDED if is_leaving else REINSTATED
     write_events(connection, kind, {name: [value] for name, value in event.items()}, now)
     if left is not None:
-        after = _ranked(left, state, policy)
+        after = ranked_rows(left, state, policy)
         change = Change(state, before, after, np.arange(state.n), median_tokens, review_number=number)
         write_losses(connection, [change], left, rules=rules, policy=policy, now=now)
-
-
-def _ranked(rows: StoredRows, state: TaskState, policy: Policy) -> RankedRows:
-    return RankedRows(np.array(rows.columns["ordinal"], dtype=np.int64), rows.overall([state], policy))
 
 
 def _place(receipt: Receipt) -> dict[str, Any]:  # Any: column values

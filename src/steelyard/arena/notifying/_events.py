@@ -24,8 +24,8 @@ REINSTATED = "submission.reinstated"
 KINDS = {
     EVALUATED: "a submission was accepted and scored",
     OUTLIER: "a submission was accepted and has so many flags that it needs a review",
-    RANK_LOST: f"a submission of the first {TOLD_RANKS} of its task lost its rank to a new submission or by a decision",
-    LEAD_LOST: "a submission that led its task lost the lead to a new submission or by a decision",
+    RANK_LOST: f"a submission of the first {TOLD_RANKS} lost its rank to a new submission, a decision or a rating",
+    LEAD_LOST: "a submission that led its task lost the lead to a new submission, a decision or a rating",
     EXCLUDED: "a reviewer excluded a submission, or its submitter withdrew it",
     REINSTATED: "a reviewer took an exclusion back",
 }
@@ -93,6 +93,8 @@ def _event(row: Any) -> ArenaEvent:  # Any: a row of the store
     cause = None
     if row["review_number"] is not None:
         cause = f"review {row['review_number']}"
+    elif row["rating_number"] is not None:
+        cause = f"rating {row['rating_number']}"
     elif row["cause_submission_id"] is not None:
         cause = f"submission {row['cause_submission_id']}"
     return ArenaEvent(
@@ -111,6 +113,7 @@ def _event(row: Any) -> ArenaEvent:  # Any: a row of the store
         flags=tuple(row["flags"].split(";")) if row["flags"] else (),
         previous_ranking=row["previous_ranking"],
         cause_submission_id=row["cause_submission_id"],
+        rating_number=row["rating_number"],
         decision=row["decision"],
         by=row["decided_by"],
         reason=row["reason"],

@@ -69,11 +69,12 @@ def _rate(connection: Connection, given: Given, arena: Arena) -> Rated:
         raise UsageError("nobody rates their own submission", where=row["id"], hint="neither does somebody of the team")
     before = latest_ratings(connection, task.key, row["ordinal"]).get((given.reviewer, given.criterion))
     now = now_microseconds()
+    number = None
     if before is None or (before.score, before.comment) != (given.score, given.comment):
         values = {"task_key": task.key, "ordinal": row["ordinal"], "reviewer": given.reviewer, "rated_at": now}
         values |= {"criterion": given.criterion, "score": given.score, "comment": given.comment}
-        connection.execute(insert(ratings).values(values))
-    counts = count_ratings(connection, task, row, rules=arena.rules, policy=arena.policy, now=now)
+        number = connection.execute(insert(ratings).values(values).returning(ratings.c.number)).scalar_one()
+    counts = count_ratings(connection, task, row, rating_number=number, rules=arena.rules, policy=arena.policy, now=now)
     return Rated(
         submission_id=row["id"],
         task_id=task.task.id,
