@@ -25,6 +25,9 @@ Key = tuple[str | None, ...]
 FACTS = ("total_tokens", "tool_calls", "iterations", "execution_time", "estimated_cost")
 TOLD = ("id", "overall", "criteria_met", "criteria_total", "success", "details", *FACTS)
 
+_ACCEPTED = select(func.coalesce(func.sum(states.c.accepted), 0))
+"""Asked with every submission: putting the question together takes longer than the answer."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubmissionColumns:
@@ -58,7 +61,7 @@ class SubmissionColumns:
 
 def accepted_so_far(connection: Connection) -> int:
     """How many submissions the arena has ever accepted."""
-    return int(connection.execute(select(func.coalesce(func.sum(states.c.accepted), 0))).scalar_one())
+    return int(connection.execute(_ACCEPTED).scalar_one())
 
 
 def read_columns(
