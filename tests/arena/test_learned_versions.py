@@ -13,7 +13,7 @@ from steelyard.store import Store, keep_learned, learned_seen, learned_version, 
 
 def keep(store: Store, digest: str, *, kind: str = "abilities", seen: int = 10) -> int:
     def work(connection: Connection) -> int:
-        return keep_learned(connection, kind, digest=digest, seen=seen, content=f'"{digest}"').number
+        return keep_learned(connection, kind, digest=digest, seen=seen, content=f'"{digest}"').version.number
 
     return store.in_transaction(work)
 

@@ -11,7 +11,7 @@ from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.store import Store, open_store
-from steelyard.workflow import rate, rescore, show_submission, task_standings, weights
+from steelyard.workflow import learn, rate, rescore, show_submission, task_standings, weights
 
 COUNT = 40
 
@@ -49,6 +49,32 @@ def rate_all(arena: Arena, order: int = 0) -> None:
     random.Random(order).shuffle(given)
     for submission, reviewer, score in given:
         rate(arena, submission, reviewer=reviewer, score=score)
+
+
+def test_one_command_learns_all_that_the_profile_switches_on(store: Store, tmp_path: Path) -> None:
+    arena = filled(store)
+    rate_all(arena)
+    (learned,) = learn(arena).versions
+    assert (learned.kind, learned.number, learned.seen, learned.is_new) == ("weights", 1, 3 * COUNT, True)
+    assert [version.version for version in weights(arena).versions] == [1]
+    (tmp_path / "both.toml").write_text('name = "both"\nextends = "arena-community"\n' + LEARNING)
+    rescore(arena, profile=str(tmp_path / "both.toml"))
+    found = {each.kind: (each.number, each.is_new) for each in learn(arena).versions}
+    assert found == {"abilities": (1, True), "weights": (1, False)}
+
+
+LEARNING = """
+[constants.learning]
+first = 100
+growth = 1.5
+by = ["agent", "model"]
+[constants.learning.abilities]
+confidence = 0.95
+few_submissions = 30
+surprise = 4.0
+least_tools = 3
+least_tasks = 5
+"""
 
 
 def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: Store) -> None:

@@ -25,7 +25,8 @@ def learned_lines(learned: Learned) -> Iterator[str]:
     for each in learned.versions:
         is_new = "learned" if each.is_new else "learned from the same before"
         why = f"; {each.reason}" if each.reason else ""
-        yield f"{each.kind}: version {each.number}, {is_new}, {counted(each.seen, 'submission')} seen{why}"
+        seen = counted(each.seen, "rating" if each.kind == "weights" else "submission")
+        yield f"{each.kind}: version {each.number}, {is_new}, {seen} seen{why}"
 
 
 def tool_text(key: Mapping[str, str | None]) -> str:

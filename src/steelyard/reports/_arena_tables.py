@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
+from steelyard.metrics import catalog
 from steelyard.reports._arena_lines import NO_CRITERIA, criteria_text, leader_unstated_text, unstated_text
 from steelyard.reports._plain_text import DASH, counted
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
@@ -21,6 +22,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    level_of,
 )
 
 RECEIPTS_SHOWN = 20
@@ -50,18 +52,29 @@ def standings_table(standings: Standings) -> TextTable:
     numbers = {"overall": 0, "efficiency": 2, "speed": 1, "cost": 1, "correctness": 1, "adjusted": 5}
     columns = [("rank" if by == "overall" else f"{by} rank", 0), ("submission", 0), ("agent", 0), ("model", 0)]
     columns += [("percentile", 3), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
+    beside = standings.beside_names()
+    columns += [(name, 3) for name in beside]
     columns += [("profile", 0)] if len(standings.scored_by) > 1 else []
     texts = ("submission", "agent", "model", "profile")
     table = arena_table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
     table.add_column("notes", spare=4, instead=_notes_in_short(standings.standings))
     for standing in standings.standings:
         scores = [_score(standing, name) for name in numbers]
+        scores += [_beside_text(name, standing.beside[name]) for name in beside]
         named = [standing.agent or DASH, standing.model or DASH, f"{standing.percentile:.1f}"]
         profile = [standing.profile] if len(standings.scored_by) > 1 else []
         name = f"{standing.submission_id}{REVIEW_MARK if standing.recommended_action else ''}"
         rank = str(getattr(standing, f"{by}_ranking"))
         add_row(table, rank, name, *named, *scores, *profile, "; ".join(_notes(standing)))
     return table
+
+
+def _beside_text(name: str, value: float | None) -> str:
+    if value is None:
+        return DASH
+    if name in catalog():
+        return level_of(value, catalog()[name].unit)
+    return f"{value:.0f}" if name.endswith("_ranking") else f"{value:.2f}"
 
 
 def _score(standing: Standing, name: str) -> str:

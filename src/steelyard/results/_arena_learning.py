@@ -160,11 +160,11 @@ class VersionOf(msgspec.Struct, frozen=True, kw_only=True):
     """Which version of what was learned."""
 
     kind: str
-    """`abilities` or `correctness`."""
+    """`abilities`, `correctness` or `weights`."""
     number: int
     made_at: str
     seen: int
-    """How many submissions the arena had accepted by then."""
+    """How many submissions the arena had accepted by then; for `weights`, how many ratings it was learned from."""
     digest: str
     """The SHA-256 of all that it was learned from."""
 
@@ -180,7 +180,7 @@ class LearnedKind(VersionOf, frozen=True, kw_only=True):
     is_new: bool
     """False when the latest version was learned from the same submissions under the same rules."""
     reason: str | None
-    """Why nothing could be learned; None when it could."""
+    """Why nothing could be learned, or why the fixed weights stand; None when neither is the case."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -120,6 +120,11 @@ class Standings(ArenaResult):
     beside_versions: dict[str, int] = field(default_factory=dict)
     """The learned version behind each score in `beside`."""
 
+    def beside_names(self) -> list[str]:
+        """What stands beside the scores and is known of one that is shown."""
+        names = self.standings[0].beside if self.standings else {}
+        return [name for name in names if any(one.beside[name] is not None for one in self.standings)]
+
     def _about(self) -> str:
         return f"{len(self.standings):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         set_canon as set_canon,
     )
     from steelyard.store._learned_rows import (
+        KeptVersion as KeptVersion,
         LearnedVersion as LearnedVersion,
         keep_learned as keep_learned,
         learned_seen as learned_seen,

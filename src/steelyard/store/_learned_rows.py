@@ -30,21 +30,33 @@ class LearnedVersion(NamedTuple):
     """What was learned, as JSON."""
 
 
-def keep_learned(connection: Connection, kind: str, *, digest: str, seen: int, content: str) -> LearnedVersion:
+class KeptVersion(NamedTuple):
+    """A version that was to be kept."""
+
+    version: LearnedVersion
+    is_new: bool
+    """False when the latest one was learned from the same."""
+
+
+def keep_learned(connection: Connection, kind: str, *, digest: str, seen: int, content: str) -> KeptVersion:
     """Keep it as the next version; the latest one stands where it was learned from the same."""
     latest = learned_version(connection, kind)
     if latest is not None and latest.digest == digest:
-        return latest
+        return KeptVersion(latest, is_new=False)
     number = 1 if latest is None else latest.number + 1
     version = LearnedVersion(kind, number, now_microseconds(), seen, digest, content)
     # Of two writers at once, PostgreSQL refuses the second number: its transaction is run again and finds the first.
     connection.execute(insert(learned), version._asdict())
-    return version
+    return KeptVersion(version, is_new=True)
 
 
-def learned_version(connection: Connection, kind: str, number: int | None = None) -> LearnedVersion | None:
-    """The version of that number, else the latest; None while there is none."""
+def learned_version(
+    connection: Connection, kind: str, number: int | None = None, *, until: int | None = None
+) -> LearnedVersion | None:
+    """The version of that number, else the latest (of those made by a moment); None while there is none."""
     wanted = select(learned).where(learned.c.kind == kind)
+    if until is not None:
+        wanted = wanted.where(learned.c.made_at <= until)
     if number is not None:
         row = connection.execute(wanted.where(learned.c.number == number)).first()
         if row is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from steelyard import arena as rooms
 from steelyard.arena import Arena
 from steelyard.results import ExpectedScores, Learned, LearnedAbilities, LearnedCorrectness
@@ -9,8 +11,14 @@ from steelyard.workflow._arena import opened
 
 
 def learn(arena: Arena | str) -> Learned:
-    """Learn from all submissions that count: abilities and correctness, as far as the profile switches them on."""
-    return rooms.learn(opened(arena))
+    """Learn all that the profile switches on: abilities and correctness from submissions, weights from ratings."""
+    arena = opened(arena)
+    with arena.read():
+        rules = arena.rules  # those that hold now
+    if rules.dynamic_weights is None:
+        return rooms.learn(arena)
+    learned = Learned(profile=rules.name, versions=()) if rules.learning is None else rooms.learn(arena)
+    return replace(learned, versions=(*learned.versions, rooms.learn_weights(arena)))
 
 
 def abilities(arena: Arena | str, *, version: int | None = None) -> LearnedAbilities:

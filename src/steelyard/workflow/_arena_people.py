@@ -95,4 +95,7 @@ def ratings(
 
 def weights(arena: Arena | str, *, learn: bool = False) -> WeightVersions:
     """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""
-    return learn_weights(opened(arena)) if learn else weight_versions(opened(arena))
+    arena = opened(arena)
+    if learn:
+        learn_weights(arena)
+    return weight_versions(arena)

@@ -12,9 +12,9 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.intake import Arena, find_task
 from steelyard.arena.learning._correctness import chances_of, has_tests
 from steelyard.arena.learning._submission_columns import read_columns
-from steelyard.arena.learning._versions import ABILITIES, CORRECTNESS, HINT, SWITCHED_OFF, surprise_findings
+from steelyard.arena.learning._versions import CORRECTNESS, HINT, SWITCHED_OFF, surprise_findings
+from steelyard.arena.scoring import ABILITIES, LEANED_SCORE, decoded_abilities, leaned_score, leaning_task, version_of
 from steelyard.errors import UsageError
-from steelyard.records import iso
 from steelyard.results import (
     Abilities,
     Between,
@@ -26,7 +26,6 @@ from steelyard.results import (
     LearnedCorrectness,
     TaskDifficulty,
     ToolAbility,
-    VersionOf,
 )
 from steelyard.statistics import student_quantile
 from steelyard.store import LearnedVersion, learned_version
@@ -40,7 +39,7 @@ def learned_abilities(arena: Arena, version: int | None = None) -> LearnedAbilit
     with arena.read() as connection:
         kept = learned_version(connection, ABILITIES, version)
     learned = _abilities(arena, kept)
-    return LearnedAbilities(version=_told(kept), learned=learned, findings=surprise_findings(learned.surprises))
+    return LearnedAbilities(version=version_of(kept), learned=learned, findings=surprise_findings(learned.surprises))
 
 
 def expected_scores(arena: Arena, task_id: str, version: int | None = None) -> ExpectedScores:
@@ -62,7 +61,7 @@ def expected_scores(arena: Arena, task_id: str, version: int | None = None) -> E
     ]
     scores.sort(key=lambda score: -score.expected.estimate)
     return ExpectedScores(
-        version=_told(kept),
+        version=version_of(kept),
         task_id=task_id,
         task=task,
         confidence=learned.confidence,
@@ -98,7 +97,7 @@ def learned_correctness(arena: Arena, task_id: str | None = None, version: int |
             if model.reason is None:
                 columns = read_columns(connection, arena.rules, arena.policy, model.by, task_id=task_id)
     chances = () if columns is None else tuple(chances_of(model, columns, np.arange(len(columns.task))))
-    return LearnedCorrectness(version=_told(kept), model=model, chances=chances, task_id=task_id)
+    return LearnedCorrectness(version=version_of(kept), model=model, chances=chances, task_id=task_id)
 
 
 def learned_about(arena: Arena, submission_id: str, *, overall_score: float, task_id: str) -> LearnedAbout | None:
@@ -123,7 +122,7 @@ def learned_about(arena: Arena, submission_id: str, *, overall_score: float, tas
                     chance = chances_of(model, columns, np.array([ids.index(submission_id)]))[0]
                     about = msgspec.structs.replace(about, chance=chance)
     if abilities is not None:
-        learned = msgspec.json.decode(abilities.content, type=Abilities)
+        learned = decoded_abilities(abilities.content)
         about = msgspec.structs.replace(about, abilities_version=abilities.number)
         key = tuple(row[name] for name in learned.by)
         return _with_abilities(about, learned, submission_id, key, overall_score=overall_score, task_id=task_id)
@@ -145,18 +144,18 @@ def _with_abilities(
     told: dict[str, object] = {"deviations": None if surprise is None else surprise.deviations}
     if tool is not None:
         told["expected"] = _expected(learned, tool, task)
-    if task is not None and task.submissions < learned.few_submissions:
-        leaned = overall_score - task.lean
-        reach = (task.level.high - task.level.low) / 2
-        ends = {"leaned_score": leaned, "leaned_low": leaned - reach, "leaned_high": leaned + reach}
-        told |= {name: round(_inside(value), 2) for name, value in ends.items()}
+    leaning = leaning_task(learned, task_id)
+    if leaning is not None:
+        reach = (leaning.level.high - leaning.level.low) / 2
+        ends = {LEANED_SCORE: 0.0, "leaned_low": -reach, "leaned_high": reach}
+        told |= {name: leaned_score(leaning, overall_score, further=further) for name, further in ends.items()}
     return msgspec.structs.replace(about, **told)
 
 
 def _abilities(arena: Arena, kept: LearnedVersion | None) -> Abilities:
     if kept is None:
         return Abilities(reason=_why_none(arena, ABILITIES))
-    return msgspec.json.decode(kept.content, type=Abilities)
+    return decoded_abilities(kept.content)
 
 
 def _why_none(arena: Arena, kind: str) -> str:
@@ -164,12 +163,6 @@ def _why_none(arena: Arena, kind: str) -> str:
     if arena.rules.learning is None or getattr(arena.rules.learning, kind) is None:
         return f"{SWITCHED_OFF} ({HINT})"
     return f"no version of {kind} has been learned yet (steelyard arena learn)"
-
-
-def _told(kept: LearnedVersion | None) -> VersionOf | None:
-    if kept is None:
-        return None
-    return VersionOf(kind=kept.kind, number=kept.number, made_at=iso(kept.made_at), seen=kept.seen, digest=kept.digest)
 
 
 def _expected(learned: Abilities, tool: ToolAbility, task: TaskDifficulty | None) -> Between:

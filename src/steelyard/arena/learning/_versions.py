@@ -11,13 +11,13 @@ from steelyard.arena.intake import Arena
 from steelyard.arena.learning._abilities import learn_abilities
 from steelyard.arena.learning._correctness import learn_correctness
 from steelyard.arena.learning._submission_columns import SubmissionColumns, accepted_so_far, read_columns
-from steelyard.arena.scoring import LearningTable
+from steelyard.arena.scoring import ABILITIES, LearningTable, learned_kind
 from steelyard.errors import UsageError
-from steelyard.records import Finding, iso
+from steelyard.records import Finding
 from steelyard.results import Abilities, CorrectnessModel, Learned, LearnedKind, Policy, Surprise
-from steelyard.store import LearnedVersion, keep_learned, learned_seen, learned_version
+from steelyard.store import KeptVersion, keep_learned, learned_seen, learned_version
 
-ABILITIES, CORRECTNESS = "abilities", "correctness"
+CORRECTNESS = "correctness"
 TYPES: dict[str, type[Abilities | CorrectnessModel]] = {ABILITIES: Abilities, CORRECTNESS: CorrectnessModel}
 SWITCHED_OFF = "the arena's profile does not switch learning on"
 HINT = "steelyard arena rescore --profile arena-learning-1, or a profile of yours with [constants.learning]"
@@ -35,21 +35,12 @@ def learn(arena: Arena) -> Learned:
     findings: tuple[Finding, ...] = ()
     for kind, before in latest.items():
         digest = given.digest(kind, table, policy)
-        version, is_new = before, before is None or before.digest != digest
-        if version is None or is_new:
-            version, is_new = _keep(arena, kind, digest, given, table, policy)
-        learned = msgspec.json.decode(version.content, type=TYPES[kind])
-        versions.append(
-            LearnedKind(
-                kind=kind,
-                number=version.number,
-                made_at=iso(version.made_at),
-                seen=version.seen,
-                digest=version.digest,
-                is_new=is_new,
-                reason=learned.reason,
-            )
-        )
+        if before is not None and before.digest == digest:
+            version = KeptVersion(before, is_new=False)
+        else:
+            version = _keep(arena, kind, digest, given, table, policy)
+        learned = msgspec.json.decode(version.version.content, type=TYPES[kind])
+        versions.append(learned_kind(version, learned.reason))
         if isinstance(learned, Abilities):
             findings = surprise_findings(learned.surprises)
     return Learned(profile=rules.name, versions=tuple(versions), findings=findings)
@@ -57,7 +48,7 @@ def learn(arena: Arena) -> Learned:
 
 def _keep(
     arena: Arena, kind: str, digest: str, given: SubmissionColumns, table: LearningTable, policy: Policy
-) -> tuple[LearnedVersion, bool]:
+) -> KeptVersion:
     """Learn and keep; another process may have kept the same by then."""
     learned: Abilities | CorrectnessModel | None = None
     if kind == ABILITIES and table.abilities is not None:
@@ -66,10 +57,8 @@ def _keep(
         learned = learn_correctness(given, table.by, table.correctness)
     content = msgspec.json.encode(learned).decode()
 
-    def work(connection: Connection) -> tuple[LearnedVersion, bool]:
-        before = learned_version(connection, kind)
-        kept = keep_learned(connection, kind, digest=digest, seen=given.seen, content=content)
-        return kept, before is None or kept.number != before.number
+    def work(connection: Connection) -> KeptVersion:
+        return keep_learned(connection, kind, digest=digest, seen=given.seen, content=content)
 
     return arena.store.in_transaction(work)
 

@@ -11,12 +11,12 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.intake import Arena, load_tasks
 from steelyard.arena.people._peer_review import RatingTable, rating_table
 from steelyard.arena.people._season_manifest import digest_of
-from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, read_weights
+from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, learned_kind, read_weights
 from steelyard.arena.views import view_task
 from steelyard.errors import UsageError
-from steelyard.results import LearnedWeights, PartDiagnostic, WeightVersions
+from steelyard.results import LearnedKind, LearnedWeights, PartDiagnostic, WeightVersions
 from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
-from steelyard.store import keep_learned
+from steelyard.store import KeptVersion, keep_learned
 
 
 def weight_versions(arena: Arena) -> WeightVersions:
@@ -28,7 +28,7 @@ def weight_versions(arena: Arena) -> WeightVersions:
     )
 
 
-def learn_weights(arena: Arena) -> WeightVersions:
+def learn_weights(arena: Arena) -> LearnedKind:
     """Learn the weights from all ratings that hold now; a new version where something has changed since the last."""
     with arena.read() as connection:
         table = arena.rules.dynamic_weights
@@ -42,11 +42,10 @@ def learn_weights(arena: Arena) -> WeightVersions:
     content = msgspec.json.encode(learned, order="deterministic").decode()
     digest = digest_of([content, known["told"], rated.scores.tolist(), rated.reviewers, rated.raters.tolist()])
 
-    def work(connection: Connection) -> None:
-        keep_learned(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
+    def work(connection: Connection) -> KeptVersion:
+        return keep_learned(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
 
-    arena.store.in_transaction(work)
-    return weight_versions(arena)
+    return learned_kind(arena.store.in_transaction(work), learned.reason)
 
 
 def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str, Any]:  # Any: columns

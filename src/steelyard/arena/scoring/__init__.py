@@ -32,6 +32,19 @@ if TYPE_CHECKING:
         of_tallies as of_tallies,
     )
     from steelyard.arena.scoring._kept_rows import KeptRows as KeptRows
+    from steelyard.arena.scoring._leaned_scores import (
+        ABILITIES as ABILITIES,
+        LEANED_SCORE as LEANED_SCORE,
+        AbilitiesInForce as AbilitiesInForce,
+        abilities_in_force as abilities_in_force,
+        decoded_abilities as decoded_abilities,
+        leaned_score as leaned_score,
+        leaning_task as leaning_task,
+    )
+    from steelyard.arena.scoring._learned_versions import (
+        learned_kind as learned_kind,
+        version_of as version_of,
+    )
     from steelyard.arena.scoring._lost_ranks import (
         TOLD_RANKS as TOLD_RANKS,
         RankedRows as RankedRows,

@@ -16,19 +16,24 @@ from steelyard.arena.scoring import (
     COMMUNITY_SCORE,
     DEFAULTED,
     KEPT_SCORES,
+    LEANED_SCORE,
     PARTS,
     RANKED_SCORES,
     REVIEW,
     SUSPECT,
+    AbilitiesInForce,
     CommunityWeights,
     Rules,
     RulesHistory,
     RulesInForce,
+    abilities_in_force,
     claimed_of,
     collector_resting,
     community_score,
     defaulted_of,
     flags_of,
+    leaned_score,
+    leaning_task,
     lower_bounds_of,
     outlier_flags,
     points,
@@ -70,10 +75,12 @@ def task_standings(
         view = view_task(connection, stored_task, policy=policy or used, until=until, kept=arena.kept_rows)
         rules_history = read_rules_history(connection, stored_task.key).behind(view.policy, until)
         community = weights_in_force(connection, rules, until)
+        abilities = abilities_in_force(connection, rules, until)
     wanted = asked_metrics(rules, metrics)
     shown = standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
     shown = _with_tool_metrics(shown, view, rules, wanted) if wanted else shown
-    return shown if community is None else _with_community(shown, view, community)
+    shown = shown if community is None else _with_community(shown, view, community)
+    return shown if abilities is None else _with_leaned(shown, abilities)
 
 
 def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Sequence[str]) -> Standings:
@@ -107,6 +114,20 @@ def _with_community(shown: Standings, view: View, community: CommunityWeights) -
         shown,
         standings=tuple(msgspec.structs.replace(one, beside=beside(one)) for one in shown.standings),
         beside_versions=shown.beside_versions | {COMMUNITY_SCORE: community.learned.version},
+    )
+
+
+def _with_leaned(shown: Standings, abilities: AbilitiesInForce) -> Standings:
+    """The standings with each one's leaned score, if the task has few submissions; learned under the same policy."""
+    task = leaning_task(abilities.learned, shown.task_id) if abilities.learned.policy == shown.policy else None
+
+    def beside(standing: Standing) -> dict[str, float | None]:
+        return standing.beside | {LEANED_SCORE: None if task is None else leaned_score(task, standing.overall_score)}
+
+    return dataclasses.replace(
+        shown,
+        standings=tuple(msgspec.structs.replace(one, beside=beside(one)) for one in shown.standings),
+        beside_versions=shown.beside_versions | {LEANED_SCORE: abilities.version},
     )
 
 

@@ -20,11 +20,12 @@ VersionOption = Annotated[FromOne | None, Parameter(help="The version by its num
 
 
 def learn(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """Learn from all submissions: tools' abilities, tasks' difficulties, and the chance of being right without tests.
+    """Learn all that the profile switches on: abilities and difficulties, the chance of being right, dynamic weights.
 
-    The profile switches it on (arena-learning-1 does) and says at which counts of submissions it happens by itself.
-    Each time makes a numbered version, which is kept; no score depends on it. What was learned from the same
-    submissions under the same rules is not learned again.
+    The first two come from all submissions (arena-learning-1 switches them on), the weights from the ratings
+    (arena-community does). The profile says at which counts of submissions the first two are learned without this
+    command. Each time makes a numbered version, which is kept; no score depends on it. What was learned from the same
+    under the same rules is not learned again.
 
     Example: steelyard arena learn
     """
