@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from steelyard.store import Store, learned_versions
 from steelyard.store.schema import submissions
 from steelyard.surfaces.cli import run
 
+KILL = Path(__file__).parent.parent / "arena_learning_kill.py"
 SCORES = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
 
 
@@ -74,6 +78,25 @@ def test_one_by_one_together_and_after_a_kill_the_same_versions_are_learned(stor
         for number, seen in enumerate((40, 60, 90, 135))
     ]  # 40, and half as many again each time
     assert kept(store) == kept(other_store)
+
+
+def test_a_process_that_is_killed_again_and_again_learns_the_same_versions(
+    store: Store, store_address: str, other_store: Store
+) -> None:
+    fill(learning_arena(other_store), submissions=150)
+    arena = learning_arena(store)
+    for task in made_tasks():
+        arena.add_task(task)
+    store.close()
+    command = [sys.executable, KILL, store_address, "150"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    by_statement, by_moment = map(int, done.stdout.split())
+    assert by_statement >= 5
+    assert by_moment >= 5
+    assert [seen for _, _, seen, _, _ in kept(store)] == 2 * [40, 60, 90, 135]
+    assert kept(store) == kept(other_store)
+    assert scores_of(store) == scores_of(other_store)
 
 
 def test_refused_and_known_submissions_do_not_count_toward_a_version(store: Store) -> None:
