@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from steelyard.statistics._crossed_effects import (
         CrossedEffects as CrossedEffects,
         crossed_effects as crossed_effects,
+        distinct_pairs as distinct_pairs,
     )
     from steelyard.statistics._effect_sizes import (
         cliffs_delta as cliffs_delta,

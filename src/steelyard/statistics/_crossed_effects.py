@@ -8,6 +8,7 @@ from moving them. Repeated values of a pair share what is particular to the pair
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse, special
@@ -59,15 +60,37 @@ class CrossedEffects:
         return middle, middle + self.low * width, middle + self.high * width
 
 
+class DistinctPairs(NamedTuple):
+    """The pairs of two sides that occur, by the first and then by the second."""
+
+    first: Ints
+    second: Ints
+    of_value: Ints
+    """The number of each value's pair."""
+    n: Floats
+    """How many values each has."""
+
+
+def distinct_pairs(first: Ints, second: Ints) -> DistinctPairs:
+    """The pairs that values with these numbers of their two sides fall into.
+
+    >>> [side.tolist() for side in distinct_pairs(np.array([1, 0, 1]), np.array([2, 5, 2]))]
+    [[0, 1], [5, 2], [1, 0, 1], [1.0, 2.0]]
+    """
+    width = int(second.max()) + 1
+    keys, of_value, n = np.unique(first * width + second, return_inverse=True, return_counts=True)
+    return DistinctPairs(keys // width, keys % width, of_value, n.astype(float))
+
+
 @dataclass(slots=True)
 class _Pairs:
     """The values by pair."""
 
     first: Ints
     second: Ints
+    of_value: Ints
     n: Floats
     mean: Floats
-    of_value: Ints
     within: float
     """Variance of repeated values around their pair's mean; 0 without any."""
     has_repeats: bool
@@ -86,12 +109,11 @@ def crossed_effects(first: Ints, second: Ints, values: Floats, *, level: float =
 
 
 def _pairs(first: Ints, second: Ints, values: Floats) -> _Pairs:
-    width = int(second.max()) + 1
-    keys, of_value, n = np.unique(first * width + second, return_inverse=True, return_counts=True)
-    mean = np.bincount(of_value, values) / n
-    spare = len(values) - len(keys)
-    within = float(np.sum((values - mean[of_value]) ** 2)) / spare if spare else 0.0
-    return _Pairs(keys // width, keys % width, n.astype(float), mean, of_value, within, spare >= FEW_FREEDOM)
+    pairs = distinct_pairs(first, second)
+    mean = np.bincount(pairs.of_value, values) / pairs.n
+    spare = len(values) - len(pairs.n)
+    within = float(np.sum((values - mean[pairs.of_value]) ** 2)) / spare if spare else 0.0
+    return _Pairs(*pairs, mean, within, spare >= FEW_FREEDOM)
 
 
 def _robust_variance(residuals: Floats) -> float:

@@ -16,6 +16,7 @@ from steelyard.statistics import (
     ItemResponse,
     Responses,
     crossed_effects,
+    distinct_pairs,
     item_response,
     student_quantile,
 )
@@ -71,10 +72,9 @@ class _Rightness:
         self.fit: ItemResponse | None = None
         if len(self.tools) < 2 or len(self.tasks) < 2:
             return
-        pairs, of_pair, n = np.unique(tool * len(self.tasks) + task, return_inverse=True, return_counts=True)
-        right = np.asarray(np.bincount(of_pair, met[chosen] / total[chosen]), dtype=np.float64)
-        places = np.divmod(pairs, len(self.tasks))
-        self.fit = item_response(Responses(tools=places[0], tasks=places[1], attempts=n.astype(float), right=right))
+        pairs = distinct_pairs(tool, task)
+        right = np.asarray(np.bincount(pairs.of_value, met[chosen] / total[chosen]), dtype=np.float64)
+        self.fit = item_response(Responses(tools=pairs.first, tasks=pairs.second, attempts=pairs.n, right=right))
         self.reach = float(student_quantile(confidence, len(self.tools) - 1))
 
     def ability(self, tool: int) -> Between | None:
@@ -103,11 +103,10 @@ def _tools(
     table: AbilitiesTable,
 ) -> tuple[ToolAbility, ...]:
     tool, task, cents = given.tool[named], given.task[named], np.array(given.columns["overall"], dtype=np.int64)[named]
-    pairs, of_pair, n = np.unique(tool * len(given.tasks) + task, return_inverse=True, return_counts=True)
-    of_tool = pairs // len(given.tasks)
-    means = np.bincount(of_pair, cents) / n
-    tasks = np.bincount(of_tool)
-    mean_scores = [round(value, 2) for value in (np.bincount(of_tool, means) / tasks / 100).tolist()]
+    pairs = distinct_pairs(tool, task)
+    means = np.bincount(pairs.of_value, cents) / pairs.n
+    tasks = np.bincount(pairs.first)
+    mean_scores = [round(value, 2) for value in (np.bincount(pairs.first, means) / tasks / 100).tolist()]
     reach = float(student_quantile(table.confidence, len(given.keys) - 1))
     abilities = [
         _between(fit.level + effect, reach * error) for effect, error in zip(fit.first, fit.first_error, strict=True)
