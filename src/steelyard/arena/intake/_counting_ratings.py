@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 from sqlalchemy import select, update
@@ -50,13 +52,8 @@ def count_ratings(
     if not named:
         return False
     state = load_task_states(connection, [stored_task], rules)[stored_task.key]  # from here on nobody else counts
-    details = msgspec.json.decode(row["details"])
-    results = msgspec.convert(details["criteria"], list[CriterionResult])
-    held = latest_ratings(connection, stored_task.key, row["ordinal"])
-    for place, criterion in named.items():
-        scores = {who: rating.score for (who, what), rating in held.items() if what == criterion.criterion}
-        results[place] = reviewers_result(criterion, scores)
-    details["criteria"] = results
+    results = _results_now(connection, stored_task, row, named)
+    details = msgspec.json.decode(row["details"]) | {"criteria": results}
     met = sum(result.met for result in results)
     own = (submissions.c.task_key == row["task_key"]) & (submissions.c.ordinal == row["ordinal"])
     values = {"details": msgspec.json.encode(details).decode(), "criteria_met": met}
@@ -68,17 +65,23 @@ def count_ratings(
     connection.execute(update(submissions).where(own).values(values))
     rows = rescore(connection, [state], policy=policy, now=now)
     assert rows is not None  # the rated submission counts
-    change = Change(
-        state,
-        before,
-        ranked_rows(rows, state, policy),
-        np.arange(state.n),
-        float(np.median(rows.columns["total_tokens"])),
-        cause_ordinal=row["ordinal"],
-        rating_number=rating_number,
-    )
+    after, places = ranked_rows(rows, state, policy), np.arange(state.n)
+    change = Change(state, before, after, places, float(np.median(rows.columns["total_tokens"])), row["ordinal"])
+    change = change._replace(rating_number=rating_number)
     write_losses(connection, [change], rows, rules=rules, policy=policy, now=now)
     return True
+
+
+def _results_now(
+    connection: Connection, stored_task: StoredTask, row: RowMapping, named: Mapping[int, JudgeThreshold]
+) -> tuple[CriterionResult, ...]:
+    """The submission's criteria, those of reviewers by the ratings that hold."""
+    results = msgspec.convert(msgspec.json.decode(row["details"])["criteria"], list[CriterionResult])
+    held = latest_ratings(connection, stored_task.key, row["ordinal"])
+    for place, criterion in named.items():
+        scores = {who: rating.score for (who, what), rating in held.items() if what == criterion.criterion}
+        results[place] = reviewers_result(criterion, scores)
+    return tuple(results)
 
 
 def _scores_of_its_day(connection: Connection, stored_task: StoredTask, row: dict[str, object]) -> dict[str, int]:
