@@ -37,7 +37,7 @@ every_run_metric = pytest.mark.parametrize("declared", RUN_METRICS, ids=lambda o
 
 
 def check_documented(declared: Metric, page: str) -> None:
-    assert f"| `{declared.name}` |" in page
+    assert f"| `{declared.name}` |" in page, f"docs/metrics.md does not list {declared.name}: run `make docs`"
 
 
 # Every metric keeps them

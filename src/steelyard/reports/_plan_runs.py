@@ -96,7 +96,7 @@ def _tries(result: PlanCells) -> TextTable:
     for each in result.tries:
         least = "at least " if each.is_lower_bound else ""
         counts = (number_text(each.tokens, "tokens"), number_text(each.cost_usd, "USD"))
-        numbers = (number_text(each.duration_seconds, "s"), number_text(each.calls, "calls"))
+        numbers = (number_text(each.duration_seconds, "s"), DASH if each.calls is None else f"{each.calls:,}")
         known = (text if text == DASH else f"{least}{text}" for text in counts)
         words = (each.detail or DASH, each.folder)
         add_row(table, str(each.number), each.ending, each.cause or DASH, *numbers, *known, *words)

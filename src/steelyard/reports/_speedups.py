@@ -105,7 +105,7 @@ def _task_table(result: SpeedupResult) -> TextTable:
 
 
 def _overall_table(result: SpeedupResult) -> TextTable:
-    made = f"{len(result.attempts):,} attempts at {len(result.coverage):,} tasks"
+    made = f"{counted(len(result.attempts), 'attempt')} at {counted(len(result.coverage), 'task')}"
     table = plain_table(f"{made}, profile {result.profile}, {_POLICIES[result.unscored]}")
     table.add_column("agent")
     table.add_column("tasks", justify="right", spare=2)

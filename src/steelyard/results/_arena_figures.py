@@ -19,6 +19,7 @@ from steelyard.figures import (
     strip,
     trend,
 )
+from steelyard.results._amounts import tasks_text
 from steelyard.results._board_figures import confidence_text, key_name
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def standing_dots(result: Standings, width: int) -> Figure:
         is_flagged = bool(standing.flags)
         rows.append(Estimate(label=label, value=score, band=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
     mean = result.confidence_interval
-    note = f"{result.n:,} submissions; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
+    note = f"{_submissions_text(result.n)}; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
     note += "" if result.reliable else f"; ranks count from {result.reliable_from:,}"
     title = f"Standings of {result.task_id}"
     axis = _score(f"{result.sorted_by.capitalize()} score")
@@ -84,12 +85,12 @@ def task_dots(result: AllStandings, width: int) -> Figure:
             value=task.confidence_interval.estimate,
             low=task.confidence_interval.low,
             high=task.confidence_interval.high,
-            note=f"{task.n:,} submissions",
+            note=_submissions_text(task.n),
             faint=not task.reliable,
         )
         for task in result.tasks
     ]
-    note = f"{len(result.tasks):,} tasks; hollow: too few submissions"
+    note = f"{tasks_text(len(result.tasks))}; hollow: too few submissions"
     return dots(rows, title="Mean score by task", axis=_score("Mean overall score"), note=note, width=width)
 
 
@@ -102,7 +103,7 @@ def leader_dots(result: Leaderboard, width: int) -> Figure:
             low=leader.confidence_interval.low,
             high=leader.confidence_interval.high,
             band=str(leader.rank),
-            note=f"{leader.tasks:,} tasks, {leader.submissions:,} submissions",
+            note=f"{tasks_text(leader.tasks)}, {_submissions_text(leader.submissions)}",
             text=f"{leader.mean_score:.2f}",
             faint=not leader.reliable,
         )
@@ -137,7 +138,7 @@ def history_trend(result: ScoreHistory, width: int) -> Figure:
         title=f"Scores over time: {whose}",
         axis=_score("Overall score of the day"),
         marks=_changes(result.moments) if result.task_id else (),
-        note=f"{result.n:,} submissions{slope}; line: best so far",
+        note=f"{_submissions_text(result.n)}{slope}; line: best so far",
         width=width,
     )
 
@@ -193,3 +194,7 @@ def moved_ranks(result: ProfileComparison, width: int) -> Figure:
         note=f"the {len(changes):,} largest moves of {result.submissions:,} submissions{tau}",
         width=width,
     )
+
+
+def _submissions_text(count: int) -> str:
+    return "1 submission" if count == 1 else f"{count:,} submissions"

@@ -90,7 +90,7 @@ class PlanRun(Result):
             "to calibrate judges": sum(group.done for group in self.groups if group.kind == "calibration"),
         }
         told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-        parts = [f"{self.name}: {self.done:,} of {self.cells:,} cells done" + (f" ({told})" if told else "")]
+        parts = [f"{self.name}: {self.done:,} of {_cells_text(self.cells)} done" + (f" ({told})" if told else "")]
         unfinished = sum(group.unfinished for group in self.groups)
         if unfinished:
             parts.append(f"{unfinished:,} tried without a result")
@@ -175,8 +175,7 @@ class PlanOutlook(Result):
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
         high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
         known = f"{amount(low, 'USD')} to {amount(high, 'USD')}"
-        cells = "1 cell" if self.cells == 1 else f"{self.cells:,} cells"
-        parts = [f"{self.name}: {cells}, {self.done:,} done, {self.cells - self.done:,} to run"]
+        parts = [f"{self.name}: {_cells_text(self.cells)}, {self.done:,} done, {self.cells - self.done:,} to run"]
         if unknown:
             others = f", {known} for the others" if len(unknown) < len(open_) else ""
             parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
@@ -267,7 +266,7 @@ class PlanCells(Result):
     def sentence(self) -> str:
         """How many there are, and how many are done."""
         done = sum(cell.state == "done" for cell in self.listed)
-        return f"{self.name}: {len(self.listed):,} cells, {done:,} done."
+        return f"{self.name}: {_cells_text(len(self.listed))}, {done:,} done."
 
     def _about(self) -> str:
         return self.sentence.removesuffix(".")
@@ -279,3 +278,7 @@ class PlanCells(Result):
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         tries = {"tries": [asdict(each) for each in self.tries]} if self.tries else {}
         return {"plan": self.name, "folder": str(self.folder), "cells": self.to_dicts(), **tries}
+
+
+def _cells_text(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count:,} cells"
