@@ -222,6 +222,13 @@ def test_no_number_of_tasks_settles_a_limit_that_is_exactly_what_is_seen() -> No
     assert "the limit is exactly what is seen, so no number of tasks like these would settle it" in check.sentence
 
 
+def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
+    check = sy.gate(same(50), baseline=same(50), rule="impl_rate >= baseline").checks[0]
+    assert (check.status, check.interval.estimate) == ("inconclusive", None)
+    assert "is unknown" in check.sentence
+    assert "exactly what is seen" not in check.sentence
+
+
 def test_a_limit_that_is_a_multiple_of_the_baseline_is_told_in_its_unit() -> None:
     check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline * 1.1").checks[0]
     assert "the rule allows at most $1.1000 (1.1 times the baseline)" in check.sentence

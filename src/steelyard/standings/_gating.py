@@ -147,7 +147,8 @@ def _what_it_takes(rule: Rule, tested: Tested, needed: int | None, settles: str 
         return f"; about {tasks_text(needed)} like these would be needed to settle it"
     if needed is not None:
         return f"; no number of tasks like these would settle it, but {settles} would take about {tasks_text(needed)}"
-    if math.isclose(tested.interval.estimate or 0.0, rule.offset, abs_tol=1e-12):
+    seen = tested.interval.estimate
+    if seen is not None and math.isclose(seen, rule.offset, abs_tol=1e-12):
         return "; the limit is exactly what is seen, so no number of tasks like these would settle it"
     return ""
 
