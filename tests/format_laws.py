@@ -17,7 +17,7 @@ CUTS = 60
 
 
 def outcome(path: Path) -> tuple[list[Run], list[Rejected], list[Finding]]:
-    """What a file named by the user gives: runs without their place, what was set aside, findings."""
+    """What a file named by the user gives: runs without their place, what was rejected, findings."""
     items = list(gather([path], workers=1))
     runs = [msgspec.structs.replace(item.run, source=None) for item in items if isinstance(item, PlacedRun)]
     rejected = [item for item in items if isinstance(item, Rejected)]
@@ -109,7 +109,7 @@ def check_same_twice(path: Path) -> None:
 
 
 def check_reading(path: Path) -> None:
-    """Reading may set everything aside, but gives only valid runs with their place, and names what it set aside."""
+    """Reading may set everything aside, but gives only valid runs with their place, and names what it rejected."""
     runs: list[Run] = []
     for item in gather([path], workers=1):
         if isinstance(item, PlacedRun):

@@ -110,7 +110,7 @@ MOST = 99_999
 
 
 def refusal(result: Callable[[], Any]) -> tuple[str, str | None, str]:
-    """What is said of the one file that is refused, whether it is raised or set aside."""
+    """What is said of the one file that is refused, whether it is raised or rejected."""
     try:
         made = result()
         items = list(made) if isinstance(made, Iterable) else []

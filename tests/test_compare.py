@@ -69,7 +69,7 @@ def test_a_data_set_against_itself_is_never_better(attempts: int) -> None:
     assert len(result.pairs[0].metrics) == 5  # no durations
     for one in result.pairs[0].metrics:
         assert one.difference.value == 0
-        assert one.verdict in ("no difference", "cannot be told")
+        assert one.verdict in ("no difference", "unknown")
         assert one.difference.test.p_value in (1.0, None)
     itself = sy.compare(runs, a="agent=one", b="agent=one")
     assert {one.difference.value for one in itself.pairs[0].metrics} == {0.0}
@@ -214,7 +214,7 @@ def test_infinite_values_are_refused_with_the_metric_to_take_instead() -> None:
     found = judged(
         sy.compare(runs, a="agent=one", b="agent=two", metrics=["cost_of_pass_per_run"]), "cost_of_pass_per_run"
     )
-    assert found.verdict == "cannot be told"
+    assert found.verdict == "unknown"
     assert "compare cost_of_pass instead" in found.sentence
 
 
@@ -230,7 +230,7 @@ def test_three_tasks_never_show_anything_and_say_how_many_would() -> None:
 def test_no_common_task_is_told_not_compared() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
-    assert found.verdict == "cannot be told"
+    assert found.verdict == "unknown"
     assert "cannot be compared: they have no task in common" in found.sentence
 
 

@@ -148,7 +148,7 @@ def test_every_verb_lists_a_kind_once_with_every_place(command: list[str], tmp_p
     wanted = [f"{path}:{line}" for line in range(86, 109)]  # 60 runs and 25 bad lines stand before
     assert [place["where"] for place in by_code["repeated"]["places"]] == wanted * sides
     if verb == "read":
-        assert [record["where"] for record in answer["set_aside"]] == [f"{path}:{line}" for line in range(61, 86)]
+        assert [record["where"] for record in answer["rejected"]] == [f"{path}:{line}" for line in range(61, 86)]
     else:
         assert by_code["bad_record"]["count"] == 25 * sides
     if verb == "judges":

@@ -110,7 +110,7 @@ def test_one_judge_cannot_agree_and_says_so(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", [run("1", "t", {"only": 0.5}), run("2", "t", {"only": 0.7})])
     done = steelyard("judges", file)
     assert done.status == 0
-    assert "There is one judge, only, so agreement cannot be told." in done.stdout
+    assert "There is one judge, only, so agreement is unknown." in done.stdout
 
 
 def test_unnamed_and_repeated_judges_are_kept_apart() -> None:
@@ -166,7 +166,7 @@ def test_judges_who_always_agree_are_not_therefore_certain_to() -> None:
     ]
     found = sy.judges(runs).overall.scores
     assert (found.estimate, found.low) == (1.0, None)  # four runs: 1.000 to 1.000 would promise too much
-    assert "spread cannot be told" in found.reason
+    assert "spread is unknown" in found.reason
 
 
 def test_a_file_of_which_nothing_can_be_read_is_told_with_the_first_reason(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
     path = tmp_path / "odd.csv"
     path.write_text("Task,Result\na,pass\nb,partial\nc,fail\n", encoding="utf-8")
     proposal = propose([path])
-    assert "# no meaning yet, so these rows are set aside: 'partial'" in proposal.text
+    assert "# no meaning yet, so these rows are rejected: 'partial'" in proposal.text
     assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in proposal.text
     assert proposal.runs == 3  # without a verdict, since that is commented out
     assert "# No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below." in proposal.text
@@ -331,14 +331,14 @@ def test_a_mapping_and_a_format_together_are_refused() -> None:
 def test_a_table_that_is_nearly_ours_gets_one_message_with_all_its_columns(tmp_path: Path) -> None:
     for name, header in (("near.csv", "Task ID,Result,Score %"), ("own.csv", "task,Result,Score %")):
         (tmp_path / name).write_text(f"{header}\na,Pass,87\n", encoding="utf-8")
-        aside = json.loads(steelyard("read", name, "--json", cwd=tmp_path).stdout)["set_aside"]
+        aside = json.loads(steelyard("read", name, "--json", cwd=tmp_path).stdout)["rejected"]
         assert len(aside) == 1
         assert "'Result', 'Score %'" in aside[0]["message"]
         assert "steelyard map" in aside[0]["hint"]
         assert ("'task' for 'Task ID'" in aside[0]["hint"]) == (name == "near.csv")
     assert (
         "'task' for 'Task ID'"
-        in json.loads(steelyard("read", "near.csv", "--json", cwd=tmp_path).stdout)["set_aside"][0]["hint"]
+        in json.loads(steelyard("read", "near.csv", "--json", cwd=tmp_path).stdout)["rejected"][0]["hint"]
     )
 
 

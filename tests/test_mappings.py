@@ -30,7 +30,7 @@ def items(path: Path, *args: Any, **parts: Any) -> list[Any]:  # Any: TOML value
 
 
 def of_cell(tmp_path: Path, cell: str, field: str, spec: Any, **numbers: str) -> Any:  # Any: TOML values
-    """What a cell becomes: the field's value, or the reason why the row is set aside."""
+    """What a cell becomes: the field's value, or the reason why the row is rejected."""
     path = tmp_path / "cell.csv"
     quoted = cell.replace('"', '""')
     path.write_text(f'c,other\n"{quoted}",x\n', encoding="utf-8")

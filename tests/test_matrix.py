@@ -1,4 +1,4 @@
-"""Tasks by agents: every cell, which tasks are hard, and which tell the agents apart."""
+"""Tasks by agents: every cell, which tasks are hard, and which separate the agents."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     assert "did you mean 'usage'?" in done.stdout
     assert "steelyard schema run" in done.stdout
     assert "1 file was not recognized" in done.stdout
-    aside = json.loads(steelyard("read", ".", "--json", cwd=tmp_path).stdout)["set_aside"]
+    aside = json.loads(steelyard("read", ".", "--json", cwd=tmp_path).stdout)["rejected"]
     assert len(aside) == 4
     assert all(one["hint"] and one["hint"] in one["message"] and one["where"] for one in aside)
 
@@ -122,7 +122,7 @@ def test_every_record_set_aside_is_in_the_table_however_many_they_are(tmp_path: 
     (tmp_path / "good.jsonl").write_text('{"task": "t", "passed": true}\n', encoding="utf-8")
     told = steelyard("measure", "runs.jsonl", "good.jsonl", cwd=tmp_path).stderr
     assert "; 1,519 more, --json lists them" in told  # 1,500 and 20, of which the first is shown
-    aside = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)["set_aside"]
+    aside = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)["rejected"]
     assert [one["where"] for one in aside] == [f"runs.jsonl:{line}" for line in range(2, 1522)]
 
 

@@ -1,4 +1,4 @@
-"""Bad records are named and set aside; good ones go on; nothing is counted twice."""
+"""Bad records are named and rejected; good ones go on; nothing is counted twice."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def write(path: Path, *records: dict[str, Any]) -> Path:
 
 
 def by_read(paths: Sequence[Path]) -> tuple[list[str], list[str], list[str]]:
-    """Ids of the runs, places set aside, and the codes of findings."""
+    """Ids of the runs, places rejected, and the codes of findings."""
     reading = RunReading(paths)
     ids = sorted(run.id or "" for run in reading)
     refused = [f"{one.where} {one.reason} {one.hint}" for one in reading.summary.rejected]
@@ -53,7 +53,7 @@ def test_read_counts_a_repeated_id_once_and_refuses_one_with_other_content(tmp_p
     report = json.loads(done.stdout)
     assert done.status == 1
     assert report["total"]["runs"] == 3  # a, and two attempts without an id
-    assert [(one["code"], one["where"]) for one in report["set_aside"]] == [("id_conflict", f"{path}:3")]
+    assert [(one["code"], one["where"]) for one in report["rejected"]] == [("id_conflict", f"{path}:3")]
     assert [finding["code"] for finding in report["findings"]] == ["repeated", "alike"]
     assert len(out.read_bytes().splitlines()) == 3
 

@@ -117,7 +117,7 @@ class TaskExists(UsageError):
 
     def __init__(self, task: str, *, other: str) -> None:
         hint = "give the changed task a new id"
-        super().__init__(f"a task of this id is there with {other}", where=task, hint=hint)
+        super().__init__(f"a task with this id already exists with {other}", where=task, hint=hint)
 
 
 class BadProfile(UsageError):
@@ -177,7 +177,7 @@ class NoRoom(UsageError):
 
     def __init__(self, runs: int, *, needed: int, free: int) -> None:
         message = (
-            f"this takes the values of all {runs:,} runs in memory at once, since it deals single runs: about "
+            f"this takes the values of all {runs:,} runs in memory at once, because it works on single runs: about "
             f"{needed / 10**9:.3g} GB, and {free / 10**9:.3g} GB are free"
         )
         super().__init__(message, hint="choose fewer runs with --where or fewer --metrics; measure has no such limit")
@@ -189,8 +189,8 @@ class NoIsolation(UsageError):
     kind = "no_isolation"
 
     def __init__(self, reason: str) -> None:
-        hint = "install bubblewrap, or say --unsafe to run the code with limits only"
-        super().__init__(f"code that is not trusted cannot be isolated: {reason}", hint=hint)
+        hint = "install bubblewrap, or use --unsafe to run the code with resource limits only"
+        super().__init__(f"untrusted code cannot be isolated: {reason}", hint=hint)
         self.reason = reason
 
 
@@ -200,8 +200,8 @@ class ClusterFailed(SteelyardError):
     kind = "cluster_failed"
 
     def __init__(self, said: str) -> None:
-        hint = "the cluster's own log tells more"
-        super().__init__(f"the cluster broke off: {' '.join(said.split())[:MOST_SAID]}", hint=hint)
+        hint = "see the cluster's own log"
+        super().__init__(f"the cluster failed: {' '.join(said.split())[:MOST_SAID]}", hint=hint)
 
 
 class Interrupted(SteelyardError):
@@ -219,7 +219,7 @@ class BadInput(SteelyardError):
 
 
 class BadRecord(BadInput):
-    """One record that was set aside."""
+    """One record that was rejected."""
 
     kind = "bad_record"
 
@@ -262,7 +262,7 @@ class CanonExists(BadInput):
 
     def __init__(self, prompt: str, *, signature: str) -> None:
         hint = "steelyard canon retire keeps it in the history and makes room for another"
-        super().__init__(f"the prompt {prompt!r} has a canon already, {signature[:16]}", hint=hint)
+        super().__init__(f"the prompt {prompt!r} already has a canon, {signature[:16]}", hint=hint)
 
 
 class CanonPrompt(BadInput):
@@ -319,7 +319,7 @@ class ValueNotTaken(StoreUnavailable):
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
-        self.hint = "a value does not fit the database, and nothing that was written with it is kept; take it out"
+        self.hint = "a value does not fit the database, and nothing written together with it was kept; remove it"
 
 
 class RequestRefused(SteelyardError):
@@ -334,16 +334,16 @@ class RequestRefused(SteelyardError):
         self.headers = dict(headers or {})
 
 
-_STORE_SERVER_ADVICE = "is the server running and may this user write there?"
+_STORE_SERVER_ADVICE = "check that the server is running and that this user may write there"
 _STORE_ADVICE = {
-    "is full": "free some space and do it again; what was acknowledged is kept",
-    "is locked": "another program holds the file; do it again when that has ended",
-    "readonly": "may this user write the file and the folder it lies in?",
-    "Read-only": "may this user write the file and the folder it lies in?",
-    "Permission denied": "may this user write the file and the folder it lies in?",
-    "unable to open": "may this user read and write the file and the folder it lies in?",
+    "is full": "free some space and try again; whatever was acknowledged is kept",
+    "is locked": "another program is using the file; try again when it has finished",
+    "readonly": "check that this user may write to the file and its folder",
+    "Read-only": "check that this user may write to the file and its folder",
+    "Permission denied": "check that this user may write to the file and its folder",
+    "unable to open": "check that this user may read and write the file and its folder",
     "not a database": "name a file that steelyard made, or a new one",
-    "malformed": "the file is damaged; take it from a backup",
+    "malformed": "the file is damaged; restore it from a backup",
 }
 """What to do, by a word of the database's own message."""
 
@@ -356,7 +356,7 @@ class NotAuthenticated(SteelyardError):
     http_status = 401
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message, where=where, hint=hint or "whoever runs the server makes one: steelyard token create")
+        super().__init__(message, where=where, hint=hint or "ask whoever runs the server (steelyard token create)")
 
 
 class NotAllowed(SteelyardError):

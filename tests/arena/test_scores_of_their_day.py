@@ -216,7 +216,7 @@ def test_a_rescore_says_that_scores_of_their_day_stay(
     assert run(["arena", "rescore", "--profile", files["profile"], *at(store)]) == 0
     shown = capsys.readouterr().out
     assert "scored by mine, policy" not in shown
-    assert "6 submissions ranked anew by the scores of their day, which stay; new ones are scored by mine" in shown
+    assert "6 submissions ranked again by the scores of their day, which stay; new ones are scored by mine" in shown
     assert [one.overall_score for one in task_standings(arena, "task").standings] == before
     found = asked(capsys, "arena", "rescore", *at(store))
     assert (found["submissions"], found["rescored"], found["profile"]) == (6, 0, "mine")

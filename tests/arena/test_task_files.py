@@ -102,7 +102,7 @@ def test_the_same_definition_with_other_files_is_another_task(store: Store, besi
     else:
         (beside / "checker/data.txt").rename(beside / "checker/date.txt")
     (refused,) = add_tasks(arena, [beside / "tasks.json"]).rejected
-    assert refused.reason == "task 't': a task of this id is there with other files"
+    assert refused.reason == "task 't': a task with this id already exists with other files"
     assert refused.hint == "give the changed task a new id"
 
 

@@ -33,13 +33,13 @@ def read(place: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
         "runs": total["runs"],
         "tokens": tokens,
         "cost": {name: count for name, count in costs.items() if count},
-        "set_aside": summary["set_aside_count"],
+        "rejected": summary["rejected_count"],
     }
 
 
 def expected(row: dict[str, Any]) -> dict[str, Any]:
-    stated = {"exit": 0, "tokens": {}, "cost": {}, "set_aside": 0, **row}
-    return {name: stated[name] for name in ("exit", "runs", "tokens", "cost", "set_aside")}
+    stated = {"exit": 0, "tokens": {}, "cost": {}, "rejected": 0, **row}
+    return {name: stated[name] for name in ("exit", "runs", "tokens", "cost", "rejected")}
 
 
 @pytest.mark.parametrize("place", ROWS)
@@ -51,7 +51,7 @@ def test_every_sample_gives_what_the_table_says(place: str, capsys: pytest.Captu
 def test_a_file_that_no_format_recognizes_is_an_error_when_named(
     place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert read(place, capsys) == expected({"exit": 1, "runs": 0, "set_aside": 1})
+    assert read(place, capsys) == expected({"exit": 1, "runs": 0, "rejected": 1})
 
 
 @pytest.mark.parametrize("place", [place for place, row in ROWS.items() if "counted" in row])

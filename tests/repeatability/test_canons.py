@@ -31,7 +31,7 @@ def test_a_canon_is_set_once_and_read_back(tmp_path: Path) -> None:
     kept = set_canon(store, made())
     assert canon_of(store, "p") == kept
     assert kept.set_at is not None
-    with pytest.raises(CanonExists, match="'p' has a canon already"):
+    with pytest.raises(CanonExists, match="'p' already has a canon"):
         set_canon(store, made(signature="1" * 64))
     assert canon_history(store) == [kept]
     store.close()

@@ -67,7 +67,7 @@ def test_without_anything_to_go_by_the_cost_is_not_known_and_nothing_is_written(
     told = outlook(written(folder))
     costs = {each.agent: (each.low_usd, each.high_usd, each.basis) for each in told.forecasts}
     assert costs == {
-        "model": (None, None, "no finished cell and no cell_usd to go by"),
+        "model": (None, None, "no finished cell, and no cell_usd in the plan"),
         "nop": (0.0, 0.0, "no model is called"),
     }
     assert "4 cells, 0 done, 4 to run; expected cost not known for model" in told.sentence

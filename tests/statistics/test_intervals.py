@@ -182,7 +182,7 @@ def test_fieller_says_when_there_is_no_upper_limit():
     interval = fieller(cost, passed, np.arange(10))
     assert interval.high == math.inf
     assert interval.low > 0
-    assert interval.reason == "the denominator cannot be told from 0"
+    assert interval.reason == "the denominator cannot be distinguished from 0"
 
 
 def test_without_a_pass_the_cost_of_a_pass_has_a_lower_limit_only():

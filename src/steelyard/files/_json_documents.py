@@ -231,7 +231,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T] | Rejected | Finding]:
-    """Each line's record, or why the line was set aside. Several objects on one line are all read, with a finding."""
+    """Each line's record, or why the line was rejected. Several objects on one line are all read, with a finding."""
     for number, line in numbered_lines(path):
         try:
             yield number, decoded(line, decoder)
@@ -273,14 +273,14 @@ def glued(path: Path, number: int) -> Finding:
 
 
 def too_long(path: Path, number: int, line: bytes) -> Rejected | None:
-    """The line as set aside when it is past the limit, so that only its beginning is there; None when it is not."""
+    """The line as rejected when it is past the limit, so that only its beginning is there; None when it is not."""
     if len(line) <= LINE_BYTES.most:
         return None
     return Rejected(path=str(path), line=number, reason=LINE_BYTES.reason, hint=LINE_BYTES.hint)
 
 
 def rejected_line(path: Path, number: int, line: bytes, error: Exception) -> Rejected:
-    """The line as set aside; one that was cut off or is too long is told apart from one that is wrong."""
+    """The line as rejected; one that was cut off or is too long is told apart from one that is wrong."""
     if (rejected := too_long(path, number, line)) is not None:
         return rejected
     unended = not line.endswith(b"\n") and not line.rstrip().endswith(b"}")

@@ -129,7 +129,7 @@ class LogFormat:
     recognizes: Callable[[Head], bool]
     """Whether a file that begins like this is one of the format's; never raises."""
     read: Callable[[Path], Iterator[ReadItem]]
-    """What the file says: parts or runs, findings, and what had to be set aside."""
+    """What the file says: parts or runs, findings, and what had to be rejected."""
     family: str = ""
     """The tool that tells of the same sessions in several formats; empty for a format that is alone."""
     leads_family: bool = False

@@ -14,7 +14,7 @@ from steelyard.formats._table_rows import unknown_columns
 from steelyard.records import Refused, Run, convert_run
 
 LOOKED_AT = 40
-"""Elements of an array that are looked at: a broken one before a good one is set aside, not the whole file."""
+"""Elements of an array that are looked at: a broken one before a good one is rejected, not the whole file."""
 LONGEST_HEADER = 60
 """What is longer is prose, not the name of a column."""
 _DECODER = json.JSONDecoder()

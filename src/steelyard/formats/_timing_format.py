@@ -66,7 +66,7 @@ class TimingFormat:
 def collected(
     path: Path, name: str, entries: Iterable[Timing | Rejected | Finding], **known: Any
 ) -> TimingFile:  # Any: the other fields of TimingFile
-    """A TimingFile of what a format finds; the second of two timings with one name and environment is set aside."""
+    """A TimingFile of what a format finds; the second of two timings with one name and environment is rejected."""
     timings: dict[str, Timing] = {}
     rejected: list[Rejected] = []
     findings: list[Finding] = []

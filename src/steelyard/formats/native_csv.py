@@ -21,7 +21,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
-    """Each row's Run, or why it was set aside."""
+    """Each row's Run, or why it was rejected."""
     name = str(path)
     rows = csv_rows(path, column="task")
     header = next(rows)

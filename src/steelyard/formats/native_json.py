@@ -27,7 +27,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
-    """Each element's Run, or why it was set aside; the line is the element's number from 1."""
+    """Each element's Run, or why it was rejected; the line is the element's number from 1."""
     name = str(path)
     try:
         elements = _RECORDS.decode(whole_file(path))

@@ -19,7 +19,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
-    """Each line's Run, or why it was set aside."""
+    """Each line's Run, or why it was rejected."""
     name = str(path)
     for number, line in numbered_lines(path):
         try:

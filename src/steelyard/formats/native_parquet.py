@@ -20,7 +20,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
-    """Each row's Run, or why it was set aside; the line is the row's number from 1."""
+    """Each row's Run, or why it was rejected; the line is the row's number from 1."""
     name = str(path)
 
     def check(columns: Sequence[str]) -> None:

@@ -189,7 +189,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def _stored(path: Path) -> Iterator[ReadItem]:
-    """The sessions of the store; a message that cannot be read is set aside, the others go on."""
+    """The sessions of the store; a message that cannot be read is rejected, the others go on."""
     from steelyard.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
 
     def texts(table: str, *columns: str, order: Sequence[str]) -> Iterator[tuple[bytes, ...]]:

@@ -50,7 +50,7 @@ class Field(Record, frozen=True, kw_only=True):
     pattern: Many | None = None
     """A regular expression whose first group is the value; of several the first that fits."""
     else_: Literal["absent"] | None = msgspec.field(name="else", default=None)
-    """`absent`: where no pattern fits, the field is absent; otherwise the row is set aside."""
+    """`absent`: where no pattern fits, the field is absent; otherwise the row is rejected."""
     words: dict[str, Scalar] = msgspec.field(default_factory=dict)
     """What each word means, whatever its case; `"*"` stands for all others. A word of no meaning sets the row aside."""
     unit: Unit | None = None

@@ -38,7 +38,7 @@ class Proposal:
     runs: int
     """Runs that it reads of the rows that were looked at."""
     set_aside: tuple[Rejected, ...]
-    """Rows among them that it sets aside, and why."""
+    """Rows among them that it rejects, and why."""
 
     @property
     def mapping(self) -> Mapping:

@@ -48,7 +48,7 @@ def shipped_for(name: str) -> list[str]:
 def read_mapped(
     path: Path, mapping: Mapping, *, shown: str | None = None, root: Path | None = None
 ) -> Iterator[MappedRun | Rejected | Finding]:
-    """The runs of the file; a row that cannot be one is set aside with its line, column and value.
+    """The runs of the file; a row that cannot be one is rejected with its line, column and value.
 
     `shown` is the name that the user knows the file by; with `root`, files beside it must lie in that folder.
     """

@@ -319,9 +319,9 @@ _NOT_PRICED = "the tokens could not be priced"
 
 PRICED_FACTS: tuple[Fact, ...] = (
     Fact("priced_cost_usd", "amount", "Cost of the run's tokens by the price book.", _NOT_PRICED),
-    Fact("input_price", "amount", "Price of a million input tokens, where one is given by hand.", "no price is given"),
+    Fact("input_price", "amount", "Price of a million input tokens, where the record states one.", "no price is given"),
     Fact(
-        "output_price", "amount", "Price of a million output tokens, where one is given by hand.", "no price is given"
+        "output_price", "amount", "Price of a million output tokens, where the record states one.", "no price is given"
     ),
     *(
         Fact(component_column(type_, "cost_usd"), "amount", f"Cost of {type_.value} tokens.", _NOT_PRICED)

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import msgspec
 
 EMPTY_FILE = "empty_file"
-"""The code of a file that was set aside because it holds nothing, which is no defect where nothing is an answer."""
+"""The code of a file that was rejected because it holds nothing, which is no defect where nothing is an answer."""
 
 Severity = Literal["info", "warning", "error"]
 GRAVEST_FIRST: tuple[Severity, ...] = ("error", "warning", "info")
@@ -182,7 +182,7 @@ _ADVICE = {
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that was set aside, with the reason and what to do."""
+    """A record that was rejected, with the reason and what to do."""
 
     path: str
     line: int | None = None
@@ -201,7 +201,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def advice(self) -> str:
-        """What to do: the hint, or what holds for all records set aside for such a cause."""
+        """What to do: the hint, or what holds for all records rejected for such a cause."""
         return self.hint or _ADVICE.get(self.code, _ADVICE["bad_record"])
 
     @property
@@ -210,7 +210,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.reason} ({self.advice})"
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The record in a list of all that were set aside."""
+        """The record in a list of all that were rejected."""
         return {
             "code": self.code,
             "severity": "error",
@@ -221,7 +221,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetAside(Sequence[Rejected]):
-    """All records that were set aside. Words are kept once, so that a million of bad lines take a few bytes each.
+    """All records that were rejected. Words are kept once, so that a million of bad lines take a few bytes each.
 
     >>> aside = SetAside()
     >>> for line in (1, 2):
@@ -279,7 +279,7 @@ class SetAside(Sequence[Rejected]):
 
 
 def set_aside_findings(rejected: Sequence[Rejected]) -> list[Finding]:
-    """The records that were set aside as findings, one a cause."""
+    """The records that were rejected as findings, one a cause."""
     by_code: dict[str, array[int]] = {}
     for index, record in enumerate(rejected):
         by_code.setdefault(record.code, array("q")).append(index)

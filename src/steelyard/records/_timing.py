@@ -14,7 +14,7 @@ from steelyard.records._record_types import Count, Name, Record
 TimingStatus = Literal["ok", "failed", "skipped", "missing"]
 
 SECONDS = "seconds"
-"""The unit of what can be compared; other units (bytes, a tracked number) are read and set aside."""
+"""The unit of what can be compared; other units (bytes, a tracked number) are read and not compared."""
 
 
 class BenchmarkPlace(NamedTuple):

@@ -134,7 +134,7 @@ def read_prompts(
     labels: Labels = NO_LABELS,
     mapping: Mapping | None = None,
 ) -> tuple[list[Prompt], list[Rejected], list[Finding]]:
-    """All prompts of the inputs, in the order given; files that cannot be used are set aside.
+    """All prompts of the inputs, in the order given; files that cannot be used are rejected.
 
     With a mapping, every file is one of records that it reads.
     """
@@ -318,7 +318,7 @@ class _Reader:
 
     @staticmethod
     def _answer_of(run: Run, number: int, language: str | None) -> Answer:
-        assert run.output is not None  # runs without one are set aside
+        assert run.output is not None  # runs without one are rejected
         repaired = run.output.repaired
         return Answer(
             extract_code(run.output.text, language=language).code,

@@ -107,7 +107,7 @@ def rescored_line(rescored: Rescored) -> str:
     if rescored.policy == "current":
         return f"{shown} scored by {rescored.profile}, policy current"
     return (
-        f"policy as-submitted: {shown} ranked anew by the scores of their day, which stay; new ones are scored by"
+        f"policy as-submitted: {shown} ranked again by the scores of their day, which stay; new ones are scored by"
         f" {rescored.profile}, and baselines follow it"
     )
 

@@ -44,9 +44,9 @@ def _agreement_sentence(result: Judges) -> str:
     alpha = result.overall.scores
     count = len(result.judges)
     if count < 2:
-        return f"There is one judge, {result.judges[0].judge}, so agreement cannot be told."
+        return f"There is one judge, {result.judges[0].judge}, so agreement is unknown."
     if alpha.estimate is None:
-        return f"Whether the {count} judges agree cannot be told: {alpha.reason}."
+        return f"Whether the {count} judges agree is unknown: {alpha.reason}."
     words = next((word for least, word in WORDS if alpha.estimate >= least), "disagree more than chance would")
     limits = (
         f", {alpha.level * 100:g} % interval {_range(alpha.low, alpha.high)}"

@@ -27,7 +27,7 @@ def reading_sentence(summary: ReadSummary) -> str:
 
 
 def reading_tables(summary: ReadSummary) -> Iterator[TextTable | str]:
-    """Files, runs, calls, tokens and cost by format, then what was set aside and why."""
+    """Files, runs, calls, tokens and cost by format, then what was rejected and why."""
     table = plain_table()
     table.add_column("format")
     for heading in ("files", "runs", "calls", "tokens", "cost known", "lower bound", "unknown"):
@@ -57,7 +57,7 @@ def reading_tables(summary: ReadSummary) -> Iterator[TextTable | str]:
 
 def _set_aside(summary: ReadSummary) -> TextTable:
     table = plain_table()
-    table.add_column("set aside", justify="right")
+    table.add_column("rejected", justify="right")
     for heading in ("reason", "first seen in", "what to do"):
         table.add_column(heading)
     for first, number in summary.reasons[:REASONS_SHOWN]:

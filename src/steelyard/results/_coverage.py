@@ -100,7 +100,7 @@ class CoverageSummary(Result):
             "groups": [group.to_dict() for group in self.groups],
             "total": self.total.to_dict(),
             "summary": self.sentence,
-            "set_aside_count": self.rejected_count,
+            "rejected_count": self.rejected_count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }
 

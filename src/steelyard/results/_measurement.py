@@ -159,7 +159,7 @@ class Measurement(Result):
     rows: str = "run"
     """What was measured: runs, or prompts, attempts, benchmarks, submissions."""
     rejected_elsewhere: int = 0
-    """Records that another verb set aside, where they are only counted."""
+    """Records that another verb rejected, where they are only counted."""
 
     def _about(self) -> str:
         by = f" by {','.join(self.by)}" if self.by else ""
@@ -183,12 +183,12 @@ class Measurement(Result):
 
     @property
     def rejected_count(self) -> int:
-        """How many records were set aside."""
+        """How many records were rejected."""
         return len(self.rejected) + self.rejected_elsewhere
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
-        """Findings, with the records that were set aside among them."""
+        """Findings, with the records that were rejected among them."""
         return one_a_kind((*set_aside_findings(self.rejected), *self.findings))
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type

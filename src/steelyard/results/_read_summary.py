@@ -1,4 +1,4 @@
-"""What `read` gives beside the runs: files, runs, calls, tokens and cost by format, and what was set aside."""
+"""What `read` gives beside the runs: files, runs, calls, tokens and cost by format, and what was rejected."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class ReadSummary(Result):
     outside: int
     """Runs left out by `since` and `until`."""
     rejected: Sequence[Rejected]
-    """The records that were set aside."""
+    """The records that were rejected."""
     reasons: tuple[tuple[Rejected, int], ...]
-    """The first record of each reason for which some were set aside, the most frequent reason first."""
+    """The first record of each reason for which some were rejected, the most frequent reason first."""
     findings: tuple[Finding, ...]
 
     @property
     def rejected_count(self) -> int:
-        """How many records were set aside."""
+        """How many records were rejected."""
         return len(self.rejected)
 
     @property
@@ -79,7 +79,7 @@ class ReadSummary(Result):
         return FormatCount(tokens=tokens, **{name: value for name, value in sums.items() if value is not None})
 
     def _about(self) -> str:
-        set_aside = f", {self.rejected_count:,} set aside" if self.rejected_count else ""
+        set_aside = f", {self.rejected_count:,} rejected" if self.rejected_count else ""
         return f"{self.total.runs:,} runs in {len(self.formats)} formats{set_aside}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
@@ -96,8 +96,8 @@ class ReadSummary(Result):
             "without_runs": dict(self.without_runs),
             "looked_in": list(self.looked_in),
             "left_out_by_time": self.outside,
-            "set_aside": [rejected.to_dict() for rejected in self.rejected],
-            "set_aside_count": self.rejected_count,
+            "rejected": [rejected.to_dict() for rejected in self.rejected],
+            "rejected_count": self.rejected_count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }
 

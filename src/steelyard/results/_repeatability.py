@@ -147,12 +147,12 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, repr=False)
 class Repeatability(Result):
-    """The prompts in the order given, and what was set aside."""
+    """The prompts in the order given, and what was rejected."""
 
     prompts: tuple[PromptResult, ...]
     rejected: tuple[Rejected, ...] = ()
     findings: tuple[Finding, ...] = ()
-    """What is to be said of the whole input: the records that were set aside, contracts that nothing used."""
+    """What is to be said of the whole input: the records that were rejected, contracts that nothing used."""
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:

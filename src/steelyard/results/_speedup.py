@@ -128,7 +128,7 @@ class SpeedupResult(Result):
     usable: bool
     """Whether any benchmark of any attempt could be compared."""
     rejected_count: int = 0
-    """How many records or files were set aside."""
+    """How many records or files were rejected."""
 
     def _about(self) -> str:
         return f"{len(self.attempts):,} attempts at {len(self.coverage):,} tasks by {len(self.summaries)} agents"

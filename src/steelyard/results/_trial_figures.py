@@ -51,7 +51,7 @@ def judge_strictness(result: Judges, width: int) -> Figure:
 def judge_reliability(result: Judges, width: int) -> Figure:
     """The share of runs that passed, by the mean score of their judges."""
     if not result.calibration:
-        raise UsageError("no judged run has a verdict to hold its score against", hint="state passed in the records")
+        raise UsageError("no judged run has a verdict to compare its score with", hint="state passed in the records")
     bins = [ScoreBin(each.low, each.high, each.score, each.rate.estimate, each.rate.low, each.rate.high, each.rate.n)
             for each in result.calibration]  # fmt: skip
     runs = sum(each.rate.n for each in result.calibration)

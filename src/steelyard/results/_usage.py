@@ -202,7 +202,7 @@ class UsageSummary(Result):
             "summary": self.sentence,
             "budget": budget,
             "looked_in": [{"tool": each.tool, "path": each.path, "exists": each.exists} for each in self.looked_in],
-            "set_aside_count": self.rejected_count,
+            "rejected_count": self.rejected_count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }
 

@@ -53,7 +53,7 @@ def _forecast(read: PlanRead, agent: str, model: str | None, states: list[CellSt
     elif cap is not None:
         low, high, basis = 0.0, to_run * cap, "the budget of a cell"
     else:
-        basis = "no finished cell and no cell_usd to go by"
+        basis = "no finished cell, and no cell_usd in the plan"
     return Forecast(agent, model, len(states), len(done), low, high, basis, states[0])
 
 

@@ -62,7 +62,7 @@ def write_runs(folder: PlanFolder, read: PlanRead, states: Sequence[CellState]) 
     }
     runs, about_judges = completed_runs(read, folder, [state.cell for state in states], named)
     folder.write("runs.jsonl", b"".join(encode_run(run) + b"\n" for run in runs))
-    message = "the known solution fails this task's verification, so its verdicts are set aside"
+    message = "the known solution fails this task's verification, so its verdicts do not count"
     findings = [Finding(code="oracle_fails", message=message, where=f"task {task}") for task in sorted(broken)]
     return [*findings, *about_judges, *(finding for state in states for finding in state.findings)]
 

@@ -182,7 +182,7 @@ def _compare(job: Job, logged: Sequence[Run], count: MeterCount, findings: list[
     served = [call for call in count.calls if call.usage is not None]
     each = [len(run.calls) for run in logged if run.calls is not None and not any(call.summed for call in run.calls)]
     if each and len(each) == len(logged) and sum(each) != len(served):
-        message = f"the agent's log tells of {sum(each)} model calls, the meter counted {len(served)}"
+        message = f"the agent's log has {sum(each)} model calls, the meter counted {len(served)}"
         findings.append(Finding(code="calls_not_logged", message=message, where=where))
 
 

@@ -72,7 +72,7 @@ class TimingReading:
         )
 
     def note(self, rejected: Sequence[Rejected]) -> None:
-        """List records that a source set aside."""
+        """List records that a source rejected."""
         self.rejected += len(rejected)
         self.findings += set_aside_findings(rejected)
 
@@ -97,7 +97,7 @@ class _About:
 
 
 def read_task(files: TaskFiles, reading: TimingReading) -> None:
-    """Add the attempts of one task. An agent whose file cannot be read is set aside; a baseline must be readable."""
+    """Add the attempts of one task. An agent whose file cannot be read is rejected; a baseline must be readable."""
     nop = side_of(reading.timings(files.nop).timings)
     expert = None if files.oracle is None else reading.timings(files.oracle)
     oracle = None if expert is None else side_of(expert.timings)
@@ -273,7 +273,7 @@ def _stated(
     check: Callable[[object], object],
     reading: TimingReading,
 ) -> Any:  # Any: JSON values
-    """What the runs file states under a name; one that is no such number is set aside."""
+    """What the runs file states under a name; one that is no such number is rejected."""
     entry = runs.get(key)
     value = entry.get(name) if isinstance(entry, dict) else None
     if value is not None and check(value) is None:

@@ -44,7 +44,7 @@ class Side:
     rounds: Ints | None = None
     """How many samples the tool took, kept or not; -1 where that is unknown."""
     other_units: tuple[str, ...] = ()
-    """Names that were set aside because they are not in seconds."""
+    """Names that are not compared because they are not in seconds."""
 
     @cached_property
     def measured(self) -> Flags:

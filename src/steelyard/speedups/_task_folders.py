@@ -34,7 +34,7 @@ _REPORT_ENDINGS = (".json", ".xml")
 
 
 def read_folder(folder: Path, reading: TimingReading) -> None:
-    """Add the attempts of every task in the folder; a task that cannot be read is set aside."""
+    """Add the attempts of every task in the folder; a task that cannot be read is rejected."""
     if is_plan_folder(folder):
         folder = folder / PLAN_TIMINGS
         if not folder.is_dir():

@@ -28,11 +28,11 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
     """Better or worse only where the adjusted p-value and the interval agree that there is a difference."""
     value = difference.value
     if value is None or adjusted is None:
-        return "cannot be told"
+        return "unknown"
     if value == 0:
         return "no difference"
     if not difference.interval.known:
-        return "cannot be told"
+        return "unknown"
     if adjusted > 1 - difference.interval.level or not difference.interval.excludes(0.0):
         return "not shown"
     better = catalog()[difference.metric].better
@@ -96,7 +96,7 @@ def _head(difference: Difference, a: str, b: str) -> str:
 def _no_range(difference: Difference) -> str:
     if difference.value == 0:
         return "no difference is seen"
-    return f"whether that is more than chance cannot be told: {difference.interval.reason}"
+    return f"whether that is more than chance is unknown: {difference.interval.reason}"
 
 
 def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: float | None, comparisons: int) -> str:
@@ -193,7 +193,7 @@ def detect_text(difference: Difference, size: float, needed: TasksNeeded | None)
     """What it would take to show a difference of the size asked for."""
     told = amount(abs(size), catalog()[difference.metric].unit)
     if needed is None:
-        return f" How many tasks would show a difference of {told} cannot be told."
+        return f" How many tasks would show a difference of {told} is unknown."
     return f" A true difference of {told} would take {_range_text(needed)}."
 
 

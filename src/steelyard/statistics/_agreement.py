@@ -103,7 +103,7 @@ def krippendorff_alpha(
     n = int(np.count_nonzero(~np.isnan(table)))
     alpha = _pieces(table, scale).alpha
     if alpha is None:
-        reason = "all ratings are the same, so agreement cannot be told from chance"
+        reason = "all ratings are the same, so agreement cannot be distinguished from chance"
         return no_interval(reason, method=method, n=n, clusters=units, level=level)
     if units < 3:
         what = "judged run" if clusters is None else "task"
@@ -114,7 +114,7 @@ def krippendorff_alpha(
     center = _pieces(widened, scale).alpha
     limits = _jackknife(center, _left_out(widened, apart, scale), level=level) if center is not None else None
     if limits is None or not limits[0] <= alpha <= limits[1]:
-        reason = "no unit differs from the others in what it says of agreement, so the spread cannot be told"
+        reason = "no unit differs from the others in agreement, so the spread is unknown"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
     return Interval(estimate=alpha, low=limits[0], high=limits[1], method=method, n=n, clusters=units, level=level)
 
@@ -246,5 +246,5 @@ def _not_too_sure(interval: Interval) -> Interval:
     if interval.clusters >= FEW_CLUSTERS:
         widened = paired_plus_two(np.full(interval.clusters, interval.estimate), level=interval.level)
         return replace(widened, estimate=interval.estimate, n=interval.n)
-    reason = f"all {interval.clusters} tasks say exactly the same, so the spread cannot be told"
+    reason = f"all {interval.clusters} tasks agree exactly, so the spread is unknown"
     return replace(interval, low=None, high=None, reason=reason)

@@ -84,7 +84,7 @@ def _limits(top: Clusters, bottom: Clusters, level: float) -> tuple[float, float
     if a > 0:
         root = math.sqrt(max(inside, 0.0))
         return (b - root) / a, (b + root) / a, None
-    reason = "the denominator cannot be told from 0"
+    reason = "the denominator cannot be distinguished from 0"
     if min(top.sums.min(), bottom.sums.min()) < 0:
         return -math.inf, math.inf, reason
     if a == 0:

@@ -108,7 +108,7 @@ class How(NamedTuple):
 
 
 def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: GatheringCount) -> Iterator[Gathered]:
-    """The runs of all files below the paths, what was set aside, and findings, as a local reading tells them.
+    """The runs of all files below the paths, what was rejected, and findings, as a local reading tells them.
 
     The paths are those that workers see; one that is relative is taken from the folder that this process works in.
     """

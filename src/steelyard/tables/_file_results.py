@@ -37,7 +37,7 @@ def told_parts(result: FileResult, file: Found) -> list[RunPart]:
 
 
 def told_items(result: FileResult, file: Found) -> Iterator[Gathered]:
-    """What else it gave: whole runs, what was set aside, and findings."""
+    """What else it gave: whole runs, what was rejected, and findings."""
     real = str(file.path)
     renamed = file.depth > 0
     for entry in result.entries:

@@ -64,7 +64,7 @@ def gather(
     tally: GatheringCount | None = None,
     own_records: Callable[[Path, str], None] | None = None,
 ) -> Iterator[Gathered]:
-    """The runs of all files below the paths, what was set aside, and findings.
+    """The runs of all files below the paths, what was rejected, and findings.
 
     Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
     else is put together when all files have been read, since one run may be told of by several. With a mapping, it

@@ -80,7 +80,7 @@ class RunTable:
     notes: tuple[Finding, ...] = ()
     """What reading found besides runs without a price."""
     rejected_elsewhere: int = 0
-    """Records that were set aside before and are only counted."""
+    """Records that were rejected before and are only counted."""
     rows: str = "run"
     """What a row is: a run, or a prompt, an attempt, a benchmark, a submission."""
     basis: frozenset[str] = frozenset()
@@ -97,7 +97,7 @@ class RunTable:
 
     @property
     def rejected_count(self) -> int:
-        """How many records were set aside."""
+        """How many records were rejected."""
         return len(self.rejected) + self.rejected_elsewhere
 
     @property
@@ -179,7 +179,7 @@ class TableBuilder:
         self.add_entries(log_format.read(path), name=str(path))
 
     def add_entries(self, entries: Iterable[ReadItem], *, name: str) -> None:
-        """Read records; those set aside are listed and counted, findings are kept."""
+        """Read records; rejected ones are listed and counted, findings are kept."""
         for entry in entries:
             if isinstance(entry, Rejected):
                 self.reject(entry)
@@ -215,7 +215,7 @@ class TableBuilder:
         self._notes.append(finding)
 
     def reject(self, rejected: Rejected) -> None:
-        """List and count one record that was set aside."""
+        """List and count one record that was rejected."""
         self._set_aside.add(rejected)
 
     def _added_flat(self, path: Path) -> bool:

@@ -24,7 +24,7 @@ class RepeatOptions(MapOptions):
     contract: Path | None = None
     """What an answer must do: a TOML or JSON file, or a folder of them that tasks are matched with by id."""
     tau: float | None = None
-    """Distance up to which an output is nearly the canon; the profile's (0.10) by default."""
+    """Distance up to which an output counts as near the canon; the profile's (0.10) by default."""
     normalize: str | None = None
     """Normalization: text, ast, tree or names; the contract's or the language's own by default."""
     language: str | None = None
@@ -38,7 +38,7 @@ class RepeatOptions(MapOptions):
     store: str | None = None
     """Keep canons in this store: sqlite:///file or postgresql://user@host/name; none is kept without it."""
     unsafe: bool = False
-    """Run code with limits only where nothing isolates it."""
+    """Where nothing can isolate code, run it all the same, with resource limits only."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -81,6 +81,6 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
     interval: Literal["order", "bootstrap", "none"] | None = None
     """How intervals of speedups are computed, or none; the profile's by default."""
     verdict: Literal["interval", "asv"] | None = None
-    """Who decides what is faster or slower; the profile's by default."""
+    """What decides between faster and slower; the profile's by default."""
     unscored: Unscored = "fail"
     """Count attempts without a verdict as failed, as FC-Eval does, or leave them out of success rates."""

@@ -58,7 +58,7 @@ class _Rows:
     findings: tuple[Finding, ...] = ()
     rejected: Sequence[Rejected] = ()
     rejected_count: int = 0
-    """Where the records that were set aside are only counted."""
+    """Where the records that were rejected are only counted."""
     basis: frozenset[str] = frozenset()
     """What the numbers depend on, where they do."""
 

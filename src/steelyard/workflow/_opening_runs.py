@@ -350,7 +350,7 @@ class RecordReader:
                     yield item
 
     def finish(self) -> list[Finding]:
-        """What was found while reading, with the records that were set aside; no run at all is an error."""
+        """What was found while reading, with the records that were rejected; no run at all is an error."""
         if not self._chooser.seen:
             raise nothing_read(self.set_aside)
         chosen = self._chooser.findings()

@@ -185,8 +185,8 @@ class EngineOptions(PricedRunOptions):
     """Which runs count, priced, and what evaluates metrics over them."""
 
     engine: EngineName = "auto"
-    """What evaluates metrics over the runs: local, duckdb (past memory), spark, spark://HOST:PORT or sc://HOST; auto
-    takes DuckDB where the runs would not fit into memory."""
+    """The engine that evaluates metrics: local, duckdb (larger than memory), spark, spark://HOST:PORT or sc://HOST;
+    auto takes DuckDB where the runs would not fit into memory."""
 
     def reading(self, progress: Progress | None = None) -> Reading:
         """How the runs are read, chosen and evaluated, checked."""
@@ -249,7 +249,7 @@ class ReadOptions(PricedRunOptions):
     format: str | None = None
     """Only files of this format (steelyard formats lists them)."""
     engine: EngineName = "local"
-    """Who reads: local, or a cluster whose workers see the files: spark, spark://HOST:PORT or sc://HOST:PORT."""
+    """Where to read: local, or a cluster whose workers see the files: spark, spark://HOST:PORT or sc://HOST:PORT."""
 
     def cluster(self) -> Cluster | None:
         """Where files are read; None where this machine reads them."""
@@ -291,7 +291,7 @@ class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     correction: Literal["holm", "bh", "none"] = "holm"
     """How p-values account for the number of comparisons."""
     detect: float | None = None
-    """Tell how many tasks would show a true difference of this size, in the metric's own unit: 0.05 is five points."""
+    """Also say how many tasks a true difference of this size would take, in the metric's unit: 0.05 is five points."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -305,7 +305,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
     """By mean over tasks, or by who beats whom task by task."""
     min_coverage: float = 0.5
-    """Leave out who tried a smaller share of the tasks."""
+    """Leave out groups that tried a smaller share of the tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -315,7 +315,7 @@ class MatrixOptions(VerdictOptions, EngineOptions):
     by: Names = ("agent", "model")
     """The columns, separated by commas: agent, model, tier, experiment, ..."""
     metrics: Names = ("pass_rate",)
-    """The metric of each cell; one."""
+    """The metric of each cell, exactly one."""
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
     """Which tasks come first: the hardest, those that agree most with the others about who is ahead, those on which
     two groups differ most, or by name."""
@@ -358,7 +358,7 @@ class ReportOptions(RankOptions):
     with_outputs: bool = False
     """Show what the agents wrote, up to 64,000 characters each."""
     redact: bool = True
-    """Take keys and tokens out of every text."""
+    """Remove keys and tokens from all text."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

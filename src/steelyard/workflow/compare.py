@@ -286,7 +286,7 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
 
 
 def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
-    """What was found while reading, with the records that were set aside; of costs only what concerns the rows."""
+    """What was found while reading, with the records that were rejected; of costs only what concerns the rows."""
     return [*set_aside_findings(table.rejected), *table.findings_of(rows)]
 
 

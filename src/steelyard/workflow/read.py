@@ -1,4 +1,4 @@
-"""Read: from what tools left behind to runs, with a count of what was found, what it cost and what was set aside."""
+"""Read: from what tools left behind to runs, with a count of what was found, what it cost and what was rejected."""
 
 from __future__ import annotations
 

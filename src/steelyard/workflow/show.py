@@ -35,7 +35,7 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     difference_start: int = 0
     """Show the difference from this character on, 64,000 at a time."""
     redact: bool = True
-    """Take keys and tokens out of every text."""
+    """Remove keys and tokens from all text."""
 
 
 @verb(ShowOptions)

@@ -34,7 +34,7 @@ class UsageOptions(PricedRunOptions):
     tz: str = LOCAL
     """The time zone of days: local, UTC, +02:00, or a place such as Europe/Berlin."""
     budget: float | None = None
-    """Exit with status 3 where the cost exceeds so many dollars, and 4 where that cannot be determined."""
+    """Exit with status 3 if the cost exceeds this many dollars, and 4 if that cannot be determined."""
 
 
 @log_verb(UsageOptions)

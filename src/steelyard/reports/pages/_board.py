@@ -25,7 +25,7 @@ def board_page(result: Ranking) -> Page:
     declared = catalog()[result.on]
     page = Page(
         name="board",
-        title="Who is best, how surely, at what price?",
+        title="Who is best, how certain is that, and at what price?",
         answer=ranking_sentence(result),
         legend=(BAND, PARETO),
         table=PageTable(

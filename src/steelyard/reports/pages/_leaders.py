@@ -35,7 +35,7 @@ def leaders_page(result: Leaderboard) -> Page:
     ]
     page = Page(
         name="board",
-        title="Who is best, and how surely?",
+        title="Who is best, and how certain is that?",
         answer=_answer(result),
         notes=_categories(result),
         table=PageTable(caption=f"Mean overall score over tasks, by {', '.join(result.by)}", columns=tuple(columns)),
@@ -65,7 +65,7 @@ def _answer(result: Leaderboard) -> str:
     near = [other for other in others if other.confidence_interval.high >= interval.low]
     if near:
         more = f" and {counted(len(near) - 1, 'other')}" if len(near) > 1 else ""
-        told += f" {_named(near[0])}{more} cannot be told apart by their intervals."
+        told += f" {_named(near[0])}{more} cannot be separated from it: the intervals overlap."
     told += f" Scored by a default: {text}." if (text := leader_unstated_text(leader)) else ""
     return told + ("" if leader.reliable else " Its rank is not reliable: it has too few submissions.")
 

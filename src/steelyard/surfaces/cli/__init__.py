@@ -21,7 +21,7 @@ from steelyard.workflow import renamed_words
 
 HELP = """Weigh what AI coding agents deliver against what they cost.
 
-Exit status: 0 good, 1 bad input was set aside, 2 wrong usage, 3 a gate failed, 4 a gate was inconclusive.
+Exit status: 0 success, 1 bad input was rejected, 2 wrong usage, 3 a gate failed, 4 a gate was inconclusive.
 """
 
 

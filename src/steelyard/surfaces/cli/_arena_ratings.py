@@ -25,7 +25,7 @@ def rate(
     reviewer: Annotated[str, Parameter(help="The id of who rates.")],
     score: Annotated[float, Parameter(help="The rating, 0 to 100.")],
     criterion: Annotated[str | None, Parameter(help="What is rated; the submission as a whole if not given.")] = None,
-    comment: Annotated[str | None, Parameter(help="What to say besides.")] = None,
+    comment: Annotated[str | None, Parameter(help="A comment, for people to read.")] = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:

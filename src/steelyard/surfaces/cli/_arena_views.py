@@ -171,7 +171,7 @@ def show(
     csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
-    """One evaluation, explained: each score with its formula, the numbers put in, and the constants.
+    """One evaluation, explained: each score with its formula, inputs and constants.
 
     Example: steelyard arena show run-17 speed_score
     """
@@ -291,7 +291,7 @@ def history(
 
     if since is not None and (submitter or team) is not None:
         hint = "leave --since out, or --submitter and --team"
-        raise UsageError("--since tells of the standings of tasks, not of a submitter or a team", hint=hint)
+        raise UsageError("--since is for the standings of tasks, not for a submitter or a team", hint=hint)
     check_out(ScoreHistory if since is None else StandingChanges, figure, out, csv_raw=csv_raw)
     if since is not None:
         changed = standing_changes(store, since=since, task=task)
@@ -356,8 +356,8 @@ def compare_profiles(
 def watch(
     *,
     store: StoreOption = DEFAULT_STORE,
-    every: Annotated[Seconds, Parameter(help="Seconds between looks.")] = 1.0,
-    looks: Annotated[FromOne | None, Parameter(help="End after so many looks; without it, go on.")] = None,
+    every: Annotated[Seconds, Parameter(help="Seconds between checks.")] = 1.0,
+    looks: Annotated[FromOne | None, Parameter(help="Stop after this many checks; without it, continue.")] = None,
     json: Json = False,
 ) -> int:
     """Print what happens to submissions: evaluations, lost ranks, outliers, exclusions. With --json, one object a line.

@@ -64,14 +64,14 @@ Files = Annotated[
 ]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
 PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, or a TOML file.")]
-SkipBad = Annotated[bool, Parameter(help="Exit 0 although records were set aside.", negative="")]
+SkipBad = Annotated[bool, Parameter(help="Exit 0 even if records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 CsvRaw = Annotated[
     bool,
     Parameter(
         name="--csv-raw",
-        help="In CSV, leave texts that a spreadsheet would run as a formula as they are; else they get a quote.",
+        help="In CSV, do not put a quote before texts that a spreadsheet would run as a formula.",
         negative="",
     ),
 ]

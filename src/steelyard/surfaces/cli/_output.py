@@ -40,7 +40,7 @@ class Showing:
     quiet: Quiet = False
 
     def status(self, rejected: int, *, useless: bool = False) -> int:
-        """The exit status: 1 when nothing came of it, or when records were set aside and that was not allowed."""
+        """The exit status: 1 when nothing came of it, or when records were rejected and that was not allowed."""
         return 1 if useless or (rejected and not self.skip_bad) else 0
 
 

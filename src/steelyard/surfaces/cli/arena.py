@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 arena = App(
     name="arena",
-    help="Score submissions against the living baseline of their task, rank them, and lose none.",
+    help="Score and rank submissions against the best values of their task so far.",
     help_format="plaintext",
 )
 task = App(name="task", help="Tasks of the arena.", help_format="plaintext")

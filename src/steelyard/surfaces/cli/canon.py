@@ -20,7 +20,7 @@ def canon(
     store: Annotated[str, Parameter(help="Where canons are kept.")] = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Show the canon of a prompt, or retire it: it stays in the history and is never compared with again.
+    """Show the canon of a prompt, or retire it. A retired canon stays in the history and is no longer used.
 
     Example: steelyard canon show binary_search
     """

@@ -11,7 +11,7 @@ from steelyard.workflow.compare import compare as contrast
 
 
 def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Tell whether B is better than A on the tasks both tried, and how surely.
+    """Compare B with A on the tasks that both tried: which is better, and how certain that is.
 
     Example: steelyard compare runs.jsonl --a tier=T0 --b tier=T2
     """

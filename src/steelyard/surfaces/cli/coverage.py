@@ -17,7 +17,7 @@ def coverage(
     options: Typed[CoverageOptions] = DEFAULTS,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Tell what is known of runs, field by field: reported, counted, priced, a lower bound, or unknown.
+    """Show what is known about runs, field by field: reported, counted, priced, a lower bound, or unknown.
 
     Example: steelyard coverage logs/ --by agent
     """

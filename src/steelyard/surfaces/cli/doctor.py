@@ -7,7 +7,7 @@ from steelyard.workflow.doctor import examine
 
 
 def doctor(*, json: Json = False) -> int:
-    """Tell what this installation has and what it lacks.
+    """Check this installation: what it has and what is missing.
 
     Example: steelyard doctor
     """

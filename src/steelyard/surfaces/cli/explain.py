@@ -29,7 +29,7 @@ def explain(
     options: Typed[ExplainOptions] = DEFAULTS,
     showing: Showing = SHOWING,
 ) -> int:
-    """Tell how a number came: formula, values put in, constants, profile, and what was missing.
+    """Explain a number: formula, inputs, constants, profile, and what was missing.
 
     Example: steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
     Example: steelyard explain runs.jsonl cost_of_pass --by tier

@@ -9,7 +9,7 @@ from steelyard.surfaces.cli._print import print_json, show_results
 
 
 def formats(*, json: Json = False) -> int:
-    """List the formats that can be read, what each tells of and what it yields.
+    """List the formats that can be read, and what each provides.
 
     Example: steelyard formats
     """
@@ -20,7 +20,7 @@ def formats(*, json: Json = False) -> int:
     table = plain_table()
     for heading, spare in (
         ("format", 0),
-        ("tells of", 1),
+        ("provides", 1),
         ("family", 2),
         ("what it is", 0),
         ("what a run gets from it", 3),

@@ -13,7 +13,7 @@ DEFAULTS = typed(JudgesOptions)()
 
 
 def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Tell whether the judges agree, who is strict, whether their scores add up, and where they contradict themselves.
+    """Check whether judges agree, who is strict, whether their scores add up, and where they contradict themselves.
 
     With --by, also whether scores differ between groups.
 

@@ -47,7 +47,7 @@ def map(  # noqa: A001 # the user's word for it
     proposal = propose_mapping(files or [])
     if json:
         aside = [rejected.to_dict() for rejected in proposal.set_aside]
-        print_json(versioned({"mapping": proposal.text, "runs": proposal.runs, "set_aside": aside}))
+        print_json(versioned({"mapping": proposal.text, "runs": proposal.runs, "rejected": aside}))
     else:
         print_text(proposal.text)
     return 0

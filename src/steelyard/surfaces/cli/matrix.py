@@ -13,7 +13,7 @@ DEFAULTS = typed(MatrixOptions)()
 
 
 def matrix(files: Files, /, *, options: Typed[MatrixOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Show every task by every agent: which tasks are hard, and which tell the agents apart.
+    """Show every task by every agent: which tasks are hard, and which separate the agents.
 
     Example: steelyard matrix runs.jsonl --by agent --sort discrimination
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steelyard.results import Result
     from steelyard.workflow import Progress
 
-run = App(name="run", help="Run a plan of tasks and agents; the same command again goes on.", help_format="plaintext")
+run = App(name="run", help="Run a plan of tasks and agents; the same command resumes it.", help_format="plaintext")
 
 DEFAULTS = typed(RunOptions)()
 LINE_SECONDS = 30.0

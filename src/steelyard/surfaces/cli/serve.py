@@ -23,20 +23,20 @@ def serve(
         str | None,
         Parameter(help=f"The arena to show: a store's address; {DEFAULT_STORE} by default."),
     ] = None,
-    host: Annotated[str, Parameter(help="The address to answer at.")] = "127.0.0.1",
-    port: Annotated[FromZero, Parameter(help="The port to answer at; 0 takes a free one.")] = 8600,
+    host: Annotated[str, Parameter(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[FromZero, Parameter(help="The port to listen on; 0 chooses a free one.")] = 8600,
     write: Annotated[
         bool, Parameter(help="Let holders of a token (steelyard token) submit, review and add tasks.", negative="")
     ] = False,
-    public_read: Annotated[bool, Parameter(help="Let everybody who reaches the server read.", negative="")] = False,
+    public_read: Annotated[bool, Parameter(help="Let everyone who can reach the server read.", negative="")] = False,
     allow_host: Annotated[
-        tuple[str, ...], Parameter(help="A name that the server goes by; may be repeated.", negative="")
+        tuple[str, ...], Parameter(help="A host name that requests may use; may be repeated.", negative="")
     ] = (),
     root_path: Annotated[str, Parameter(help="What a proxy puts before every path, such as /steelyard.")] = "",
-    workers: Annotated[FromOne, Parameter(help="How many processes answer at the port.")] = 1,
+    workers: Annotated[FromOne, Parameter(help="Number of server processes.")] = 1,
     open: Annotated[bool, Parameter(help="Open the board in a browser.", negative="")] = False,  # noqa: A002
 ) -> int:
-    """Serve the board and the API: an arena, or files of runs, which are watched.
+    """Serve an arena, or files of runs, as web pages and an API.
 
     Only this machine can reach it, and nobody can write, unless you say otherwise.
 

@@ -27,7 +27,7 @@ def speedup(
     benchmarks: Annotated[bool, Parameter(help="With --csv, one line a benchmark.", negative="")] = False,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Measure code made faster: after a change against before, or agents against no change and against an expert.
+    """Measure how much faster code became: after a change, or by agents compared with an expert.
 
     Example: steelyard speedup --before main.json --after branch.json
     """

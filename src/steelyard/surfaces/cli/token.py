@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 token = App(
     name="token",
-    help="Tokens by which steelyard serve lets people and programs read and write.",
+    help="Manage the tokens that people and programs need to use steelyard serve.",
     help_format="plaintext",
 )
 
@@ -41,7 +41,7 @@ def create(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Create a token and print it. This is the only time that it is shown; the store keeps its SHA-256 alone.
+    """Create a token and print it. It is shown only this once; the store keeps only its SHA-256.
 
     Example: steelyard token create ci --scope submit --expires 30d
     Example: steelyard token create ada-laptop --person ada --scope submit,review
@@ -63,7 +63,7 @@ def create(
 
 @token.command(name="list")
 def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """List every token with its scopes, its end and its last use; expired and revoked ones too.
+    """List every token with its scopes, expiry and last use; expired and revoked ones too.
 
     Example: steelyard token list
     """

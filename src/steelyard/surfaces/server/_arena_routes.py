@@ -197,7 +197,7 @@ TASK = Route(
 )
 SUBMISSION = Route(
     path="/submissions/{submission}",
-    sentence="One submission, explained: each score with its formula, the numbers put in, and the constants.",
+    sentence="One submission, explained: each score with its formula, inputs and constants.",
     verb="arena show {submission}",
     result=Evaluation,
     query=EvaluationQuery,

@@ -107,7 +107,7 @@ class Guard:
         if name not in self.hosts:
             shown = (host or "no host")[:200]
             hint = f"if that is this server's name, start it with --allow-host {name[:100] or 'NAME'}"
-            raise RequestRefused(421, "unknown_host", f"this server does not go by the name {shown!r}", hint=hint)
+            raise RequestRefused(421, "unknown_host", f"this server does not answer to the name {shown!r}", hint=hint)
 
     @staticmethod
     def _check_origin(headers: Mapping[str, str], site: str | None) -> None:

@@ -163,7 +163,7 @@ def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
 RUN_ROUTES = (
     Route(
         path="/board",
-        sentence="Who is best, how surely and at what price: agents ranked, with bands where places overlap.",
+        sentence="Who is best, how certain that is, and at what price: agents ranked, with bands where places overlap.",
         verb="rank",
         arena_verb="arena standings",
         arena_query=("by", "confidence"),
