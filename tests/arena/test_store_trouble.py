@@ -98,7 +98,7 @@ def test_a_file_that_another_program_holds_says_so(
     holder.execute("BEGIN EXCLUSIVE")
     (tmp_path / "given.jsonl").write_text(json.dumps({**GOOD, "id": "b"}))
     assert run(["arena", "submit", str(tmp_path / "given.jsonl"), "--store", address]) == 1
-    assert "another program holds the file" in capsys.readouterr().err
+    assert "another program is using the file" in capsys.readouterr().err
     holder.execute("ROLLBACK")
     holder.close()
     assert run(["arena", "submit", str(tmp_path / "given.jsonl"), "--store", address]) == 0
@@ -119,7 +119,7 @@ def test_a_store_that_may_not_be_written_can_be_read(
     assert task_standings(arena, "task").n == 2
     with pytest.raises(StoreUnavailable, match="readonly") as caught:
         arena.submit([{**GOOD, "id": "c"}])
-    assert "may this user write" in (caught.value.hint or "")
+    assert "this user may write" in (caught.value.hint or "")
     arena.store.close()
     other.close()
 
