@@ -19,7 +19,7 @@ from steelyard.settings import FREE_BYTES, NESTED_DEEP
 MAGIC = b"PAR1"
 FOOTER_BYTES = 16 << 20
 """A footer takes about 200 bytes for each column of each row group."""
-MOST_STRUCTS = 100_000
+MOST_STRUCTS = 300_000
 """Of a footer that are kept in memory: two for each column of each row group."""
 STRUCTS_DEEP = 32
 
