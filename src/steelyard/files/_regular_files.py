@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import FileIO
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +17,7 @@ def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
-        return os.fdopen(handle, "rb", -1 if buffered else 0)
+        return os.fdopen(handle, "rb") if buffered else FileIO(handle)
     os.close(handle)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

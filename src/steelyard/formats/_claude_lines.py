@@ -43,7 +43,10 @@ class Lines:
     @property
     def number(self) -> int:
         """The number of the line that was given last; counted only when somebody asks."""
-        return self.counted or self.data.count(b"\n", 0, self.start) + 1
+        number, at, find = self.counted or 1, -1, self.data.find
+        while (at := find(b"\n", at + 1, self.start)) >= 0:  # `count` looks at every byte by itself
+            number += 1
+        return number
 
     def __iter__(self) -> Iterator[bytes]:
         if self.path.stat().st_size > WHOLE_BYTES:
@@ -68,7 +71,7 @@ class Lines:
                 opening -= 1
             else:
                 hit = find(b'"assistant"', start, last)
-                following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+                following = (data.rfind(b"\n", start, hit) + 1 or start) if hit >= 0 else last
                 if self.writing and following > start:  # what the tool gave back stands before the model's next message
                     self._look_for_created(start, following)
                     self.writing = False

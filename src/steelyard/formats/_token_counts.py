@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from steelyard.records import (
@@ -166,11 +167,11 @@ def run_from(
 
 
 def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
-    """Refuses counts that nothing can have, of a call, of all calls together and of the run."""
-    told = max(
-        (count or 0 for each in (usage, *calls) if each for count in (*kinds_of(each), each.total_tokens)), default=0
-    )
-    if told > MOST or sum(count or 0 for each in calls for count in kinds_of(each)) > MOST:
+    """Refuses counts that nothing can have, of a call, of all calls together and of the run; none is below 0."""
+    stated = [] if usage is None else [*kinds_of(usage), usage.total_tokens]
+    stated += [call.total_tokens for call in calls]
+    stated.append(sum(filter(None, chain.from_iterable(map(kinds_of, calls)))))
+    if max(filter(None, stated), default=0) > MOST:
         raise Refused(f"its calls add up to more than {MOST:,} tokens")
 
 
