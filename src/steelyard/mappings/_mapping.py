@@ -52,7 +52,7 @@ class Field(Record, frozen=True, kw_only=True):
     else_: Literal["absent"] | None = msgspec.field(name="else", default=None)
     """`absent`: where no pattern fits, the field is absent; otherwise the row is rejected."""
     words: dict[str, Scalar] = msgspec.field(default_factory=dict)
-    """What each word means, whatever its case; `"*"` stands for all others. A word of no meaning sets the row aside."""
+    """What each word means, whatever its case; `"*"` stands for all others. A row with an unknown word is rejected."""
     unit: Unit | None = None
     """The unit of the number in the file; a unit that is written in the cell itself wins."""
     clock: Literal["m:ss", "h:mm"] | None = None

@@ -46,7 +46,7 @@ class Proposal:
         return parse_mapping(self.text, "proposal")
 
     def __repr__(self) -> str:
-        return f"Proposal({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows set aside)"
+        return f"Proposal({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows rejected)"
 
 
 def propose(paths: Sequence[Path]) -> Proposal:

@@ -25,7 +25,7 @@ def map(files: PathInput | Sequence[PathInput]) -> Proposal:  # noqa: A001 # the
     >>> file = pathlib.Path(tempfile.mkdtemp(), "results.csv")
     >>> _ = file.write_text("Ticket,Worked?,Minutes\nBUG-1,yes,3\nBUG-2,no,5\n")
     >>> sy.map(file)
-    Proposal('results': 2 runs read, 0 rows set aside)
+    Proposal('results': 2 runs read, 0 rows rejected)
     """
     paths = [files] if isinstance(files, (str, PathLike)) else files
     if not paths:
