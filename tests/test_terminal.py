@@ -348,7 +348,7 @@ def test_a_task_without_criteria_and_an_unstated_cost_say_so(
         assert run(["arena", *words, *STORE]) == 0
         assert without in capsys.readouterr().out, words
     assert run(["arena", "standings", "bare", *STORE]) == 0
-    row = next(line for line in capsys.readouterr().out.splitlines() if "sparse" in line)
+    *_, row = (line for line in capsys.readouterr().out.splitlines() if "sparse" in line)
     assert row.count("50.00 *") == 2  # cost and time
     assert "cost not stated: 50 *" in row
     assert run(["arena", "standings", "fix-race", *STORE]) == 0
