@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from threading import Event
 from typing import IO, Self
@@ -146,7 +147,7 @@ class ZipLog:
     def __exit__(self, *error: object) -> None:
         self._archive.close()
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The entries' names, sorted."""
         return sorted(set(self._archive.namelist()))

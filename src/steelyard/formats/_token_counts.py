@@ -51,7 +51,7 @@ def disjoint_usage(
 def _rest(whole: int | None, *parts: int | None) -> int | None:
     if whole is None:
         return None
-    rest = whole - sum(part or 0 for part in parts)
+    rest = whole - sum(filter(None, parts))
     return rest if rest >= 0 else None
 
 
@@ -153,14 +153,16 @@ def run_from(
     An empty list of files is kept: the agent created none. Any other empty list says that the log shows nothing.
     """
     values = {
-        name: value for name, value in fields.items() if value is not None and (value != () or name == "files_created")
+        name: value
+        for name, value in fields.items()
+        if value is not None and (value or type(value) is not tuple or name == "files_created")
     }
     extra = values.pop("extra", None)
     if extra:
         values |= {f"x_{name}": value for name, value in extra.items() if value is not None}
-    provenance = {name: word for name, word in (how or {}).items() if word is not None}
+    provenance = sorted([stated for stated in (how or {}).items() if stated[1] is not None])
     if provenance:
-        values["provenance"] = dict(sorted(provenance.items()))
+        values["provenance"] = dict(provenance)
     values["source"] = Origin(format=format, path=path)
     _check_counts(values.get("usage"), [call.usage for call in values.get("calls") or () if call.usage is not None])
     return convert_run(values)

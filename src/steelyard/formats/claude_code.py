@@ -189,10 +189,10 @@ def _account(
 def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
     path = str(lines.path)
     calls = tuple([call.made(id_) for id_, call in session.calls.items()])
-    doubtful = tuple([id_ for id_, call in session.calls.items() if call.is_doubtful])
+    doubtful = tuple([id_ for id_, call in session.calls.items() if not call.final and call.is_doubtful])
     firsts = [call.first for call in session.calls.values()]
     started, ended = _span(session)
-    usage = add_usage(call.usage for call in calls)
+    usage = add_usage([call.usage for call in calls])
     sure: Provenance = "unknown" if usage is None else "lower_bound" if doubtful else "counted"
     rows, cost, cost_sure = _account(session, calls, lines)
     if rows is not None:

@@ -190,9 +190,12 @@ def read(path: Path) -> Iterator[ReadItem]:
         "agent": label(log.eval.solver) or NAME,
         "model": label(log.eval.model),
     }
+    verdicts: list[bool | None] = []
     for sample in samples:
-        yield _part(log, sample, str(path), about)
-    yield from _summary(log, samples, str(path))
+        part = _part(log, sample, str(path), about)
+        verdicts.append(part.run.passed)
+        yield part
+    yield from _summary(log, verdicts, str(path))
 
 
 def _unzipped(path: Path) -> tuple[Log, list[Sample | Rejected]]:
@@ -219,22 +222,22 @@ def _sample(archive: ZipLog, name: str, path: Path) -> Sample | Rejected:
 
 
 def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> RunPart:
+    used_by_model = sample.model_usage or {}
     calls = tuple(
-        Call(model=label(model), usage=used.disjoint(), summed=True)
-        for model, used in sorted((sample.model_usage or {}).items())
+        [Call(model=label(model), usage=used.disjoint(), summed=True) for model, used in sorted(used_by_model.items())]
     )
-    usage = add_usage(call.usage for call in calls)
+    usage = add_usage([call.usage for call in calls])
     last = sample.output.usage if sample.output and not calls else None  # older logs count the last answer alone
     if last is not None:
         usage = last.disjoint()
-    cost, sure = stated_cost(sum_of_known(used.total_cost for used in (sample.model_usage or {}).values()), usage)
+    cost, sure = stated_cost(sum_of_known([used.total_cost for used in used_by_model.values()]), usage)
     passed, rate = _verdict(sample.scores)
     trouble = sample.error or sample.limit
     tools = {call.id for message in sample.messages if message.tool_calls for call in message.tool_calls if call.id}
     started, ended = moment(sample.started_at), moment(sample.completed_at)
     if started is None or ended is None:
         events = sample.events or (sample.transcript.events if sample.transcript else [])
-        earliest, latest = first_and_last(event.timestamp for event in events)
+        earliest, latest = first_and_last([event.timestamp for event in events])
         started, ended = started or earliest, ended or latest
     group = log.eval.eval_id or log.eval.run_id or log.eval.task
     run = run_from(
@@ -260,7 +263,7 @@ def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> 
         calls=calls,
         cost_usd=cost,
         tool_calls=len(tools) if sample.messages else None,
-        iterations=sum(1 for message in sample.messages if message.role == "assistant") or None,
+        iterations=sum([message.role == "assistant" for message in sample.messages]) or None,
         duration_seconds=amount(sample.total_time),
         extra={"working_seconds": sample.working_time},
     )
@@ -287,11 +290,11 @@ def _verdict(scores: dict[str, Score] | None) -> tuple[bool | None, float | None
     return None, None
 
 
-def _summary(log: Log, samples: list[Sample], path: str) -> Iterator[Finding]:
+def _summary(log: Log, verdicts: list[bool | None], path: str) -> Iterator[Finding]:
     total = log.results.total_samples if log.results else None
-    if log.status not in (None, "success") or (total is not None and total != len(samples)):
+    if log.status not in (None, "success") or (total is not None and total != len(verdicts)):
         of = f" of {total}" if total is not None else ""
-        message = f"the evaluation's status is {log.status}; {len(samples)}{of} samples are recorded"
+        message = f"the evaluation's status is {log.status}; {len(verdicts)}{of} samples are recorded"
         yield Finding(code="incomplete_log", message=message, where=path)
     for summary in log.results.scores[:1] if log.results else ():
         accuracy = summary.metrics.get("accuracy")
@@ -302,7 +305,6 @@ def _summary(log: Log, samples: list[Sample], path: str) -> Iterator[Finding]:
                 if summary.scored_samples
                 else "as Inspect reduces epochs"
             )
-            verdicts = [_verdict(sample.scores)[0] for sample in samples]
             yield stated_accuracy(path, stated=float(accuracy.value), of=divisor, how=how, verdicts=verdicts)
 
 

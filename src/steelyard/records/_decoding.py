@@ -18,6 +18,7 @@ JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 """What is raised for a text that is not JSON, or not the JSON that is expected."""
 ONE_OBJECT = "each line must be one JSON object"
 _DECODER = msgspec.json.Decoder(Run)
+_FIELDS = frozenset(Run.__struct_encode_fields__)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])  # Any: JSON values
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
 _MISSING_FIELD = re.compile(r"missing required field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
@@ -69,7 +70,7 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
     """The Run in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
     if "x_" in values:
         raise _nameless_key()
-    own = {key: values[key] for key in values if key[:2] == "x_"}
+    own = {} if values.keys() <= _FIELDS else {key: values[key] for key in values if key[:2] == "x_"}
     known = values
     if own:
         known = {**values, "x_": own}

@@ -52,12 +52,6 @@ def iso(microseconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat()
 
 
-def _in_utc(text: str) -> datetime:
-    """The moment that an ISO text names; ValueError or OverflowError when it names none."""
-    parsed = datetime.fromisoformat(text)
-    return parsed if parsed.tzinfo is UTC else as_utc(parsed).astimezone(UTC)
-
-
 def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a time should be
     """The time in ISO text or in seconds or milliseconds since 1970; None when it is none.
 
@@ -66,8 +60,9 @@ def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a 
     """
     try:
         if isinstance(value, str):
-            return _in_utc(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            parsed = datetime.fromisoformat(value)
+            return parsed if parsed.tzinfo is UTC else as_utc(parsed).astimezone(UTC)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         return None
@@ -81,10 +76,9 @@ def first_and_last(values: Iterable[Any]) -> tuple[datetime | None, datetime | N
     True
     """
     given = list(values)
-    texts = [value for value in given if isinstance(value, str)]
-    if len(texts) == len(given) and len({(len(text), text[-6:]) for text in texts}) == 1:
+    if set(map(type, given)) == {str} and len(set(map(len, given))) == 1 and len({text[-6:] for text in given}) == 1:
         # Written alike and in one zone they stand in the order of their letters: two are read instead of all.
-        first, last = moment(min(texts)), moment(max(texts))
+        first, last = moment(min(given)), moment(max(given))
         if first is not None and last is not None:
             return first, last
     moments = [time for time in map(moment, given) if time is not None]

@@ -353,7 +353,7 @@ def _age(session: Building, id_: str) -> tuple[bool, datetime, datetime, str]:
 def with_totals(session: Building) -> None:
     """Adds up what the parts left open: tokens of the calls, tools, the model that did most."""
     run = session.run
-    if session.named and run.usage is None:
+    if run.usage is None and session.named:
         before = (run.provenance or {}).get("usage")
         sure: Provenance = (
             "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
