@@ -5,8 +5,8 @@ stands beside an engine adds doubles in whatever order they come, checks no row 
 beside `local`, SQL beside `duckdb` and `spark` (a local session, with `steelyard[spark]` and Java). Each is a process
 of its own; CPU seconds count, those of Java too, as the machine may be busy.
 
-`--growth` measures runs with tokens to price on DuckDB as their number grows tenfold, in files of ten million, with the
-memory that takes. `benchmarks.measure` holds the local engine against plain Python.
+`--growth` measures runs with tokens to price on DuckDB as their number grows tenfold, in files of ten million, under a
+memory limit of 2 GB, with the memory of the whole process. `benchmarks.measure` is local against plain Python.
 
     python -m benchmarks.engines [--rows 10000000] [--engines local duckdb spark] [--growth 1000000 10000000 100000000]
 """
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +104,16 @@ print(json.dumps({"cpu": used_by(os.getpid()), "mib": held, "groups": groups}))
 """
 
 
-def run(code: str, paths: Sequence[Path], engine: str = "") -> dict[str, Any]:
+def run(
+    code: str, paths: Sequence[Path], engine: str = "", settings: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """CPU seconds and peak memory of the code in a process of its own."""
     told = [str(path) for path in paths]
     script = code.format(paths=told, metrics=list(METRICS), engine=engine) + TOLD
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=os.environ | (settings or {})
+    )
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1]) | {"wall": time.perf_counter() - start}
@@ -179,7 +184,7 @@ def growth(sizes: Sequence[int], *, folder: Path | None = None) -> bool:
     before, kept = None, True
     for rows in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as files:
-            found = run(OURS, make_priced_runs(rows, Path(files)), "duckdb")
+            found = run(OURS, make_priced_runs(rows, Path(files)), "duckdb", {"STEELYARD_MEMORY_LIMIT": "2GB"})
         times = None if before is None else found["cpu"] / before[1] / (rows / before[0]) * 10
         kept &= times is None or times <= GROWTH
         told = "" if times is None else f"   {times:.1f} times for 10 times the rows (limit {GROWTH:g})"

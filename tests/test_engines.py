@@ -258,6 +258,24 @@ def test_a_table_that_does_not_fit_into_memory_is_priced_piece_by_piece(
     assert answer(CALLS["measure"], paths, engine) == whole
 
 
+def test_many_files_are_not_held_in_memory_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    monkeypatch.setattr(_run_table, "IN_MEMORY_ROWS", 60)
+    usual = _spool.Spool.add_lazy
+
+    def counted(spool: _spool.Spool, frame: pl.LazyFrame) -> None:
+        held.append(frame.select(pl.len()).collect().item())
+        usual(spool, frame)
+
+    monkeypatch.setattr(_spool.Spool, "add_lazy", counted)
+    paths = flat_files(tmp_path, seed=3, n=90)  # with tokens to price, 45 and 63 rows
+    sy.measure(paths, by=["agent"], engine="local")
+    assert held == [45]  # the second goes to disk piece by piece
+    held.clear()
+    sy.measure(paths, by=["agent"], engine="duckdb")
+    assert held == []
+
+
 def test_what_deals_single_runs_says_that_they_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = flat_files(tmp_path, seed=3, n=90)
     monkeypatch.setattr(_lazy, "free_bytes", lambda: 2_000)

@@ -45,7 +45,7 @@ SHOWN_ROWS = 20
 """Runs that a notebook shows."""
 
 IN_MEMORY_ROWS = 20_000_000
-"""Flat files up to this size are read into memory once, if it has room; of larger ones columns are read as needed."""
+"""Rows of flat files that are read into memory once, if it has room; of further files columns are read as needed."""
 FLAT_BATCH_ROWS = 1_000_000
 """Rows of a larger file that are priced at a time."""
 COPIES = 4
@@ -152,8 +152,17 @@ class RunTable:
 class TableBuilder:
     """Takes files and records one after another and makes a RunTable of them."""
 
-    def __init__(self, book: PriceBook, *, labels: Labels = NO_LABELS, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        book: PriceBook,
+        *,
+        labels: Labels = NO_LABELS,
+        progress: Progress | None = None,
+        holds_files: bool = True,
+    ) -> None:
+        """Without `holds_files`, flat files stay on disk, whatever their size: for engines that work past memory."""
         self._book = book
+        self._rows_to_hold = IN_MEMORY_ROWS if holds_files else 0
         self._labeler = Labeler(labels)
         self._progress = progress
         self._spool = Spool()
@@ -242,7 +251,8 @@ class TableBuilder:
     def _add_flat(self, path: Path, frame: pl.LazyFrame, labels: Mapping[str, object]) -> None:
         """Take a flat file: as a whole while it is small; priced piece by piece, or read again as needed, where not."""
         rows = int(frame.select(pl.len()).collect().item())
-        if rows <= IN_MEMORY_ROWS and rows * _bytes_a_row(frame) <= free_bytes() // 2:
+        if rows <= self._rows_to_hold and rows * _bytes_a_row(frame) <= free_bytes() // 2:
+            self._rows_to_hold -= rows
             self._spool.add_lazy(self._flat_facts(path, frame.collect().lazy(), labels))
         elif not _stated_tokens(facts_of(frame).collect_schema().names()):
             self._spool.add_lazy(self._flat_facts(path, frame, labels))

@@ -185,7 +185,12 @@ def table_of(
     """The table of all runs in the files and records; with `format`, files of other formats are not read."""
     from steelyard.tables import TableBuilder  # tables bring numpy and Polars
 
-    builder = TableBuilder(open_book(reading.prices), labels=reading.labels, progress=reading.progress)
+    builder = TableBuilder(
+        open_book(reading.prices),
+        labels=reading.labels,
+        progress=reading.progress,
+        holds_files=reading.engine in (None, "auto", "local"),
+    )
     paths: list[Path] = []
     records: list[PlacedRun] = []
     for given in inputs:
