@@ -6,10 +6,12 @@ import json
 import tomllib
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.commands import steelyard
 
-from steelyard.errors import UnreadableFile
+import steelyard as sy
+from steelyard.errors import UnreadableFile, UsageError
 from steelyard.mappings import MappedRun, propose, read_mapped
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
@@ -354,3 +356,17 @@ def test_a_table_without_a_row_of_two_cells_has_no_rows(text: str, tmp_path: Pat
     (tmp_path / "table.csv").write_text(text)
     with pytest.raises(UnreadableFile, match="no rows were found in it"):
         propose([tmp_path / "table.csv"])
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\n\n", ""])
+def test_a_sign_at_the_very_end_of_a_sheet_leaves_it_utf_8(end: str, tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_bytes(f"Task,Model,Result\r\ntäsk,A,pass\r\nt2,B,✅{end}".encode())
+    proposal = propose([tmp_path / "sheet.csv"])
+    assert "cp1252" not in proposal.text
+    assert proposal.runs == 2
+    assert "täsk" in proposal.text
+
+
+def test_a_mapping_is_proposed_for_files_alone() -> None:
+    with pytest.raises(UsageError, match="not for a data frame"):
+        sy.map(pl.DataFrame({"task": ["a"]}))  # type: ignore[arg-type] # what is tried

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections import Counter
 from collections.abc import Iterator
@@ -74,7 +75,7 @@ def _encoding(start: bytes) -> Any:  # Any: one of the words that Rows knows
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     try:
-        start[:-4].decode("utf-8")  # the last character may be cut
+        codecs.getincrementaldecoder("utf-8")().decode(start)  # which lets the last character be cut
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8"

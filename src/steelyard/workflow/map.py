@@ -8,6 +8,7 @@ from pathlib import Path
 
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.files import Budget, piped
+from steelyard.formats import is_frame
 from steelyard.mappings import Proposal, propose
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
@@ -27,6 +28,8 @@ def map(files: PathInput | Sequence[PathInput]) -> Proposal:  # noqa: A001 # the
     >>> sy.map(file)
     Proposal('results': 2 runs read, 0 rows rejected)
     """
+    if is_frame(files):
+        raise UsageError("a mapping is proposed for a file, not for a data frame", hint="write the frame as CSV first")
     paths = [files] if isinstance(files, (str, PathLike)) else files
     if not paths:
         raise UsageError("there is no file to propose a mapping for", hint="steelyard map FILE")
