@@ -105,7 +105,7 @@ class _Claim(NamedTuple):
         """What the proposal says of the file."""
         read = f"{as_it_stands} it reads {self.runs:,} runs of {shown(self.name)}"
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
-        yield f"{read} and sets {rows} aside."
+        yield f"{read} and rejects {rows}."
         if self.runs and not self.with_verdict:
             yield "No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below."
         yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
