@@ -10,7 +10,9 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import narwhals as nw
@@ -21,7 +23,17 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.engines import Engine, LocalEngine, _exact_limbs, _histograms, _lazy, _opening, engine_of
+from steelyard.engines import (
+    Engine,
+    LocalEngine,
+    _duckdb,
+    _exact_limbs,
+    _histograms,
+    _lazy,
+    _opening,
+    engine_of,
+    run_findings,
+)
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Missing
@@ -274,6 +286,58 @@ def test_many_files_are_not_held_in_memory_one_by_one(tmp_path: Path, monkeypatc
     held.clear()
     sy.measure(paths, by=["agent"], engine="duckdb")
     assert held == []
+
+
+def contradictory(path: Path, n: int) -> str:
+    """Runs that all passed with a score of nothing, in a file; no two of the same duration."""
+    draw = np.random.default_rng(5)
+    columns = {"id": [f"r{number}" for number in range(n)], "task": ["t"] * n, "tier": ["T0", "T1"] * (n // 2)}
+    seconds = draw.permutation(n) / 7
+    pl.DataFrame(columns | {"passed": True, "impl_rate": 0.0, "duration_seconds": seconds}).write_parquet(path)
+    return str(path)
+
+
+def test_runs_that_contradict_themselves_are_counted_and_fetched_when_somebody_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[int] = []
+    usual = _duckdb.DuckDBSource.collect
+
+    def counted(source: _duckdb.DuckDBSource, lazy: nw.LazyFrame[Any]) -> pl.DataFrame:
+        frame = usual(source, lazy)
+        fetched.append(frame.height)
+        return frame
+
+    monkeypatch.setattr(_duckdb.DuckDBSource, "collect", counted)
+    table = replace(sy.read(contradictory(tmp_path / "runs.parquet", 1_000)), engine="duckdb")
+    (finding,) = run_findings(engine_of(table, PROFILE))
+    assert (finding.count, finding.where, max(fetched)) == (1_000, "run r0", 100)
+    wheres = [place.where for place in finding.places]
+    assert wheres == sorted(f"run r{number}" for number in range(1_000))
+    assert finding.places[999].message == "stated_impl_rate 0.0, pass_rate 1.0"
+
+
+@pytest.mark.long
+def test_what_does_not_fit_is_spilled_and_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_SPILL_FOLDER", str(tmp_path))
+    path = contradictory(tmp_path / "runs.parquet", 4_000_000)
+    spilled: list[int] = []
+    is_over = Event()
+
+    def watch() -> None:
+        while not is_over.wait(0.02):
+            spilled.append(sum(1 for _ in tmp_path.glob("*/spilled/*")))
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        there = sy.measure(path, by=["tier"], metrics=["duration_seconds"], engine="duckdb")
+    finally:
+        is_over.set()
+        watcher.join()
+    here = sy.measure(path, by=["tier"], metrics=["duration_seconds"], engine="local")
+    assert max(spilled) > 0
+    assert there.to_dict()["groups"] == here.to_dict()["groups"]
 
 
 def test_what_deals_single_runs_says_that_they_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -404,3 +404,19 @@ def test_agents_that_tried_each_task_very_often_share_results_by_chance() -> Non
     assert [(found.agreeing, found.tasks) for found in coincidences(tasks[once], agents[once], values[once])] == [
         (40, 40)
     ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32), attempts=st.integers(1, 14), coarse=st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_coarse_results_count_for_nothing_however_often_a_task_was_tried(
+    seed: int, attempts: int, coarse: float
+) -> None:
+    """Whether enough results were seen is decided early; the answer is that of the fine results alone."""
+    draw = np.random.default_rng(seed)
+    tasks = np.repeat(np.arange(12, dtype=np.uint32), 3 * attempts)
+    agents = np.tile(np.repeat(np.arange(3, dtype=np.uint32), attempts), 12)
+    values = np.round(draw.random(len(tasks)), 4) + 0.00001
+    values[agents == 1] = values[agents == 0]
+    values[draw.random(len(tasks)) < coarse] = 0.5
+    fine = are_fine(values)
+    assert coincidences(tasks, agents, values, only_fine=True) == coincidences(tasks[fine], agents[fine], values[fine])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 
 from steelyard.engines._protocol import GroupedStatistics, Key
 from steelyard.errors import UsageError
-from steelyard.statistics import STATISTICS, CountedGroups, weighted_means
+from steelyard.statistics import STATISTICS, CountedGroups, GroupedValues, weighted_means
 
 Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
 Level = list[str | int | None]
 _KEPT = 3
 """Combinations of keys whose numbers are kept: four bytes a row each."""
+_ROWS_AT_ONCE = 2_000_000
+"""Rows whose groups are reduced together: arrays of this size are had again without asking the system for memory."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,12 @@ class KeyCoder:
             space = math.prod(map(len, [*levels, values]))
             if space >= 2**62:
                 raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
-            if levels:
+            levels.append(values)
+            if space == len(values):
+                codes = own
+            elif len(values) > 1:  # one value alone tells no rows apart
                 codes = codes.astype(np.int64) if space >= 2**32 else codes
                 codes = codes * codes.dtype.type(len(values)) + own
-            else:
-                codes = own
-            levels.append(values)
         if len(by) == 1:
             return Combinations(np.arange(len(levels[0])), codes, tuple(levels))
         return _numbered(codes, tuple(levels))
@@ -183,6 +186,15 @@ class Grouping:
         """How many groups there are."""
         return len(self.sizes)
 
+    def pieces(self) -> Iterator[tuple[slice, slice]]:
+        """Groups and their rows in `order`, so few at a time that memory is used again instead of had anew."""
+        edges, ends = [0], np.cumsum(self.sizes)
+        while edges[-1] < self.groups:
+            last = np.searchsorted(ends, self.starts[edges[-1]] + _ROWS_AT_ONCE, side="right")
+            edges.append(max(edges[-1] + 1, int(last)))
+        for first, last in pairwise(edges):
+            yield slice(first, last), slice(int(self.starts[first]), int(ends[last - 1]))
+
 
 def grouped_statistics(
     values: Floats, grouping: Grouping, *, ddof: int, tasks: Ints | None = None
@@ -191,17 +203,28 @@ def grouped_statistics(
 
     With `tasks`, the task of each row, the mean is that of the tasks' means; all else is over rows.
     """
-    groups = CountedGroups.of(values[grouping.order], grouping.sizes, ddof=ddof)
+    parts = [
+        statistics_of(CountedGroups.of(values[grouping.order[rows]], grouping.sizes[groups], ddof=ddof))
+        for groups, rows in grouping.pieces()
+    ]
+    if not parts:
+        return statistics_of(CountedGroups.of(values, grouping.sizes, ddof=ddof))
+    by_name = {name: np.concatenate([part[name] for part in parts]) for name in STATISTICS}
+    if tasks is not None:
+        codes = grouping.codes.astype(np.int64)
+        by_name["mean"] = weighted_means(values, codes, tasks, size=grouping.groups, weight_by="tasks")
+    return by_name
+
+
+def statistics_of(groups: GroupedValues) -> GroupedStatistics:
+    """Every declared statistic of each group, NaN where it has no values."""
     filled = groups.counts > 0
     by_name: GroupedStatistics = {}
     for name, statistic in STATISTICS.items():
         if statistic.counts:
             by_name[name] = statistic.take(groups)
             continue
-        by_name[name] = np.full(grouping.groups, np.nan)
+        by_name[name] = np.full(len(filled), np.nan)
         if filled.any():
             by_name[name][filled] = statistic.take(groups)
-    if tasks is not None:
-        codes = grouping.codes.astype(np.int64)
-        by_name["mean"] = weighted_means(values, codes, tasks, size=grouping.groups, weight_by="tasks")
     return by_name

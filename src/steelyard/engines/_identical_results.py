@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from steelyard.engines._protocol import Engine
 from steelyard.errors import NoRoom
 from steelyard.records import Finding, Missing, Place, key_label
-from steelyard.statistics import Coincidence, are_fine, coincidences
+from steelyard.statistics import Coincidence, coincidences
 
 MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 """What is measured finely enough that two runs hardly ever agree in it."""
@@ -45,14 +43,14 @@ def _not_checked(where: str) -> Finding:
 def _identical(engine: Engine, names: Sequence[str]) -> list[Finding]:
     combinations = engine.codes(names)
     agents = combinations.keys()
-    codes = combinations.rows.astype(np.int64)
+    tasks = engine.codes(["task"]).rows
     told: dict[tuple[int, int], list[str]] = {}
     for name in MEASURED:
         values = engine.values([name])[name]
         if isinstance(values, Missing):
             continue
         # coarse numbers agree too easily
-        for pair in coincidences(engine.tasks, codes, values, kept=are_fine(values), looks=len(MEASURED)):
+        for pair in coincidences(tasks, combinations.rows, values, only_fine=True, looks=len(MEASURED)):
             told.setdefault((pair.first, pair.second), []).append(_sentence(name, pair))
     places = [
         Place(

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from steelyard.engines._columns import Formulas, number_column
 from steelyard.engines._exact_limbs import COUNT, VALUE
+from steelyard.engines._grouping import statistics_of
 from steelyard.engines._histograms import Histogram, exact_sums
-from steelyard.engines._local import FrameRows
+from steelyard.engines._local import OrderedRows
 from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
 from steelyard.errors import NoRoom
 from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.statistics import (
-    STATISTICS,
     CountedGroups,
     ExactSums,
     Floats,
@@ -200,17 +200,8 @@ class LazyEngine:
         size = len(self.groups(by).sizes)
         counted = rows.group_by(GROUP, VALUE).agg(nw.len().alias(COUNT))
         whole = counted.with_columns(nw.col(COUNT).cast(nw.Int64))
-        by_name: GroupedStatistics = {}
         with self.source.keep(whole) as kept:
-            groups = self._grouped(kept, size)
-            filled = groups.counts > 0
-            for statistic in STATISTICS.values():
-                if statistic.counts:
-                    by_name[statistic.name] = statistic.take(groups)
-                    continue
-                by_name[statistic.name] = np.full(size, np.nan)
-                if filled.any():
-                    by_name[statistic.name][filled] = statistic.take(groups)
+            by_name = statistics_of(self._grouped(kept, size))
         if self.weight_by == "tasks":
             by_name["mean"] = self._mean_of_tasks(rows, size)
         return by_name
@@ -263,9 +254,11 @@ class LazyEngine:
         }
         return groups.frame, exact
 
-    def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> FrameRows:
+    def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> OrderedRows:
         """The runs for which the condition holds, with what is shown of each, in the order of that."""
-        return FrameRows(self.source.collect(self.source.frame.filter(condition).select(*shown)))
+        rows = self.source.frame.filter(condition).select(*shown)
+        ordered = rows.sort(rows.collect_schema().names())
+        return OrderedRows(lambda most: self.source.collect(ordered if most is None else ordered.head(most)))
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +26,8 @@ _CELLS_AT_ONCE = 40_000_000
 """How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
 _GROUP = "_group"
 _FIRST_ROWS = 100
+_MINUS_ZERO = np.uint64(1 << 63)
+"""The bits of -0.0."""
 
 
 _THREADS = min(8, os.cpu_count() or 1)
@@ -156,15 +158,18 @@ class LocalEngine:
         codes = self.codes(by)
         least, most = least or {}, most or {}
         extremes = {**least, **most}
-        wanted = [condition.cast(nw.Int64).alias(name) for name, condition in counts.items()]
+        wanted = [condition.alias(name) for name, condition in counts.items()]
         wanted += [column.alias(name) for name, column in extremes.items()]
         frame = codes.frame(by) if by else pl.DataFrame({RUNS: codes.sizes})
         frame = frame.with_columns(pl.Series(RUNS, codes.sizes))
         if not wanted:
             return frame
-        coded = nw.from_native(self.frame).select(*wanted).to_native().with_columns(pl.Series(_GROUP, codes.rows))
-        reduced = [pl.col(name).sum() for name in counts]
+        rows: pl.LazyFrame = nw.from_native(self.frame).select(*wanted).to_native()
+        reduced = [pl.col(name).sum().cast(pl.Int64) for name in counts]
         reduced += [pl.col(name).min() for name in least] + [pl.col(name).max() for name in most]
+        if not by:
+            return pl.concat([frame, rows.select(reduced).collect()], how="horizontal")
+        coded = rows.with_columns(pl.Series(_GROUP, codes.rows))
         by_group = coded.group_by(_GROUP).agg(reduced).sort(_GROUP).drop(_GROUP).collect()
         return pl.concat([frame, by_group], how="horizontal")
 
@@ -177,9 +182,11 @@ class LocalEngine:
             exact[name] = ExactSums.of(values[known], codes.rows[known], len(codes.present))
         return codes.frame(by), exact
 
-    def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> FrameRows:
+    def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> OrderedRows:
         """The runs for which the condition holds, with what is shown of each, in the order of that."""
-        return FrameRows(nw.from_native(self.frame).filter(condition).select(*shown).to_native().collect())
+        rows: pl.LazyFrame = nw.from_native(self.frame).filter(condition).select(*shown).to_native()
+        ordered = rows.sort(rows.collect_schema().names())
+        return OrderedRows(lambda most: (ordered if most is None else ordered.head(most)).collect())
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
@@ -197,30 +204,27 @@ class LocalEngine:
 
 def _one_zero(values: Floats) -> Floats:
     """The values with 0 for -0, which Polars takes for nothing to do, and which would sort as it comes."""
-    return values + 0.0 if np.any(np.signbit(values) & (values == 0)) else values
+    return values + 0.0 if np.any(values.view(np.uint64) == _MINUS_ZERO) else values
 
 
 @dataclass(frozen=True)
-class FrameRows:
-    """Rows of a frame in memory, sorted when they are asked for: of millions often only the number is."""
+class OrderedRows:
+    """Rows that are computed when they are asked for: of millions often only the first are."""
 
-    frame: pl.DataFrame
-
-    def __len__(self) -> int:
-        return self.frame.height
+    computed: Callable[[int | None], pl.DataFrame]
+    """The first so many in order; without a number, all."""
 
     @cached_property
-    def _ordered(self) -> pl.DataFrame:
-        return self.frame.sort(self.frame.columns)
+    def _all(self) -> pl.DataFrame:
+        return self.computed(None)
 
     @cached_property
     def _first(self) -> pl.DataFrame:
-        """The first rows in order, had without sorting all."""
-        return self.frame.lazy().sort(self.frame.columns).head(_FIRST_ROWS).collect()
+        return self.computed(_FIRST_ROWS)
 
     def between(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:  # Any: texts, flags and numbers
         """Some of them."""
-        rows = self._first if stop <= _FIRST_ROWS else self._ordered
+        rows = self._first if stop <= _FIRST_ROWS else self._all
         return iter(rows[start:stop].iter_rows())
 
 

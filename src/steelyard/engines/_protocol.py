@@ -49,9 +49,7 @@ class CodedRuns(Groups, Protocol):
 
 
 class Rows(Protocol):
-    """Rows in order, handed out in pieces."""
-
-    def __len__(self) -> int: ...
+    """Rows in order, computed when they are asked for and handed out in pieces."""
 
     def between(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:  # Any: texts, flags and numbers
         """Some of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -88,6 +88,9 @@ def _total_differs(_limits: FindingLimits, stated_total_tokens: nw.Expr, total_t
 def _attempt_zero(_limits: FindingLimits, attempt: nw.Expr) -> nw.Expr:
     return attempt == 0
 
+
+_PLACE = ("id", "_path", "_line")
+"""The columns that say which run it is: its id, or where a row of a flat file without ids stands."""
 
 CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
@@ -200,38 +203,32 @@ CHECKS: tuple[RunCheck, ...] = (
 
 
 def run_findings(engine: Engine) -> list[Finding]:
-    """Every contradiction in the table, with all runs that show it."""
+    """Every contradiction in the table, with all runs that show it: counted at once, listed when somebody looks."""
+    columns = {check.code: [engine.column(name) for name in check.needs] for check in CHECKS}
+    known = [check for check in CHECKS if not any(isinstance(column, Missing) for column in columns[check.code])]
+    conditions = {check.code: check.holds(engine.profile.findings, *columns[check.code]) for check in known}
+    counts = engine.tally([], counts=conditions).row(0, named=True) if engine.n else {}
+    places = [name for name in _PLACE if name in engine.columns]
     findings: list[Finding] = []
-    place = _place(engine.columns)
-    for check in CHECKS:
-        columns = [engine.column(name) for name in check.needs]
-        if any(isinstance(column, Missing) for column in columns):
+    for check in known:
+        if not (count := counts.get(check.code)):
             continue
-        condition = check.holds(engine.profile.findings, *columns)
-        stated = [column.alias(name) for name, column in zip(check.needs, columns, strict=True)]
-        rows = engine.hits(condition, [place.alias("_where"), *stated])
-        if len(rows):
-            places = _places(rows, check.needs)
-            findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=places))
+        stated = [column.alias(name) for name, column in zip(check.needs, columns[check.code], strict=True)]
+        rows = engine.hits(conditions[check.code], [*map(nw.col, places), *stated])
+        shown = _places(rows, count, [*places, *check.needs])
+        findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=shown))
     return findings
 
 
-def _places(rows: Rows, shown: Sequence[str]) -> PlacesOnDemand:
-    """The runs by id, each with the values that contradict each other."""
+def _places(rows: Rows, count: int, names: Sequence[str]) -> PlacesOnDemand:
+    """The runs by id, else by file and line, each with the values that contradict each other."""
 
     def made(numbers: range) -> Iterator[Place]:
-        for where, *values in rows.between(numbers.start, numbers.stop):
-            stated = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
+        for values in rows.between(numbers.start, numbers.stop):
+            told = dict(zip(names, values, strict=True))
+            id_, path, line = (told.pop(name, None) for name in _PLACE)
+            stated = ", ".join(f"{name} {value}" for name, value in told.items())
+            where = f"run {id_}" if id_ is not None else None if path is None else f"{path}:{line}"
             yield Place(where=where, message=stated or None)
 
-    return PlacesOnDemand(len(rows), made)
-
-
-def _place(present: Collection[str]) -> nw.Expr:
-    """The run's id; file and line of a row of a flat file without ids."""
-    parts = []
-    if "id" in present:
-        parts.append(nw.concat_str(nw.lit("run "), nw.col("id").cast(nw.String)))
-    if "_path" in present:
-        parts.append(nw.concat_str(nw.col("_path"), nw.col("_line").cast(nw.String), separator=":"))
-    return nw.coalesce(*parts) if parts else nw.lit(None, nw.String)
+    return PlacesOnDemand(count, made)

@@ -12,10 +12,13 @@ import numpy.typing as npt
 from steelyard.statistics._interval import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.integer]
 SUSPICIOUS = 1e-6
 """Agreement that is less likely than this is worth a finding."""
 LEAST_CHANCE = 0.01
 """A single task never counts for more than 1 in 100: runs at one task are closer to each other than to other tasks'."""
+_CERTAIN = 10
+"""Of so many results each, one pair is the same by chance: their pairs times `LEAST_CHANCE` are 1."""
 FINE_DIGITS = 4
 """Numbers with fewer significant digits (whole seconds, cents) agree too easily to say anything."""
 _EXACT_POWERS = 22
@@ -79,11 +82,11 @@ class Coincidence:
 
 
 def coincidences(
-    tasks: Ints, agents: Ints, values: Ints | Floats, *, kept: Bools | None = None, looks: int = 1
+    tasks: Codes, agents: Codes, values: Ints | Floats, *, only_fine: bool = False, looks: int = 1
 ) -> list[Coincidence]:
     """Pairs of agents that agree at too many tasks; the arguments are the task, agent and value of each result.
 
-    `kept` says which results count; without it, all do.
+    With `only_fine`, results that have too few digits to tell anything do not count.
 
     At a task, the chance that the second agent's result equals the first's value is taken to be the largest of three:
     `LEAST_CHANCE`, the share of the other agents at the task that have the value too, and (C + 1) / (N + 1), where C of
@@ -92,13 +95,13 @@ def coincidences(
     of the observed number of agreeing tasks or more is that of a sum of independent events (Poisson-binomial), times
     the pairs of agents and `looks`, the number of figures that are looked at.
     """
-    if not _can_stand_out(tasks, agents, kept):
+    kept = _counted(tasks, agents, values.astype(float, copy=False) if only_fine else None)
+    if kept is None:
         return []
-    if kept is not None:
-        tasks, agents, values = tasks[kept], agents[kept], values[kept]
-    if not _any_shared(tasks, values):
+    task, agent, values = tasks[kept].astype(np.int64), agents[kept].astype(np.int64), values[kept]
+    if not _any_shared(task, values):
         return []
-    pool = _Pool(tasks, agents, np.unique(values, return_inverse=True)[1].astype(np.int64))
+    pool = _Pool(task, agent, np.unique(values, return_inverse=True)[1].astype(np.int64))
     suspicious: list[Coincidence] = []
     for (first, second), agreeing in sorted(pool.agreeing().items()):
         if agreeing < 2 or agreeing <= pool.least_expected(first, second):
@@ -112,20 +115,33 @@ def coincidences(
     return suspicious
 
 
-def _can_stand_out(tasks: Ints, agents: Ints, kept: Bools | None) -> bool:
-    """Whether two agents tried some task so seldom that sharing a result there is not taken for certain."""
+def _counted(tasks: Codes, agents: Codes, values: Floats | None) -> Bools | None:
+    """Which results count: the fine ones of `values`, without them all.
+
+    None where all agents tried all their tasks so often that sharing a result there is taken for certain: `_CERTAIN`
+    results of each tell, and the rest is not looked at.
+    """
     width = int(agents.max(initial=0)) + 1
     size = (int(tasks.max(initial=0)) + 1) * width
-    attempts = np.zeros(size)
-    for start in range(0, len(tasks), step := max(_ROWS_AT_ONCE, 4 * size)):
-        rows = slice(start, start + step)
-        cells = tasks[rows] * width + agents[rows]
-        attempts += np.bincount(cells, weights=None if kept is None else kept[rows], minlength=size)
-    tried = np.flatnonzero(attempts)
-    order = np.lexsort((attempts[tried], owners := tried // width))
+    step = max(_ROWS_AT_ONCE, 4 * size)
+    steps = [slice(start, start + step) for start in range(0, len(tasks), step)]
+    tried = np.zeros(size, dtype=bool)
+    for rows in steps:
+        tried[tasks[rows].astype(np.int64) * width + agents[rows]] = True
+    attempts, counted = np.zeros(size), np.ones(len(tasks), dtype=bool)
+    for rows in steps:
+        if values is not None:
+            counted[rows] = are_fine(values[rows])
+        cells = tasks[rows].astype(np.int64) * width + agents[rows]
+        attempts += np.bincount(cells, weights=counted[rows], minlength=size)
+        if (attempts[tried] >= _CERTAIN).all():
+            return None
+    known = np.flatnonzero(attempts)
+    order = np.lexsort((attempts[known], owners := known // width))
     pairs = owners[order][1:] == owners[order][:-1]  # the first pair of a task is that of its two smallest numbers
-    seldom = attempts[tried][order]
-    return bool((pairs & (LEAST_CHANCE * (seldom[1:] * seldom[:-1]) < 1)).any())
+    seldom = attempts[known][order]
+    stand_out = (pairs & (LEAST_CHANCE * (seldom[1:] * seldom[:-1]) < 1)).any()
+    return counted if stand_out else None
 
 
 def _any_shared(tasks: Ints, values: Ints | Floats) -> bool:
