@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +23,9 @@ import steelyard as sy
 from serving import Served, serving
 from steelyard.errors import SteelyardError
 from steelyard.records import encode_run
-from steelyard.surfaces.server import _live, _workers
+from steelyard.surfaces.server import _live, _views, _workers
+from steelyard.surfaces.server._pages import navigation
+from steelyard.surfaces.server._running import bound
 from steelyard.surfaces.server._workers import keep_running
 from steelyard.workflow import ArenaSource, RunsSource
 
@@ -227,3 +231,35 @@ def test_a_process_that_dies_is_replaced_unless_it_dies_at_once(
     keep_running(leave_a_file, 1)
     watching.join()
     assert len(list(tmp_path.iterdir())) >= 4
+
+
+def test_the_pages_of_the_navigation_are_made_before_the_first_visitor_comes(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Hashable] = []
+    put = _views.View.keep
+    monkeypatch.setattr(_views.View, "keep", lambda view, key, *made: kept.append(key) or put(view, key, *made))
+    with serving(ArenaSource(address)) as served:
+        ready = [key for key in kept if isinstance(key, tuple) and key[0] == "html"]
+        assert len(ready) == len(navigation("arena"))
+        assert served.ask("/").status == 200
+        assert len([key for key in kept if isinstance(key, tuple) and key[0] == "html"]) == len(ready)
+
+
+def test_answers_are_sent_at_once() -> None:
+    """A connection that waits to fill its packets gives many an answer 40 ms late."""
+
+    async def accepted() -> int:
+        taken: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connection = writer.get_extra_info("socket")
+            taken.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listening = bound("127.0.0.1", 0)
+        async with await asyncio.start_server(take, sock=listening):
+            with socket.create_connection(listening.getsockname()):
+                return await taken
+
+    assert asyncio.run(accepted()) == 1

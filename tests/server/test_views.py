@@ -101,6 +101,27 @@ def test_a_long_build_rests_ten_times_as_long(monkeypatch: pytest.MonkeyPatch) -
     assert builds == [1, 2]
 
 
+def test_who_was_given_an_older_answer_has_the_next_one_built_for_whoever_comes_after_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_views, "SHORTEST_REST_SECONDS", 0.1)
+    source = Source()
+    views = Views(source)  # type: ignore[arg-type] # it has what views ask of a source
+    builds, build = counted(source)
+
+    async def ask() -> list[int]:
+        first = await views.get("k", build)
+        source.state = 2
+        older = [await views.get("k", build) for _ in range(3)]
+        while builds == [1]:  # nobody asks meanwhile
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        return [view.result for view in (first, *older, await views.get("k", build))]
+
+    assert asyncio.run(asyncio.wait_for(ask(), 30)) == [1, 1, 1, 1, 2]
+    assert builds == [1, 2], "once, however many were given the older one"
+
+
 def test_others_are_answered_while_one_key_is_built_anew() -> None:
     source, clock = Source(), Clock()
     views = views_of(source, clock)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,10 +12,10 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from steelyard.errors import NothingUsable, RequestRefused, nearest
+from steelyard.errors import NothingUsable, RequestRefused, SteelyardError, nearest
 from steelyard.surfaces.server._answers import answer, asked_form
 from steelyard.surfaces.server._assets import asset_response
-from steelyard.surfaces.server._pages import problem_page
+from steelyard.surfaces.server._pages import navigation, problem_page
 from steelyard.surfaces.server._problems import problem_response
 from steelyard.surfaces.server._route import API, Match, Route, read_query
 from steelyard.surfaces.server._routes import ROUTES
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
 ANSWER_SECONDS = 30.0
+WARM_SECONDS = 3.0
+"""How long the first request is held back while pages are made."""
 CSV = ".csv"
 
 
@@ -101,13 +105,26 @@ class Application:
         """Watch the source from the first moment to the last."""
         await receive()
         await self.site.live.start()
-        warming = asyncio.create_task(anyio.to_thread.run_sync(self.site.source.warm))
+        warming = asyncio.create_task(self._warm())
         warming.add_done_callback(lambda task: task.cancelled() or task.exception())  # the first request tells of it
+        await asyncio.wait([warming], timeout=WARM_SECONDS)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.site.live.stop()
         self.site.source.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def _warm(self) -> None:
+        """Make the pages that the navigation leads to, as many as there is time for: no visitor waits for them then."""
+        until = time.monotonic() + WARM_SECONDS
+        await anyio.to_thread.run_sync(self.site.source.warm)
+        nobody = Request({"type": "http", "method": "GET", "headers": [], "query_string": b""})
+        for _, path in navigation(self.site.source.kind):
+            if time.monotonic() >= until:
+                return
+            route, values = self._match.find(path, api=False)["GET"]
+            with suppress(SteelyardError):  # such as that there is nothing yet: who asks for the page is told
+                await answer(Call(self.site, route, nobody, values, read_query(route.query, "")), "html")
 
 
 def _is_api(path: str) -> bool:

@@ -99,7 +99,8 @@ class Server(uvicorn.Server):
 def bound(host: str, port: int) -> socket.socket:
     """A socket at the address; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small packets at once only where the protocol is named; else many an answer waits 40 ms for one
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))

@@ -2,6 +2,7 @@
 
 A build runs in a worker thread, one for a key and at most four at once. Under steady writes an answer is built again
 at most every ten times the processor time of its last build: until then the last one is given, and says as of when.
+Whoever is given an older one has the next one built when that time is over, so that under steady reads nobody waits.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class _Shelf:
     before: View | None = None
     rests_until: float = 0.0
     building: asyncio.Task[View] | None = None
+    is_asked_for: bool = False
+    """Whether somebody was given an older answer, so that the next one is built after the rest."""
 
     @property
     def rows(self) -> int:
@@ -128,11 +131,26 @@ class Views:
         version = await self.version()
         shelf = self._shelf(key)
         latest = shelf.latest
-        if latest is not None and (latest.version == version or self._clock() < shelf.rests_until):
+        if latest is None:
+            return await self._built(key, shelf, version, build)
+        if latest.version == version or shelf.building is not None:
             return latest
-        if shelf.building is not None and latest is not None:
-            return latest
-        return await self._built(key, shelf, version, build)
+        if self._clock() >= shelf.rests_until:
+            return await self._built(key, shelf, version, build)
+        if not shelf.is_asked_for:
+            shelf.is_asked_for = True
+            rest = shelf.rests_until - self._clock()
+            asyncio.get_running_loop().call_later(rest, self._build_again, key, shelf, build)
+        return latest
+
+    def _build_again(self, key: Hashable, shelf: _Shelf, build: Callable[[], Any]) -> None:
+        """Build what the next one who asks would have to wait for, unless it is there or the key was forgotten."""
+        shelf.is_asked_for = False
+        latest, version = shelf.latest, self._version
+        if version is None or latest is None or latest.version == version or self._shelves.get(key) is not shelf:
+            return
+        if shelf.building is None:
+            self._start(key, shelf, version, build)
 
     async def at(self, key: Hashable, version: str, build: Callable[[], Any]) -> View:
         """The view of a version, as a cursor names it: kept, or built if it is still the present one; else 410.
@@ -153,11 +171,13 @@ class Views:
 
     async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
         """The view that is being built, or is from now on."""
-        if shelf.building is None:
-            shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
-            # whoever asked may be gone by then: nobody is left to hear of an error
-            shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return await asyncio.shield(shelf.building)
+        return await asyncio.shield(shelf.building or self._start(key, shelf, version, build))
+
+    def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
+        shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
+        # whoever asked may be gone by then: nobody is left to hear of an error
+        shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return shelf.building
 
     def _shelf(self, key: Hashable) -> _Shelf:
         shelf = self._shelves.setdefault(key, _Shelf())
