@@ -224,6 +224,14 @@ def test_a_mapping_reads_frames_and_dicts_as_it_reads_files(make: Callable[[Any]
     assert sy.read(make(SHEET), map=SHEET_MAPPING).n == 4
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_dicts()])
+def test_blanks_around_the_names_of_columns_mean_nothing_in_frames_as_in_files(make: Callable[[Any], Any]) -> None:
+    padded = {f" {name} ": cells for name, cells in SHEET.items()}
+    assert sy.read(make(padded), map=SHEET_MAPPING).n == 4
+    with pytest.raises(SteelyardError, match="column 'Job' stands twice"):
+        sy.read(make({**padded, "Job": SHEET["Job"]}), map=SHEET_MAPPING)
+
+
 def test_a_frame_without_a_column_of_the_mapping_is_refused_with_the_nearest() -> None:
     frame = pd.DataFrame(SHEET).rename(columns={"Job": "Jobs"})
     with pytest.raises(SteelyardError, match="names a column 'Job' that the table does not have") as told:

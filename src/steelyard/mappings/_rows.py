@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,15 +60,8 @@ def _tables(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
     found = csv_rows(file.path, separator=spec.delimiter, skip=spec.skip, encoding=encoding)
     header = next(found)
     assert isinstance(header, Row)  # a broken header is an error
-    names = [cell.strip() for cell in header.cells]
-    facts = FileFacts(
-        facts.shown,
-        header={name: index for index, name in enumerate(names) if name},
-        twice=frozenset(name for name in names if name and names.count(name) > 1),
-        beside=facts.beside,
-        missing=_missing(mapping),
-    )
-    width = len(names)
+    facts = _table_facts(facts, header.cells, mapping)
+    width = len(header.cells)
     rows: list[list[str]] = []
     lines: list[int] = []
     for row in found:
@@ -88,15 +83,27 @@ def given_rows(rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, show
     """Rows that are in memory; their cells may have types of their own."""
     if mapping.beside:
         raise UnreadableFile(shown, "the mapping reads files beside it, and there are none", hint="see [beside] in it")
-    header = None
-    if mapping.rows.format == "csv":
-        header = {name: at for at, name in enumerate(dict.fromkeys(name for row in rows for name in row))}
-    facts = FileFacts(shown, header=header, missing=_missing(mapping))
+    is_table = mapping.rows.format == "csv"
+    names = list(dict.fromkeys(name for row in rows for name in row)) if is_table else []
+    facts = FileFacts(shown)
+    if is_table:
+        facts = _table_facts(facts, names, mapping)
     for start in range(0, len(rows), BATCH_ROWS):
         values: Sequence[Any] = rows[start : start + BATCH_ROWS]  # Any: lists of cells, or JSON
         lines = range(start + 1, start + len(values) + 1)
-        values = values if header is None else [[row.get(name) for name in header] for row in values]
+        values = [[row.get(name) for name in names] for row in values] if is_table else values
         yield _by_column(Batch(facts, values, lines), mapping)
+
+
+def _table_facts(facts: FileFacts, names: Sequence[str], mapping: Mapping) -> FileFacts:
+    """The facts of a table with these columns, whose names count without blanks around them."""
+    plain = [str(name).strip() for name in names]  # a frame or a dictionary may have numbers for names
+    return replace(
+        facts,
+        header={name: at for at, name in enumerate(plain) if name},
+        twice=frozenset(name for name, number in Counter(plain).items() if name and number > 1),
+        missing=_missing(mapping),
+    )
 
 
 def _missing(mapping: Mapping) -> frozenset[str]:
