@@ -112,6 +112,23 @@ def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields
     assert {name: sources.get(name) for name in fields} == fields
 
 
+@pytest.mark.parametrize("header", ["Which Model?", "AI model", "Model used", "What LLM was used?"])
+def test_a_question_for_the_model_is_its_column(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text(f"Task,{header},Result\na,x,pass\nb,y,fail\n", encoding="utf-8")
+    assert tomllib.loads(propose([path]).text)["run"]["model"] == header
+
+
+@pytest.mark.parametrize("chosen", [("compare", "--a", "model=x", "--b", "model=y"), ("measure", "--where", "model=x")])
+def test_runs_that_do_not_state_a_key_are_told_how_a_mapping_states_it(tmp_path: Path, chosen: tuple[str, ...]) -> None:
+    (tmp_path / "runs.jsonl").write_text('{"task": "a"}\n{"task": "b"}\n', encoding="utf-8")
+    verb, *options = chosen
+    done = steelyard(verb, "runs.jsonl", *options, cwd=tmp_path)
+    assert done.status == 2
+    assert "no run states its model" in done.stderr
+    assert 'model = "COLUMN" in a mapping states it for each run, and --set model=NAME' in done.stderr
+
+
 def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     rows = [{"t": "2026-01-02T03:04:05Z", "evt": "done", "what": f"W-{n}", "ok": n > 1} for n in range(4)]

@@ -3,7 +3,8 @@
 SteelyardError                 what, where, what to do; exit code and HTTP status
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
-│   │   └── UnknownKey         a key that no run can be grouped or chosen by
+│   │   ├── UnknownKey         a key that no run can be grouped or chosen by
+│   │   └── UnknownValue       a value that no run has in a key
 │   ├── TaskExists             a task whose id another definition has
 │   ├── BadProfile             a profile file that cannot be used
 │   ├── BadMapping             a mapping that cannot be used
@@ -107,6 +108,18 @@ class UnknownName(UsageError):
 
 class UnknownKey(UnknownName):
     """A key that no run can be grouped or chosen by."""
+
+
+class UnknownValue(UnknownName):
+    """A value that no run has in a key; where no run states the key, how to state it."""
+
+    def __init__(self, key: str, value: str, known: Iterable[str], *, where: str | None = None) -> None:
+        values = list(known)
+        super().__init__(key, value, values, where=where)
+        if not values:
+            self.message = f"no run states its {key}"
+            label = "" if key == "outcome" else f", and --set {key}=NAME for all runs alike"  # verdicts are no labels
+            self.hint = f'{key} = "COLUMN" in a mapping states it for each run{label}'
 
 
 class TaskExists(UsageError):

@@ -78,7 +78,9 @@ _MODEL = re.compile(
 """How the names of known families of models begin, with or without a provider."""
 ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "nope", "ok", "1", "0"})
 """Words that answer any question, and not only whether a run passed."""
-_NOISE = frozenset({"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it"})
+_NOISE = frozenset(
+    {"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it", "which", "what", "was", "used", "ai"}
+)
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
 
