@@ -191,6 +191,36 @@ def test_a_log_of_events_is_a_run_for_each_job_and_says_that_it_is_unsure(tmp_pa
     assert [run.passed for run in runs[:2]] == [True, False]
 
 
+def test_a_log_of_events_has_the_id_and_the_tokens_of_each_job(tmp_path: Path) -> None:
+    calls = {"llm": {"tok_in": 100, "tok_out": 7}, "done": {"ok": True}, "start": {"goal": "g"}}
+    lines: list[dict[str, object]] = [
+        {"time": 1767323045 + at, "job": f"J{job}", "evt": kind, **calls[kind]}
+        for job in range(4)
+        for at, kind in enumerate(["start", "llm", "llm", "done"])
+    ]
+    path = _as_lines(tmp_path / "log.jsonl", lines)
+    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    assert [(run.id, run.task) for run in runs] == [(f"J{job}", "g") for job in range(4)]
+    assert runs[0].usage is not None
+    assert (runs[0].usage.input_tokens, runs[0].usage.output_tokens) == (200, 14)  # two calls
+    assert runs[0].elapsed_seconds == 3.0  # seconds since 1970 are times, no durations
+
+
+@pytest.mark.parametrize("name", ["{} run {}", "{}_try_{}", "{} (Attempt {})"])
+def test_numbered_columns_of_several_models_are_attempts_of_each(tmp_path: Path, name: str) -> None:
+    columns = [name.format(model, number) for model in ("gpt-5", "claude") for number in (1, 2, 3)]
+    path = tmp_path / "wide.csv"
+    path.write_text(f"Task,{','.join(columns)}\na,yes,no,no,yes,yes,yes\n", encoding="utf-8")
+    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    assert [(run.model, run.attempt) for run in runs] == [(m, n) for m in ("gpt-5", "claude") for n in (1, 2, 3)]
+
+
+def test_numbers_of_models_are_no_attempts(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("Task,gpt 4,gpt 5,deepseek-r1,deepseek-r2\na,yes,no,no,yes\n", encoding="utf-8")
+    assert tomllib.loads(propose([path]).text)["run"]["model"] == "$column"
+
+
 def test_rows_that_are_runs_are_not_taken_for_events(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"task": f"t{task}", "type": style, **({"thoughts": 9} if style == "cot" else {}), "ok": task > 2}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from steelyard.errors import UnreadableFile
 from steelyard.mappings import MappedRun, mapping_of, propose, read_mapped
@@ -22,7 +22,7 @@ _CELLS = """|  |n/a|-|pass|FAIL|✓|timeout|1|0|1.0|12,5|1,234.50|$3|2 €|87 %|
 2026-03-01T10:00:00Z|1767323045|01.03.2026 10:00|model-a|NaN|inf|-5|1e999|true|{|#|"quoted"|a
 b"""
 _NAMES = """Task ID|task|Model|Agent|Result|Score %|Cost ($)|Duration (min)|Tokens in|Started|tokens_out|latencyMs|id|
-Comment|odd "name"|a.b|$ cost|x
+Comment|odd "name"|a.b|$ cost|$cost|a b|a_b|Run 1|Run 2|A run 1|A run 2|B try 1|B try 2|x
 y|passed|Attempt"""
 _KEYS = "id task model resolved score cost usage prompt_tokens latencyMs a.b $x"
 CELLS = st.one_of(
@@ -55,6 +55,19 @@ def documents(draw: st.DrawFn) -> str:
     entries = {f"key-{number}": row for number, row in enumerate(rows)}
     whole: Any = {"list": rows, "nested": {"meta": 1, "results": {"rows": rows}}, "entries": entries}[shape]
     return json.dumps(whole, indent=draw(st.sampled_from([None, 1])))
+
+
+@st.composite
+def event_logs(draw: st.DrawFn) -> str:
+    """Some lines of three kinds for each job."""
+    more = st.fixed_dictionaries({"start": OBJECTS, "call": OBJECTS, "end": OBJECTS})
+    jobs = draw(st.lists(more, min_size=2, max_size=4))
+    lines = [
+        {"job": f"J-{number}", "event": kind, **cells}
+        for number, job in enumerate(jobs)
+        for kind, cells in [*job.items(), ("call", job["end"])]
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 EVERYTHING = {
@@ -118,6 +131,51 @@ def test_a_proposal_reads_what_it_claims_and_is_the_same_twice(text: str) -> Non
             return
         assert sum(isinstance(item, MappedRun) for item in items) == proposal.runs
         assert [item for item in items if isinstance(item, Rejected)] == list(proposal.set_aside)
+
+
+OFFERED = re.compile(r"^# (?=[a-z_]+(?:\.[a-z_]+)? = )", re.MULTILINE)
+"""What begins a line of the mapping that is commented out; remarks have no name and equals sign in front."""
+
+
+def rejected(path: Path, text: str) -> int:
+    items = read_mapped(path, mapping_of(tomllib.loads(text)))
+    return sum(isinstance(item, Rejected) for item in items)
+
+
+LOG = [{"job": f"J-{n}", "event": kind, "note": kind} for n in range(3) for kind in ("start", "call", "call", "end")]
+TWO_MODELS = "Task,Old model,A run 1,A run 2\nt,x,pass,fail\nu,y,fail,pass\n"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(tables(), documents(), event_logs()))
+@example("".join(json.dumps(line) + "\n" for line in LOG))
+@example(TWO_MODELS)
+@example("Task,$cost,a b,a_b\nt,1,2,3\nu,1,2,3\n")
+@example('Task,"odd ""name""",Result\nt,1,pass\nu,2,fail\n')
+@example('{"a": {"id": 1, "case count": 2}, "b": {"id": 2, "case count": 3}}')
+def test_every_line_that_is_offered_as_a_comment_can_be_used(text: str) -> None:
+    """Each alone and all at once, save that one line is the task; columns of no known field reject no row."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "file.txt")
+        path.write_text(text, encoding="utf-8", newline="")
+        try:
+            proposed = propose([path]).text
+        except UnreadableFile:  # nothing in it looks like rows
+            return
+        has_task = re.search(r"^task =", proposed, re.MULTILINE) is not None
+        tasks = [] if has_task else re.findall(r"^# (task = .*)$", proposed, re.MULTILINE)
+        for task in tasks:
+            mapping_of(tomllib.loads(proposed.replace(f"# {task}", task, 1)))
+        used = proposed.replace("# task =", "task =", 1) if tasks else proposed
+        used = re.sub(r"^# task = .*$", "#", used, flags=re.MULTILINE) if tasks else used
+        try:
+            before = rejected(path, used)
+        except UnreadableFile:  # no row has the task
+            return
+        rejected(path, OFFERED.sub("", used))
+        for offered in OFFERED.finditer(used):
+            after = rejected(path, used[: offered.start()] + used[offered.end() :])
+            assert after == before or not used.startswith("x_", offered.end())
 
 
 @settings(max_examples=40, deadline=None)

@@ -128,7 +128,9 @@ class Batch:
 
     def _index(self, name: str) -> int:
         assert self.facts.header is not None
-        name = name.strip().removeprefix('"').removesuffix('"')
+        name = name.strip()
+        if name not in self.facts.header:
+            name = name.removeprefix('"').removesuffix('"')
         if name in self.facts.twice:
             raise UnreadableFile(self.facts.shown, f"column {name!r} stands twice", hint="give each a name of its own")
         if name not in self.facts.header:

@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._layouts import Column, Layout
-from steelyard.mappings._mapping import Take
+from steelyard.mappings._mapping import Field, Take
 from steelyard.mappings._matching import SURE, Match, header_words
 
 KINDS = 30
@@ -48,6 +48,12 @@ class EventLines:
     def share_with_one(self, column: Column) -> float:
         """The share of runs in which exactly one line has the column."""
         return sum(len(cells) == 1 for cells in self._cells(column)) / len(self.runs)
+
+    def with_id(self, found: Sequence[Match]) -> list[Match]:
+        """The matches, with what the lines of a run share as its id."""
+        spec = Field(from_=self.key.name)
+        shared = Match("id", self.key, SURE, spec, len(self.key.present), "what the lines of a run share")
+        return [shared, *(match for match in found if match.field != shared.field)]
 
     def of_runs(self, found: Sequence[Match]) -> tuple[Match, ...]:
         """The matches, each with how one value of a run comes of its lines; the last time is the end."""

@@ -17,7 +17,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import beginning_of, csv_rows, document, records
 from steelyard.mappings._conversions import plain_text
 from steelyard.mappings._mapping import Numbers, Rows, listed
-from steelyard.mappings._paths import parse_path
+from steelyard.mappings._paths import parse_path, root_of
 from steelyard.mappings._rows import taken_apart
 from steelyard.records import Rejected
 
@@ -104,7 +104,10 @@ def _table_layout(path: Path, text: str, encoding: Any) -> Layout | None:  # Any
     rows = [cells for cells in whole if len(cells) == len(names) and any(map(str.strip, cells))]
     missing = {"", *listed(Numbers().missing)}
     columns = [
-        Column(name, tuple(None if row[at].strip().casefold() in missing else row[at] for row in rows))
+        Column(
+            f'"{name}"' if root_of(name) else name,
+            tuple(None if row[at].strip().casefold() in missing else row[at] for row in rows),
+        )
         for at, name in enumerate(names[:MOST_COLUMNS])
         if name and names.count(name) == 1
     ]

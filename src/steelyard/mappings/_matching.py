@@ -47,6 +47,8 @@ TIME_FORMATS = (
     "%d/%m/%Y",
 )
 """Tried in this order; where two fit, the proposal says so."""
+SINCE_1970 = 1e8
+"""Times are more seconds than this, and durations fewer."""
 _UNIT_WORDS: dict[str, Unit] = {
     "%": "percent",
     "percent": "percent",
@@ -79,8 +81,9 @@ _MODEL = re.compile(
 ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "nope", "ok", "1", "0"})
 """Words that answer any question, and not only whether a run passed."""
 _NOISE = frozenset(
-    {"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it", "which", "what", "was", "used", "ai"}
+    {"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it", "which", "what", "was", "used", "ai", "count"}
 )
+_WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
 
@@ -111,9 +114,9 @@ HEADERS: dict[str, tuple[str, ...]] = {
     ),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),
-    "usage.input_tokens": ("tokens in", "input tokens", "prompt tokens", "total input tokens", "input", "prompt"),
+    "usage.input_tokens": ("tokens in", "input tokens", "prompt tokens", "total input tokens", "input", "prompt", "in"),
     "usage.output_tokens": (
-        "tokens out", "output tokens", "completion tokens", "total output tokens", "output", "completion",
+        "tokens out", "output tokens", "completion tokens", "total output tokens", "output", "completion", "out",
     ),
     "usage.cache_read_tokens": ("cache read tokens", "cached tokens", "cache read", "cached"),
     "usage.reasoning_tokens": ("reasoning tokens", "reasoning", "thinking tokens"),
@@ -203,7 +206,8 @@ def number_signs(columns: Sequence[Column]) -> Numbers:
 
 def header_words(name: str) -> list[str]:
     """The words of a header: `latencyMs`, `Score %` and `tokens_in` are two each."""
-    return [word.lower() for word in _WORD.findall(name)]
+    words = [word.lower() for word in _WORD.findall(name)]
+    return [_WRITTEN_OUT.get(word, word) for word in words]
 
 
 def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
@@ -313,7 +317,9 @@ def _as_share(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
 
 
 def _as_duration(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
-    del numbers
+    convert = to_number(numbers, Field(from_=column.name))
+    if unit is None and all(_is_since_1970(convert(cell)) for cell in column.present):
+        return None, ""
     clocked = any(isinstance(cell, str) and re.fullmatch(r"\s*\d+:\d\d\s*", cell) for cell in column.present)
     is_time = unit in ("us", "ms", "s", "min", "h")
     spec = Field(from_=column.name, unit=unit if is_time and unit != "s" else None, clock="m:ss" if clocked else None)
@@ -322,12 +328,16 @@ def _as_duration(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     return spec, "; ".join(remarks)
 
 
+def _is_since_1970(number: Any) -> bool:  # Any: a number or a Problem
+    return not isinstance(number, Problem) and number >= SINCE_1970
+
+
 def _as_time(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     del unit, numbers
     plain = Field(from_=column.name)
     present = column.present
     if not any(isinstance(to_time(plain)(cell), Problem) for cell in present):
-        is_small = any(isinstance(cell, (int, float)) and cell < 1e8 for cell in present)
+        is_small = any(isinstance(cell, (int, float)) and cell < SINCE_1970 for cell in present)
         return (None, "") if is_small else (plain, "")
     fitting_formats = [
         written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from steelyard.files import archive_kind, beginning_of
 from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._event_lines import ADDED, EventLines, event_lines
 from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
-from steelyard.mappings._mapping import VERSION, Mapping, Numbers, parse_mapping
+from steelyard.mappings._mapping import VERSION, Field, Mapping, Numbers, parse_mapping
 from steelyard.mappings._matching import HEADERS, SURE, Match, matches, meaning_of, number_signs
 from steelyard.mappings._reading import MappedRun, read_mapped
 from steelyard.records import Rejected
@@ -82,7 +82,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
         # what tells runs apart is their task only where nothing else is
         others = [column for column in layout.columns if column is not lines_of_run.key]
         without_key = replace(draft, found=tuple(matches(others, numbers)))
-        found = without_key.found if without_key.has("task") else draft.found
+        found = lines_of_run.with_id(without_key.found) if without_key.has("task") else draft.found
         return replace(draft, found=lines_of_run.of_runs(found), lines_of_run=lines_of_run)
     columns = draft.columns_of_verdicts()
     remark = f"one figure for {len(columns)} runs: use it only if it holds for each of them"
@@ -126,9 +126,14 @@ TASK = "task ="
 _NAME = re.compile(r"[^\W\d_]{2}|^[^\W\d_]")
 """Two letters in a row or one at the beginning, which numbers and times do not have."""
 _NUMBERED = re.compile(r"(?P<word>\D*?)[\s_#.-]*(?P<number>\d{1,3})")
-ATTEMPT = r"(\d+)\s*$"
+ATTEMPT = r"(\d+)\W*$"
 ATTEMPT_WORDS = {"", "r", "run", *HEADERS["attempt"]}
 """What the columns of attempts are called before their number."""
+_NAMED_ATTEMPT = re.compile(
+    rf"(?P<name>.+?)[\W_]+(?P<word>{'|'.join(sorted(ATTEMPT_WORDS - {'', 'r'}))})[\W_]*(?P<number>\d{{1,3}})\W*",
+    re.IGNORECASE,
+)
+"""Several attempts of several models: A run 1, A run 2, B run 1. Without the word, or with r, GPT 5 would be one."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
 """What would end a comment, or cannot stand in one."""
 
@@ -170,7 +175,7 @@ class _Draft:
         for match in sure:
             yield from self._field(match)
         if self.unpivoted:
-            yield from _of_columns(self.unpivoted, "agent" if self.has("model") else "model")
+            yield from self._of_columns()
         yield from self._uncertain({column.name for column in self.unpivoted})
 
     @property
@@ -244,17 +249,22 @@ class _Draft:
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         if not others:
             return
+        given = {"task", "verdict", *self._of_column_names()} if unpivoted else {"task"}
         yield ""
         yield "# Not used: remove the # of what you want, and name the field of a run that it is, if it is one:"
         yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
         for match in doubtful:
-            if match.column.name in taken:
+            if match.column.name in taken or match.field in given:
                 continue
             taken.add(match.column.name)
             yield from (line if line.startswith("#") else f"# {line}" for line in self._field(match))
+        keys: set[str] = set()
         for column in [column for column in others if column.name not in taken][:OWN_FIELDS]:
+            key = _own_key(column.name, keys)
+            keys.add(key)
+            spec = Field(from_=column.name, take=None if self.lines_of_run is None else "first")
             yield f"# {_cells(column)}"
-            yield f"# {_own_key(column.name)} = {_toml(column.name)}"
+            yield f"# {_line(Match(key, column, 0, spec, 0))}"
 
     def columns_of_verdicts(self) -> list[Column]:
         """Columns of verdicts that are no field's, where no column is the verdict: one for each model or attempt."""
@@ -267,6 +277,29 @@ class _Draft:
         fields = ("attempt",) if _are_attempts(verdicts) else ("model", "agent")
         return verdicts if len(verdicts) > 1 and not all(map(self.has, fields)) else []
 
+    def _of_column_names(self) -> dict[str, str | None]:
+        """The fields that the names of these columns tell, each with the pattern that finds it, if it is a part."""
+        if _are_attempts(self.unpivoted):
+            return {"attempt": ATTEMPT}
+        who = "agent" if self.has("model") else "model"
+        named = [_NAMED_ATTEMPT.fullmatch(column.name) for column in self.unpivoted]
+        parts = {(match["name"], match["number"]) for match in named if match}
+        if self.has("attempt") or len(parts) < len(named) or len({name for name, _ in parts}) * 2 > len(parts):
+            return {who: None}
+        words = "|".join(dict.fromkeys(match["word"] for match in named if match))
+        return {who: rf"^(.+?)[\W_]+(?:{words})[\W_]*\d+\W*$", "attempt": ATTEMPT}
+
+    def _of_columns(self) -> Iterator[str]:
+        for field, pattern in self._of_column_names().items():
+            part = "the number in" if field == "attempt" else "the beginning of"
+            of_name = "the name" if pattern is None else f"{part} the name"
+            yield f"# {of_name} of each column, taken as the {field}"
+            yield _line(Match(field, self.unpivoted[0], SURE, Field(from_="$column", pattern=pattern), 0))
+        words = dict.fromkeys((plain_text(cell) or "") for column in self.unpivoted for cell in column.present)
+        meanings = {word: meaning_of(word) for word in words}
+        yield from _about_errored(meanings.values())
+        yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
+
 
 def _are_attempts(columns: Sequence[Column]) -> bool:
     """Whether the columns are numbered as attempts are: Run 1, Run 2."""
@@ -277,19 +310,6 @@ def _are_attempts(columns: Sequence[Column]) -> bool:
 
 def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
     return meaning_of(plain_text(cell) or "") is not None
-
-
-def _of_columns(columns: Sequence[Column], field: str) -> Iterator[str]:
-    words = dict.fromkeys((plain_text(cell) or "") for column in columns for cell in column.present)
-    if _are_attempts(columns):
-        yield "# the number in the name of each column, taken as the attempt"
-        yield f'attempt = {{ from = "$column", pattern = {_toml(ATTEMPT)} }}'
-    else:
-        yield f"# the name of each column, taken as the {field}"
-        yield f'{field} = "$column"'
-    meanings = {word: meaning_of(word) for word in words}
-    yield from _about_errored(meanings.values())
-    yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
 
 
 def _about_errored(meanings: Collection[object]) -> Iterator[str]:
@@ -312,8 +332,10 @@ def _cells(column: Column) -> str:
     return f"{shown(column.name)}: {', '.join(samples)}"
 
 
-def _own_key(name: str) -> str:
-    return "x_" + (re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()[:60] or "own")
+def _own_key(name: str, taken: Collection[str]) -> str:
+    """A key for a column of no known field, other than those that are taken."""
+    key = "x_" + (re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()[:60] or "own")
+    return key if key not in taken else next(each for n in count(2) if (each := f"{key}_{n}") not in taken)
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
