@@ -417,3 +417,20 @@ def test_a_sign_at_the_very_end_of_a_sheet_leaves_it_utf_8(end: str, tmp_path: P
 def test_a_mapping_is_proposed_for_files_alone() -> None:
     with pytest.raises(UsageError, match="not for a data frame"):
         sy.map(pl.DataFrame({"task": ["a"]}))  # type: ignore[arg-type] # what is tried
+
+
+@pytest.mark.parametrize(
+    ("line", "map_is_named"),
+    [('{"prompt": "sort", "output": "x = 1"}', True), ('{"task": "sort", "output": "x = 1"}', False)],
+)
+def test_outputs_of_another_shape_are_told_the_shape_that_repeat_reads(
+    tmp_path: Path, line: str, map_is_named: bool
+) -> None:
+    (tmp_path / "ten.jsonl").write_text(f"{line}\n{line}\n", encoding="utf-8")
+    done = steelyard("repeat", "ten.jsonl", cwd=tmp_path)
+    assert done.status == 1
+    assert '{"task": "NAME", "output": {"text": "..."}}' in done.stderr
+    assert ("`steelyard map ten.jsonl` proposes a mapping" in done.stderr) is map_is_named
+    (tmp_path / "ten.toml").write_text(steelyard("map", "ten.jsonl", cwd=tmp_path).stdout, encoding="utf-8")
+    done = steelyard("repeat", "ten.jsonl", "--map", "ten.toml", "--json", cwd=tmp_path)
+    assert [(prompt["prompt"], prompt["n"]) for prompt in json.loads(done.stdout)["prompts"]] == [("sort", 2)]

@@ -91,6 +91,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case",
         "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
+        "question", "prompt",
     ),
     "model": ("model", "model id", "llm", "modell"),
     "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot"),

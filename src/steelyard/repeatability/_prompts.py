@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import PLAN_RUNS, is_plan_folder, read_text, rejected_file
 from steelyard.formats import PlacedRun
@@ -32,6 +34,7 @@ RECORDS = "records"
 LOOSE_FILES = "loose files"
 ALL_RUNS = "all runs"
 """The name of a prompt that no key tells from others."""
+RECORD_SHAPE = 'each record needs a task and an output: {"task": "NAME", "output": {"text": "..."}}'
 KEYS = ("task", "agent", "model", "tier", "experiment")
 
 
@@ -64,6 +67,12 @@ class Prompt:
     is_experiment: bool = False
     """Whether it came as an experiment file with a canon of its own, which never enters the store."""
     findings: tuple[Finding, ...] = ()
+
+
+def _with_shape(rejected: Rejected) -> Rejected:
+    """The same with what a record must be, for whoever had none that could be used."""
+    hint = RECORD_SHAPE if rejected.hint is None else f"{RECORD_SHAPE}; {rejected.hint}"
+    return msgspec.structs.replace(rejected, hint=hint)
 
 
 def _prose_as_text(prompt: Prompt) -> Prompt:
@@ -178,7 +187,7 @@ class _Reader:
             elif path.is_dir():
                 self._add_folder(path, named=named)
             elif not path.exists():
-                raise UnreadableFile(str(path), "there is no such file")
+                raise UnreadableFile(str(path), "there is no such file", hint="check the path for a typo")
             elif looks_like_experiment(path):
                 self._prompts += [self._experiment(experiment) for experiment in read_experiments(path)]
             elif path.suffix.lower() in _RECORD_ENDINGS:
@@ -267,20 +276,22 @@ class _Reader:
         paths = [path for path in self._records if isinstance(path, Path)]
         gathered = gather(paths, mapping=self.mapping, workers=1)
         records = (entry for entry in self._records if isinstance(entry, PlacedRun))
+        rejected: list[Rejected] = []
         for item in each_once(chain(gathered, records), self.labels):
             if isinstance(item, Rejected):
-                self.rejected.append(item)
+                rejected.append(item)
             elif isinstance(item, Finding):
                 self.findings.append(item)
             else:
                 run = item.entry.run
                 if run.output is None and not _broke_off(run):
                     reason = "the record has no output.text, which repeatability compares"
-                    self.rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
+                    rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
                 else:
                     values = [key_of(run, key) or "" for key in self.by]
                     scheme = run.tier_scheme if "tier" in self.by else None  # T2 of another scheme is another tier
                     groups.setdefault((*values, scheme), []).append(run)
+        self.rejected += rejected if groups else map(_with_shape, rejected)
         tasks = len({run.task for runs in groups.values() for run in runs})
         return [self._prompt_of(runs, tasks) for runs in groups.values()]
 

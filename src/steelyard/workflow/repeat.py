@@ -98,7 +98,8 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
         mapping=mapping,
     )
     if not prompts:
-        raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)
+        first = rejected[0]
+        raise NothingUsable(f"nothing to compare: {first.reason}", where=first.where, hint=first.hint)
     worker = _Worker(options, level=level, profile=profile, tau=tau)
     findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
     measured: list[PromptResult] = []
