@@ -24,6 +24,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (["compare"], "compare needs FILES", "steelyard compare runs.jsonl --a tier=T0 --b tier=T2"),
         (["compare", "runs.jsonl", "--a"], "--a needs a value", "steelyard compare --help"),
         (["measure", "--bogus"], "Unknown option", "steelyard measure --help"),
+        (["speedup", "--expert", "x.json"], "Unknown option: --expert", "--oracle: Timings of the expert's change; "),
         (["arena", "standings", "--bogus"], "Unknown option", "steelyard arena standings --help"),
         (["comapre"], 'Did you mean "compare"?', "steelyard --help"),
         (["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"], "is not a rule: write >= instead of >", "--rule"),

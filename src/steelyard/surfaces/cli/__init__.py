@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError
 
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
@@ -90,6 +90,8 @@ def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
     """What the parser says, and the help of the command that was typed; an example where something is missing."""
     command = " ".join(error.command_chain or ())
     hint = f"steelyard {command} --help".replace("  ", " ")
+    if isinstance(error, UnknownOptionError) and (meant := _option_about(error)):
+        hint = f"{meant}; {hint}"
     if type(error) is not MissingArgumentError or error.argument is None:
         return UsageError(str(error).strip(), hint=hint)
     name = error.argument.name
@@ -97,6 +99,14 @@ def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
         return UsageError(f"{name} needs a value", hint=hint)
     example = re.search("Example: (.+)", getattr(error.target, "__doc__", None) or "")
     return UsageError(f"{command} needs {name}", hint=example[1] if example else hint)
+
+
+def _option_about(error: UnknownOptionError) -> str | None:
+    """The only option whose help has the word that was taken for one, as `--oracle` has "expert"."""
+    word = re.escape((error.token.keyword or error.token.value).lstrip("-").partition("=")[0])
+    texts = {argument.name: argument.parameter.help or "" for argument in error.argument_collection}
+    found = [name for name, text in texts.items() if name.startswith("--") and re.search(rf"(?i)\b{word}\b", text)]
+    return f"{found[0]}: {texts[found[0]].partition(';')[0].rstrip('.')}" if word and len(found) == 1 else None
 
 
 def run(tokens: list[str]) -> int:
