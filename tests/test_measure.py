@@ -228,7 +228,9 @@ def test_what_does_not_contradict_itself_is_no_finding() -> None:
 
 def test_infos_of_one_kind_are_one_line_for_people_and_all_for_scripts(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
-    path.write_text("".join(f'{{"id": "{n}", "task": "t{n:02}"}}\n' for n in range(30)), encoding="utf-8")
+    one_each = "".join(f'{{"id": "{n}", "task": "t{n:02}"}}\n' for n in range(30))
+    ten = "".join(f'{{"id": "{n}", "task": "t99"}}\n' for n in range(100, 110))
+    path.write_text(one_each + ten, encoding="utf-8")
     done = steelyard("measure", str(path), "--json")
     lines = [line for line in done.stderr.splitlines() if "[run_count]" in line]
     assert lines == [
@@ -237,6 +239,15 @@ def test_infos_of_one_kind_are_one_line_for_people_and_all_for_scripts(tmp_path:
     (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
     assert finding["count"] == 30
     assert finding["places"] == [{"where": f"task t{n:02}", "message": "1 run"} for n in range(30)]
+
+
+def test_a_number_of_runs_that_no_task_has_is_for_scripts_alone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f'{{"id": "{n}", "task": "t{n}"}}\n' for n in range(3)), encoding="utf-8")
+    done = steelyard("measure", str(path), "--json")
+    assert "run_count" not in done.stderr
+    (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
+    assert finding["count"] == 3
 
 
 def test_agreement_is_no_finding() -> None:

@@ -54,7 +54,7 @@ def unexpected_run_counts(engine: Engine, by: Sequence[str]) -> list[Finding]:
             yield Place(where=key_label(keys, key), message=_runs(int(sizes[number])))
 
     message = f"profile {engine.profile.name} expects {_runs(expected)} per task"
-    places = PlacesOnDemand(len(odd), made)
+    places = PlacesOnDemand(len(odd), made, are_all=len(odd) == len(sizes))  # who plans one run a task knows it
     return [Finding(code="run_count", severity="info", message=message, places=places)]
 
 

@@ -57,6 +57,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         if not self.count:
             msgspec.structs.force_setattr(self, "count", _cases(self.places))
 
+    @property
+    def holds_everywhere(self) -> bool:
+        """Whether it is so of everything that was looked at: an info that tells nothing apart is for scripts alone."""
+        return isinstance(self.places, PlacesOnDemand) and self.places.are_all
+
 
 def _cases(places: Sequence[Place]) -> int:
     return len(places) if isinstance(places, PlacesOnDemand) else sum(place.count for place in places)
@@ -72,9 +77,10 @@ class PlacesOnDemand(Sequence[Place]):
 
     AT_ONCE = 10_000
 
-    def __init__(self, count: int, made: Callable[[range], Iterable[Place]]) -> None:
+    def __init__(self, count: int, made: Callable[[range], Iterable[Place]], *, are_all: bool = False) -> None:
         self._count = count
         self._made = made
+        self.are_all = are_all
 
     def __len__(self) -> int:
         return self._count

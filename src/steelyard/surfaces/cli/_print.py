@@ -131,7 +131,8 @@ def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = Fa
 
     terminal = console(stderr=True)
     whole = whole_off_terminal and not sys.stderr.isatty()
-    ordered = sorted(findings, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
+    told = [finding for finding in findings if finding.severity != "info" or not finding.holds_everywhere]
+    ordered = sorted(told, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
     shown = len(ordered) if whole else FINDINGS_SHOWN
     for finding in ordered[:shown]:
         style = _STYLES.get(finding.severity)
