@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from steelyard.errors import UnknownName, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import default_profile
 from steelyard.records import Missing
 from steelyard.results import Explanation, PromptResult, Repeatability, RunExplanation, SpeedupAttempt, SpeedupResult
-from steelyard.workflow._measured_rows import attempt_id
+from steelyard.workflow._measured_rows import attempt_id, benchmark_figures
 from steelyard.workflow._measured_tables import arena_of, measured_result
 from steelyard.workflow._opening_runs import Measurable
 
@@ -54,8 +56,7 @@ def _rows(result: Repeatability | SpeedupResult, kind: str) -> Iterator[tuple[st
             yield id_, _of_attempt(attempt)
             continue
         for name, speedups in attempt.payload.per_benchmark_speedups.items():
-            figures = speedups.agent, speedups.oracle, speedups.advantage
-            yield f"{id_}, {name}", dict(zip(("agent_speedup", "oracle_speedup", "advantage"), figures, strict=True))
+            yield f"{id_}, {name}", benchmark_figures(msgspec.to_builtins(speedups))
 
 
 def _of_prompt(prompt: PromptResult) -> Known:

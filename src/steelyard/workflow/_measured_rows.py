@@ -13,7 +13,7 @@ import msgspec
 from steelyard.errors import BadRecord, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
-from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, is_own_key, model_group
+from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_own_key, model_group
 from steelyard.settings import named_path
 
 Row = dict[str, Any]  # Any: cells of any type
@@ -62,8 +62,18 @@ def attempt_rows(
     for benchmark, speedups in benchmarks.items() if isinstance(benchmarks, dict) else ():
         if not isinstance(speedups, dict):
             continue
-        figures = {metric: speedups.get(key) for key, metric in _OF_BENCHMARK.items()}
-        yield row | {"id": f"{row['id']}, {benchmark}"} | figures
+        yield row | {"id": f"{row['id']}, {benchmark}"} | benchmark_figures(speedups)
+
+
+def benchmark_figures(speedups: Mapping[str, Any]) -> Row:  # Any: JSON values
+    """The metrics of a benchmark: those that are stored, and those that are made of them."""
+    figures: Row = {metric: speedups.get(key) for key, metric in _OF_BENCHMARK.items()}
+    for declared in catalog().at("benchmark"):
+        if declared.name not in figures and declared.inputs.keys() <= figures.keys():
+            given = {name: figures[name] for name in declared.inputs}
+            value = declared(**given) if all(isinstance(each, float | int) for each in given.values()) else None
+            figures[declared.name] = None if isinstance(value, Missing) else value
+    return figures
 
 
 class _SavedVersions(msgspec.Struct, frozen=True):
