@@ -151,6 +151,15 @@ def test_a_table_is_runs_for_verbs_over_whole_records_too(verb: str) -> None:
     assert work(sy.read(sy.read(PRICED, prices="seed"), where="agent=a")).to_dict() == work(table).to_dict()
 
 
+@pytest.mark.parametrize("verb", [*sorted(WHOLE.keys() - {"judges"}), "measure", "read"])
+def test_a_table_is_priced_once_and_naming_another_book_is_refused(verb: str) -> None:
+    work = WHOLE.get(verb) or getattr(sy, verb)
+    table = sy.read(PRICED, prices="seed")
+    work(table, prices="seed")
+    with pytest.raises(UsageError, match=r"priced already, by seed .*sy\.read\(path, prices='maintained'\)"):
+        work(table, prices="maintained")
+
+
 def test_a_table_of_what_cannot_be_read_again_is_refused_where_records_are_needed() -> None:
     table = sy.read(record for record in RECORDS)
     assert sy.measure(table).n == len(RECORDS)

@@ -119,10 +119,15 @@ def is_table(runs: Runs) -> TypeGuard[RunTable]:
     return isinstance(runs, RunTable)
 
 
-def prices_of(runs: Runs, asked: str) -> str:
-    """The price book asked for; of a table the one that it was priced by, so that its costs stay the same."""
-    source = runs.source if is_table(runs) else None
-    return asked if source is None else source.prices
+def prices_of(runs: Runs, asked: str, *, is_named: bool) -> str:
+    """The price book asked for; of a table the one that it was priced by, and to name another is refused."""
+    if not is_table(runs):
+        return asked
+    known = None if runs.source is None else runs.source.prices
+    if is_named and asked != known:
+        hint = f"leave prices out, or name the book when reading: sy.read(path, prices={asked!r})"
+        raise UsageError(f"the table of runs is priced already, by {runs.book}", hint=hint)
+    return asked if known is None else known
 
 
 def refuse_labels(labels: Labels) -> None:

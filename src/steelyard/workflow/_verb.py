@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields, replace
 from functools import cache, wraps
 from pathlib import Path
@@ -97,18 +97,20 @@ def verb(
             if chosen is not None:
                 return answer(runs, chosen, progress)
             try:
-                return answer(runs, _made(kind, name, given[len(runs) :], keywords), progress)
+                return answer(runs, _made(kind, name, given[len(runs) :], keywords), progress, named=keywords.keys())
             except SteelyardError as error:
                 _name_keywords(error, {field.name for field in fields(cast("Any", kind))})
                 raise
 
-        def answer(runs: tuple[Any, ...], chosen: Options, progress: Progress | None) -> Result:  # Any: as above
+        def answer(
+            runs: tuple[Any, ...], chosen: Options, progress: Progress | None, *, named: Collection[str] = ()
+        ) -> Result:  # Any: as above
             for option, choices in _closed_choices(cast("Any", kind)).items():
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                     raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
             if runs and hasattr(chosen, "prices"):
-                prices = prices_of(runs[0], chosen.prices)
+                prices = prices_of(runs[0], chosen.prices, is_named="prices" in named)
                 chosen = chosen if prices == chosen.prices else replace(cast("Any", chosen), prices=prices)
             try:
                 return work(runs[0] if runs else cast("Input", None), chosen, progress)
