@@ -66,8 +66,12 @@ def check_inside_bounds(declared: Metric, facts: dict[str, Any], known: dict[str
 def check_formula_names_reducers(declared: Metric) -> None:
     """The formula says `mean cost_usd` where the mean is taken, and no such word where values are added up."""
     for name, spec in declared.inputs.items():
-        said = [how for how in REDUCERS if f"{how} {spec.of or name}" in declared.formula]
-        assert said == ([] if spec.reduce == "sum" else [spec.reduce]), (declared.formula, name)
+        of = spec.of or name
+        said = [how for how in REDUCERS if f"{how} {of}" in declared.formula]
+        added_up = spec.reduce == "sum"
+        remedy = f"'{of}' or 'sum of {of}'" if added_up else f"'{spec.reduce} {of}'"
+        told = f"the formula of {declared.name} is {declared.formula!r}: write {remedy}, as its {spec.reduce} is taken"
+        assert said == ([] if added_up else [spec.reduce]), told
 
 
 def check_twice_the_runs(declared: Metric, runs: list[Run]) -> None:

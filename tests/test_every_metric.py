@@ -178,8 +178,11 @@ def test_sums_for_means_are_caught_by_the_laws(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(AssertionError):
         check_twice_the_runs(one, TWO)
     for wrong in (one, both):  # the ratio of sums over the same runs is that of means, but the formula says otherwise
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match="write 'cost_usd' or 'sum of cost_usd', as its sum is taken"):
             check_formula_names_reducers(wrong)
+    largest = with_reducers({"cost_usd"}, "max")
+    with pytest.raises(AssertionError, match="write 'max cost_usd', as its max is taken"):
+        check_formula_names_reducers(largest)
 
 
 def test_the_law_of_group_values_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
