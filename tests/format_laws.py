@@ -75,7 +75,12 @@ def check_says_how(name: str, path: Path) -> None:
 
 
 def check_cut_anywhere(path: Path, folder: Path) -> None:
-    """A file that is cut at any byte gives a true prefix or an error."""
+    """A file that is cut at any byte gives a true prefix or an error, and a line of JSON that is cut is told.
+
+    Tokens of the prefix may be called `counted` or `reported` as those of the whole are: they are what the lines that
+    are left state, and a log that is cut between two lines, or still being written, looks like that of a shorter
+    session. That something is missing is said of the line that was cut, and not of the run.
+    """
     data = path.read_bytes()
     full = outcome(path)[0]
     cut = folder / path.name
@@ -89,10 +94,24 @@ def check_cut_anywhere(path: Path, folder: Path) -> None:
             cut.write_bytes(whole)
             allowed.append(outcome(cut)[0])
         assert _unlabeled(runs) in [_unlabeled(prefix) for prefix in allowed], f"cut at {end}"
+        if _unlabeled(runs) != _unlabeled(full) and _ends_in_part_of_json(data[:end]):
+            assert rejected or findings, f"cut at {end} and does not say so"
         if not runs and full and not (end == 0 or data[:end].isspace()):
             assert rejected or findings or path.suffix == ".csv" or data[:end].endswith(b"\n"), (
                 f"cut at {end} says nothing"
             )
+
+
+def _ends_in_part_of_json(data: bytes) -> bool:
+    """Whether the last of several lines begins an object that does not end."""
+    line = data[data.rfind(b"\n") + 1 :]
+    if b"\n" not in data or not line.startswith(b"{"):
+        return False
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return True
+    return False
 
 
 def _cuts(size: int) -> list[int]:

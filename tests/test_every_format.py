@@ -19,9 +19,10 @@ from format_laws import (
     check_tells,
     check_valid_and_placed,
     mutated,
+    outcome,
 )
 from steelyard.formats import PlacedRun, _reading, log_formats
-from steelyard.records import Call, Refused, Run, Usage, encode_run
+from steelyard.records import Call, Finding, Refused, Rejected, Run, Usage, encode_run
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -117,6 +118,20 @@ def test_the_laws_of_recognition_and_of_what_is_told_can_fail() -> None:
     for change in ({"tells": "trials"}, {"name": "codex"}):
         with pytest.raises(AssertionError):
             check_tells(replace(log_formats()["codex-exec"], **change), path)
+
+
+def test_the_law_of_cut_files_catches_a_format_that_passes_over_a_line_that_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = next(path for path in FILES if format_of(path) == "codex-exec")
+
+    def silent(path: Path) -> tuple[list[Run], list[Rejected], list[Finding]]:
+        runs, rejected, findings = outcome(path)
+        return (runs, [], []) if runs else (runs, rejected, findings)
+
+    monkeypatch.setattr("format_laws.outcome", silent)
+    with pytest.raises(AssertionError, match="does not say so"):
+        check_cut_anywhere(path, tmp_path)
 
 
 def test_the_law_of_counts_can_fail() -> None:
