@@ -93,6 +93,22 @@ def test_finished_cells_say_what_further_ones_cost(folder: Path) -> None:
     assert model.low_usd + model.high_usd == pytest.approx(3 * group.cost_usd)
 
 
+def test_what_this_machine_lacks_is_told_before_anything_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outlook(written(folder)).findings == ()
+    monkeypatch.delenv("OUTLOOK_KEY")
+    more = '[[agents]]\nuse = "command"\nname = "mine"\nmodels = ["m"]\ncommand = ["no-such-agent"]\n'
+    plan = written(folder, more=more)
+    (finding,) = outlook(plan).findings
+    assert [(place.where, place.message) for place in finding.places] == [
+        ("[endpoints.e]", "the variable OUTLOOK_KEY is not set, which holds the key"),
+        ("agent 'mine'", "there is no program 'no-such-agent' on PATH"),
+    ]
+    assert run(["run", str(plan), "--dry-run"]) == 0
+    assert "this machine lacks what the plan needs" in capsys.readouterr().err
+
+
 def test_no_key_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = '[[agents]]\nuse = "command"\nname = "mine"\nmodels = ["m"]\ncommand = ["tool", "--key", "{token}"]\n'
     assert run(["run", str(written(folder, more=more)), "--dry-run"]) == 0

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         OpenedPlan as OpenedPlan,
         RunSettings as RunSettings,
         list_cells as list_cells,
+        missing_here as missing_here,
         open_plan as open_plan,
         run_cell as run_cell,
         run_plan as run_plan,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from steelyard.errors import BadPlan, UnknownName, UsageError
+from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
 from steelyard.records import Finding
 from steelyard.runner._budgets import Spending
 from steelyard.runner._cell_records import Cell
@@ -20,7 +20,7 @@ from steelyard.runner._lock import checked_drift, known_lock, lock_of, locked, p
 from steelyard.runner._machine import cells_running
 from steelyard.runner._measuring import Progress, measure_sides
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
-from steelyard.runner._plan_records import AgentUse, Plan, PlanTask, seconds_of
+from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._regrading import regrade
 from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
@@ -214,23 +214,35 @@ def _set_up(
 
 def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[str], dict[str, str | None]]:
     """The endpoints that the cells use and the versions of their agents; what is missing is told before any starts."""
-    labels = sorted({cell.agent for cell in cells})
-    uses = [read.workers[label] for label in labels]
-    endpoints = {name for use in uses if (name := read.endpoint_of(use)) is not None}
-    mistakes = list(key_mistakes(read, endpoints))
-    for use in uses:
-        adapter = read.adapters[use.use]
-        command = (use.command if isinstance(use, AgentUse) else ()) or adapter.command
-        if command and program_named(command[0]) is None:
-            mistakes.append(UsageError(missing_program(adapter, command[0]), where=f"agent {use.label!r}"))
-    mistakes += _check_mistakes(read, sorted({cell.task for cell in cells if cell.kind == "run"}))
-    if mistakes:
+    if mistakes := missing_here(read, cells):
         raise BadPlan(str(read.path), mistakes)
+    uses = _uses(read, cells)
+    endpoints = _endpoints(read, uses)
     for use in uses:
         if read.adapters[use.use].command:
             isolation_for(needs_loopback=read.endpoint_of(use) is not None, unsafe=unsafe)
     versions = {use.label: agent_version(read.adapters[use.use], unsafe=unsafe) for use in uses}
     return endpoints, versions
+
+
+def missing_here(read: PlanRead, cells: Sequence[Cell]) -> list[SteelyardError]:
+    """What these cells need and this machine does not have: keys, programs of agents and programs of checks."""
+    uses = _uses(read, cells)
+    mistakes = list(key_mistakes(read, _endpoints(read, uses)))
+    for use in uses:
+        adapter = read.adapters[use.use]
+        command = (use.command if isinstance(use, AgentUse) else ()) or adapter.command
+        if command and program_named(command[0]) is None:
+            mistakes.append(UsageError(missing_program(adapter, command[0]), where=f"agent {use.label!r}"))
+    return [*mistakes, *_check_mistakes(read, sorted({cell.task for cell in cells if cell.kind == "run"}))]
+
+
+def _uses(read: PlanRead, cells: Sequence[Cell]) -> list[AgentUse | JudgeUse]:
+    return [read.workers[label] for label in sorted({cell.agent for cell in cells})]
+
+
+def _endpoints(read: PlanRead, uses: Sequence[AgentUse | JudgeUse]) -> set[str]:
+    return {name for use in uses if (name := read.endpoint_of(use)) is not None}
 
 
 def _check_mistakes(read: PlanRead, tasks: Sequence[str]) -> Iterator[UsageError]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.records import Finding, sum_of_known
+from steelyard.records import Finding, Place, sum_of_known
 from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTry
 from steelyard.runner import (
     Cell,
@@ -29,6 +29,7 @@ from steelyard.runner import (
     forecasts,
     known_lock,
     list_cells,
+    missing_here,
     open_plan,
     run_cell as run_in_folder,
     run_plan,
@@ -241,7 +242,16 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
             )
             for each in forecasts(opened.read, states)
         ),
+        findings=_missing_here(opened, states),
     )
+
+
+def _missing_here(opened: OpenedPlan, states: Sequence[CellState]) -> tuple[Finding, ...]:
+    """What keeps the plan from running on this machine; another one may have it."""
+    lacking = missing_here(opened.read, [state.cell for state in states if state.state != "done"])
+    places = tuple(Place(where=error.where, message=error.message) for error in lacking)
+    message = "this machine lacks what the plan needs"
+    return (Finding(code="missing_here", message=message, places=places),) if places else ()
 
 
 def _setting_text(cell: Cell) -> str | None:
