@@ -86,6 +86,19 @@ class TestDays:
         walk = [datetime(2006, 10, 28, tzinfo=UTC) + timedelta(minutes=step) for step in range(3 * 1440)]
         for at in [*moments, *sorted(moments), *walk]:
             assert finder.day_of(at) == at.astimezone(zone).date()
+        for size in (1, 7, 600):  # as calls come, in order and not, over one day and over several
+            for together in (walk[step : step + size] for step in range(0, len(walk), size)):
+                days = [at.astimezone(zone).date() for at in together]
+                assert finder.days_of(together) == days
+                assert finder.days_of(together[::-1]) == days[::-1]
+
+    def test_days_of_calls_with_and_without_a_zone_or_a_time_are_told_together(self) -> None:
+        at, day = datetime(2026, 1, 31, 12, tzinfo=UTC), date(2026, 1, 31)
+        finder = DayFinder(UTC)
+        assert finder.days_of([at, at.replace(tzinfo=None)]) == [day, day]
+        assert finder.days_of([at.replace(tzinfo=None)]) == [day]
+        assert finder.days_of([None, at]) == [None, day]
+        assert finder.days_of([]) == []
 
     def test_the_first_and_the_last_day_that_can_be_written_are_days(self) -> None:
         ends = run("a", call("0001-01-01T00:00:00Z"), call("9999-12-31T23:59:59Z"))

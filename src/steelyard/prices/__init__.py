@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from steelyard.prices._run_costs import (
         Charge as Charge,
+        PlacesOf as PlacesOf,
         charges as charges,
         cost_of as cost_of,
         price_component as price_component,

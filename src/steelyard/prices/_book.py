@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
@@ -144,6 +144,17 @@ class ModelPrices:
         """The prices of a moment in UTC."""
         return next((period for period in reversed(self.periods) if period.active(at)), self.periods[0])
 
+    def one_period(self, moments: Iterable[datetime | None]) -> Period | None:
+        """The prices that hold at every one of the moments; None where that may not be so, or one is not known."""
+        if len(self.periods) == 1:
+            return self.periods[0]
+        listed = list(moments)
+        dated = [as_utc(moment) for moment in listed if moment is not None]
+        if not dated or len(dated) < len(listed) or any(period.between for period in self.periods):
+            return None
+        first, last = self.period(_in_utc(min(dated))), self.period(_in_utc(max(dated)))
+        return first if first is last else None
+
     def rates_of(self, usage: Usage, at: datetime) -> Rates:
         """The prices of one call."""
         counts = kinds_of(usage)
@@ -222,29 +233,35 @@ class PriceBook(ABC):
         return Missing(UNDATED.format(model=prices.id, what=prices.depends_on))
 
     def pico_together(
-        self, rows: Sequence[tuple[int | None, ...]], *, model: str | None
-    ) -> tuple[int, tuple[int, ...]] | None:
-        """What calls of one model (counts by TOKEN_KINDS) cost in sum, and their tokens; None where each must be asked.
+        self,
+        columns: Sequence[Sequence[int | None]],
+        tokens: Sequence[int],
+        *,
+        model: str | None,
+        moments: Iterable[datetime | None],
+    ) -> int | None:
+        """What calls of one model cost in sum; None where each must be asked.
 
-        They may be added up where one whole price holds for every token, whatever the moment and the size of the call.
+        `columns` are their counts by TOKEN_KINDS, `tokens` the sums of those. They may be priced as one where one whole
+        price holds for every token at all their moments, whatever the size of the call.
         """
         prices = self.find(model)
-        if isinstance(prices, Missing) or len(prices.periods) > 1:
+        period = None if isinstance(prices, Missing) else prices.one_period(moments)
+        if period is None:
             return None
-        rates, *larger = prices.periods[0].tiers
-        if not rates.whole or rates.usd_per_request:
+        rates, *larger = period.tiers
+        if not rates.whole or rates.usd_per_request or max(tokens) > MOST_TOKENS:
             return None
-        columns = list(zip(*rows, strict=True))
-        if any(None in columns[place] for place, _ in _NEEDED_PLACES):
-            return None
-        counts = [[n or 0 for n in column] if None in column else column for column in columns]
-        tokens = tuple(map(sum, counts))
-        if max(tokens) > MOST_TOKENS:
-            return None
-        largest = max(map(sum, zip(*(counts[place] for place in _INPUT_PLACES), strict=True))) if larger else 0
-        if any(largest > (tier.above_input_tokens or 0) for tier in larger):
-            return None
-        return sum(map(mul, tokens, rates.pico)), tokens
+        for place, _ in _NEEDED_PLACES:
+            if None in columns[place]:
+                return None
+        if larger:
+            input_counts = [[count or 0 for count in columns[place]] for place in _INPUT_PLACES]
+            largest = max(map(sum, zip(*input_counts, strict=True)))
+            if any(largest > (tier.above_input_tokens or 0) for tier in larger):
+                return None
+        products: int = sum(map(mul, tokens, rates.pico))
+        return products
 
     def _pico_in(
         self, prices: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span

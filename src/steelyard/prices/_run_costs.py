@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import add
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import astuple
 
 from steelyard.prices._book import Pico, PriceBook, Priced, Span, add_pico, in_usd
-from steelyard.records import TOKEN_KINDS, Call, Component, Missing, Run, Usage, add_usage, kinds_of
+from steelyard.records import TOKEN_KINDS, Call, Component, Missing, Run, Usage, kinds_of, sum_columns, usage_columns
 
 NO_USAGE = "the record has no usage"
 
@@ -74,8 +74,8 @@ class Charge(NamedTuple):
     model: str | None
     calls: Sequence[Call]
     """The calls; none where tokens stand outside of calls."""
-    sum: Usage | None = None
-    """The tokens, where somebody has added them up: those outside of calls, or the run's own sum."""
+    usage: Usage | None = None
+    """The tokens; None when the calls do not state them."""
     pico: Pico | None = None
     """What is known of the cost; None where nothing is."""
     unpriced: int = 0
@@ -83,42 +83,48 @@ class Charge(NamedTuple):
     reason: str | None = None
     """Why some have no price, or only a lower bound of one."""
 
-    @property
-    def usage(self) -> Usage | None:
-        """The tokens; None when the calls do not state them."""
-        return self.sum or add_usage(call.usage for call in self.calls)
+
+PlacesOf: TypeAlias = Callable[[Sequence[datetime | None]], Sequence[Hashable]]
+"""Makes a place of each moment: its day, for example."""
 
 
-def charges(run: Run, book: PriceBook, place_of: Callable[[datetime | None], Hashable] | None = None) -> list[Charge]:
-    """The run's calls by model and by what `place_of` makes of their moments, then its tokens outside of calls.
+def charges(run: Run, book: PriceBook, places_of: PlacesOf | None = None) -> list[Charge]:
+    """The run's calls by model and by what `places_of` makes of their moments, then its tokens outside of calls.
 
     A call that does not name its model or moment takes the run's. One that took no tokens costs nothing whoever
     answered it (tools log their own messages as such calls), unless the run has nothing else.
     """
     started = run.started_at
-    start = None if place_of is None else place_of(started)
-    grouped: dict[tuple[Hashable, str | None], list[Call]] = {}
-    group: list[Call] = []
-    before: tuple[Hashable, str | None] | None = None
-    for call in run.calls or ():
-        at, model = call.at, call.model or run.model
-        place = start if at is None or place_of is None else place_of(at)
-        if before is None or place is not before[0] or model != before[1]:  # most calls are like the one before
-            before = (place, model)
-            group = grouped.setdefault(before, [])
-        group.append(call)
     pricing = _Pricing(run, book)
-    made = [pricing.of_calls(place, model, calls) for (place, model), calls in grouped.items()]
+    made = [pricing.of_calls(place, model, calls) for (place, model), calls in _grouped(run, places_of)]
     rest = stated = run.usage
     if stated is not None and pricing.counted:
         whole = [count or 0 for count in kinds_of(stated)]
         rest = None if whole == pricing.tokens else _outside(whole, pricing.tokens)
-        if len(made) == 1 and whole == pricing.tokens:
+        if len(made) == 1 and whole == pricing.tokens and made[0].usage != stated:
             made = [Charge(*made[0][:3], stated, *made[0][4:])]  # half the time of `_replace`
     if rest is not None:
         amount, reason = pricing.of(rest, run.model, started, "run")
+        start = None if places_of is None else places_of([started])[0]
         made.append(Charge(start, run.model, (), rest, amount, int(amount is None), reason))
     return made
+
+
+def _grouped(run: Run, places_of: PlacesOf | None) -> Iterable[tuple[tuple[Hashable, str | None], Sequence[Call]]]:
+    """The run's calls by place and model, in the order of the first of each."""
+    calls = run.calls or ()
+    if not calls:
+        return ()
+    models = [call.model or run.model for call in calls]
+    places: Sequence[Hashable] = [None] * len(calls)
+    if places_of is not None:
+        places = places_of([call.at or run.started_at for call in calls])
+    if models.count(models[0]) == places.count(places[0]) == len(calls):  # as it is in most runs
+        return [((places[0], models[0]), calls)]
+    grouped: dict[tuple[Hashable, str | None], list[Call]] = {}
+    for place, model, call in zip(places, models, calls, strict=True):
+        grouped.setdefault((place, model), []).append(call)
+    return grouped.items()
 
 
 class _Pricing:
@@ -132,15 +138,19 @@ class _Pricing:
 
     def of_calls(self, place: Hashable, model: str | None, calls: Sequence[Call]) -> Charge:
         """The calls of one model together where one price holds for all, else one by one."""
-        rows = [kinds_of(call.usage) for call in calls if call.usage is not None]
-        self.counted += len(rows)
-        silent = len(calls) - len(rows) if self._run.usage is None else 0
-        together = self._book.pico_together(rows, model=model) if rows else None
-        if together is not None:
-            self.tokens = list(map(add, self.tokens, together[1]))
-            return Charge(place, model, calls, None, together[0], silent)
-        for row in rows:
-            self.tokens = [known + (count or 0) for known, count in zip(self.tokens, row, strict=True)]
+        usages = [call.usage for call in calls if call.usage is not None]
+        self.counted += len(usages)
+        silent = len(calls) - len(usages) if self._run.usage is None else 0
+        columns = usage_columns(usages) if len(usages) > 1 else ()
+        usage = sum_columns(columns) if columns else usages[0] if usages else None
+        tokens = [] if usage is None else [count or 0 for count in kinds_of(usage)]
+        if tokens:
+            self.tokens = list(map(add, self.tokens, tokens))
+        if columns:
+            moments = (call.at or self._run.started_at for call in calls if call.usage is not None)
+            together = self._book.pico_together(columns, tokens, model=model, moments=moments)
+            if together is not None:
+                return Charge(place, model, calls, usage, together, silent)
         amounts, reasons = [], []
         for call in calls:
             if call.usage is None or self._is_idle(call):
@@ -152,7 +162,7 @@ class _Pricing:
         priced = [amount for amount in amounts if amount is not None]
         unpriced = silent + len(amounts) - len(priced)
         known = add_pico(priced) if priced or not unpriced else None
-        return Charge(place, model, calls, None, known, unpriced, reasons[0] if reasons else None)
+        return Charge(place, model, calls, usage, known, unpriced, reasons[0] if reasons else None)
 
     def of(self, usage: Usage, model: str | None, at: datetime | None, span: Span) -> tuple[Pico | None, str | None]:
         """The price; else the least that they cost where no call can tell better, and why."""

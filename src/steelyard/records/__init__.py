@@ -142,6 +142,7 @@ if TYPE_CHECKING:
         Step as Step,
         Steps as Steps,
         TestResults as TestResults,
+        calls_in as calls_in,
     )
     from steelyard.records._run_choice import (
         Chosen as Chosen,
@@ -211,6 +212,8 @@ if TYPE_CHECKING:
         Usage as Usage,
         add_usage as add_usage,
         kinds_of as kinds_of,
+        sum_columns as sum_columns,
+        usage_columns as usage_columns,
     )
     from steelyard.records._zones import (
         LOCAL as LOCAL,

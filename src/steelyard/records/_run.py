@@ -6,8 +6,10 @@ Format history (the version that `steelyard schema run` prints):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -59,6 +61,14 @@ class Call(Record, frozen=True, kw_only=True, gc=False):
     """What the call cost, as the tool states it; the run's `cost_usd` holds it too."""
     summed: bool = False
     """True when this sums up all calls of the model, so that no context size can be told from it."""
+
+
+_SUMMED = attrgetter("summed")
+
+
+def calls_in(calls: Sequence[Call]) -> int | None:
+    """How many calls there are; None where one sums up others, as it does not say of how many."""
+    return None if any(map(_SUMMED, calls)) else len(calls)
 
 
 class Criterion(Record, frozen=True, kw_only=True):

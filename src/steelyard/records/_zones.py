@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import TypeAlias
 
@@ -61,6 +62,8 @@ class DayFinder:
     def __init__(self, zone: Zone) -> None:
         self._zone = zone
         self._ends: dict[date, tuple[datetime, datetime]] = {}
+        self._met: dict[date, dict[date, tuple[datetime, datetime]]] = {}
+        """By the day that a moment has in writing, the days in the zone: to ask the zone takes ten times as long."""
         self._day = date.min
         self._start = self._end = datetime.min.replace(tzinfo=UTC)
 
@@ -72,10 +75,28 @@ class DayFinder:
             moment = moment.replace(tzinfo=UTC)
         if self._start <= moment < self._end:
             return self._day
+        met = self._met.setdefault(moment.date(), {})
+        for day, (start, end) in met.items():
+            if start <= moment < end:
+                self._day, self._start, self._end = day, start, end
+                return day
         self._day = in_zone(moment, self._zone).date()
         ends = self._ends.get(self._day) or self._ends.setdefault(self._day, self._ends_of(self._day))
-        self._start, self._end = ends
+        self._start, self._end = met[self._day] = ends
         return self._day
+
+    def days_of(self, moments: Sequence[datetime | None]) -> list[date | None]:
+        """The day of each; moments of one day, as those of most runs are, take two looks."""
+        dated = list(filter(None, moments))
+        if dated and len(dated) == len(moments):
+            try:
+                dated.sort()
+                day = self.day_of(dated[0])
+                if self._start <= dated[0] and dated[-1] < self._end:
+                    return [day] * len(dated)
+            except TypeError:  # a moment without a zone cannot be compared with one that has one
+                pass
+        return [self.day_of(moment) for moment in moments]
 
     def _ends_of(self, day: date) -> tuple[datetime, datetime]:
         """Its first moment and the next day's; none lies between them on a day that may be left and entered again."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date
 
 from steelyard.prices import Charge, PriceBook, charges, in_usd, price_lines
-from steelyard.records import TOKEN_KINDS, DayFinder, Missing, Run, kinds_of
+from steelyard.records import TOKEN_KINDS, DayFinder, Missing, Run, calls_in, kinds_of
 from steelyard.results import Explanation
 
 PRICED = "priced_cost_usd"
@@ -15,7 +15,7 @@ PRICED = "priced_cost_usd"
 def with_calls(explained: Explanation, run: Run, book: PriceBook) -> Explanation:
     """The explanation with what the priced cost is made of, wherever it stands in it."""
     if explained.name == PRICED:
-        parts = charges(run, book, DayFinder(UTC).day_of)
+        parts = charges(run, book, DayFinder(UTC).days_of)
         return replace(explained, inputs=tuple(_part(part, book) for part in parts))
     return replace(explained, inputs=tuple(with_calls(part, run, book) for part in explained.inputs))
 
@@ -38,9 +38,10 @@ def _part(part: Charge, book: PriceBook) -> Explanation:
 
 
 def _calls(part: Charge) -> str:
-    if not part.calls or any(call.summed for call in part.calls):
+    calls = calls_in(part.calls)
+    if not calls:
         return "Tokens whose calls are not listed"
-    return "1 call" if len(part.calls) == 1 else f"{len(part.calls):,} calls"
+    return "1 call" if calls == 1 else f"{calls:,} calls"
 
 
 def _formula(part: Charge, day: date | None, book: PriceBook) -> str | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from datetime import datetime
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from math import isclose
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from steelyard.prices import PICO_PER_USD, Charge, PriceBook, charges
-from steelyard.records import Call, Run, Usage
-
-Place: TypeAlias = Callable[[datetime | None], Hashable]
+from steelyard.prices import PICO_PER_USD, Charge, PlacesOf, PriceBook, charges
+from steelyard.records import Call, Run, Usage, calls_in
 
 SHARED, UNSHARED = "shared_cost", "unshared_cost"
 """A cost that a run states for all its calls: divided by their prices, or left where the run began."""
@@ -44,11 +41,11 @@ class UsageEntry(NamedTuple):
         return self.usage is None and self.pico is None and not self.elsewhere
 
 
-def entries_of(run: Run, book: PriceBook, place_of: Place) -> tuple[list[UsageEntry], str | None]:
+def entries_of(run: Run, book: PriceBook, places_of: PlacesOf) -> tuple[list[UsageEntry], str | None]:
     """The run's entries, and whether a stated cost was divided among them."""
-    parts = charges(run, book, place_of)
+    parts = charges(run, book, places_of)
     if not parts:
-        parts = [Charge(place_of(run.started_at or run.ended_at), run.model, ())]
+        parts = [Charge(places_of([run.started_at or run.ended_at])[0], run.model, ())]
     stated = run.cost_usd is not None
     costs, note = _shares(run.cost_usd, parts) if run.cost_usd is not None else ([_exact(part) for part in parts], None)
     is_low = bool(run.cost_is_lower_bound)
@@ -57,7 +54,7 @@ def entries_of(run: Run, book: PriceBook, place_of: Place) -> tuple[list[UsageEn
             part.place,
             part.model,
             part.usage,
-            _calls_in(part.calls) if part.calls or run.calls else None,
+            calls_in(part.calls) if part.calls or run.calls else None,
             cost,
             is_low=is_low or (not stated and part.reason is not None and not part.unpriced),
             unpriced_calls=0 if stated or not part.calls else part.unpriced,
@@ -67,11 +64,6 @@ def entries_of(run: Run, book: PriceBook, place_of: Place) -> tuple[list[UsageEn
         )
         for part, cost in zip(parts, costs, strict=True)
     ], note
-
-
-def _calls_in(calls: Sequence[Call]) -> int | None:
-    """How many calls there are; a sum does not say of how many."""
-    return None if any(call.summed for call in calls) else len(calls)
 
 
 def _exact(part: Charge) -> int | Fraction | None:

@@ -62,13 +62,16 @@ class _Doubts(NamedTuple):
     @classmethod
     def of(cls, entries: Sequence[UsageEntry]) -> _Doubts:
         """Those of some entries of a run, or of all."""
-        return cls(
-            is_low=any(entry.is_low and entry.pico is not None for entry in entries),
-            is_unpriced=any(entry.unpriced is not None for entry in entries),
-            is_unstated=all(entry.is_unstated for entry in entries),
-            is_elsewhere=len(entries) < entries[0].of and any(entry.elsewhere for entry in entries),
-            unpriced_calls=sum(entry.unpriced_calls for entry in entries),
-        )
+        is_low = is_unpriced = is_elsewhere = False
+        is_unstated, unpriced_calls = True, 0
+        for entry in entries:  # one pass: every run comes here, most of them with one entry
+            is_low |= entry.is_low and entry.pico is not None
+            is_unpriced |= entry.unpriced is not None
+            is_unstated &= entry.is_unstated
+            is_elsewhere |= entry.elsewhere
+            unpriced_calls += entry.unpriced_calls
+        is_elsewhere &= len(entries) < entries[0].of
+        return cls(is_low, is_unpriced, is_unstated, is_elsewhere, unpriced_calls)
 
 
 @dataclass(slots=True)
@@ -97,6 +100,8 @@ class _Cell:
     def add_run(self, doubts: _Doubts) -> None:
         """One run, and what is doubtful about its cost."""
         self.runs += 1
+        if not any(doubts):  # as it is with most runs
+            return
         self.lower_bound_runs += doubts.is_low
         self.unpriced_runs += doubts.is_unpriced
         self.unstated_runs += doubts.is_unstated
@@ -193,7 +198,7 @@ class UsageTally:
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
         is_timed = self._question.timed
-        chosen, note = entries_of(run, self._book, self._place if is_timed else self._days.day_of)
+        chosen, note = entries_of(run, self._book, self._places if is_timed else self._days.days_of)
         if self._question.models:
             chosen = [entry for entry in chosen if self._has_model(entry.model)]
         if is_timed:
@@ -208,10 +213,10 @@ class UsageTally:
         self._run_costs.append(_usd(sum(known)) if known else None)
         groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
         for entry in chosen:
-            values = tuple([self._value(key, run, id_, entry) for key in self._keys])
-            groups.setdefault(values[: len(self._question.by)], []).append(entry)
-            if isinstance(entry.place, date):
-                day = (entry.place, values[self._series])
+            place, values = entry.place, [self._value(key, run, id_, entry) for key in self._keys]
+            groups.setdefault(tuple(values[: len(self._question.by)]), []).append(entry)
+            if isinstance(place, date):
+                day = (place, values[self._series])
                 self._by_day[day] = _added(self._by_day.get(day), entry.pico)
             if entry.unpriced:
                 self._unpriced[model_group(entry.model), entry.unpriced] += 1
@@ -235,9 +240,12 @@ class UsageTally:
                 self.first_after = min(self.first_after or place.day, place.day)
         return inside
 
-    def _place(self, moment: datetime | None) -> Hashable:
-        """The day of a call; None where its time is not known."""
-        question, day = self._question, self._days.day_of(moment)
+    def _places(self, moments: Sequence[datetime | None]) -> list[Hashable]:
+        """The day of each call; None where its time is not known."""
+        return list(map(self._place, moments, self._days.days_of(moments)))
+
+    def _place(self, moment: datetime | None, day: date | None) -> Hashable:
+        question = self._question
         if moment is not None and day is not None:
             at = as_utc(moment)
             if question.since and at < question.since:
@@ -258,10 +266,11 @@ class UsageTally:
         return meets
 
     def _value(self, key: str, run: Run, id_: str, entry: UsageEntry) -> str | None:
-        if key in TIMES:
-            return TIMES[key](entry.place) if isinstance(entry.place, date) else None
         if key == "model":
             return model_group(entry.model)
+        if key in TIMES:
+            place = entry.place
+            return TIMES[key](place) if isinstance(place, date) else None
         return id_ if key == "session" else key_of(run, RUN_KEYS.get(key, key))
 
     @property
@@ -280,7 +289,8 @@ class UsageTally:
     @property
     def run_costs(self) -> tuple[float | None, ...]:
         """What is known of each run's cost, in rising order; those of which nothing is known last."""
-        return tuple(sorted(self._run_costs, key=lambda cost: (cost is None, cost or 0.0)))
+        known = sorted([cost for cost in self._run_costs if cost is not None])
+        return (*known, *[None] * (len(self._run_costs) - len(known)))
 
     def groups(self) -> tuple[UsageGroup, ...]:
         """By key where a time is among the keys, else the most expensive first."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.prices import cost_of, open_book
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, kinds_of
+from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, calls_in, kinds_of
 from steelyard.results import FormatCount, ReadSummary
 from steelyard.settings import is_stdin, named_path
 from steelyard.tables import (
@@ -163,8 +163,9 @@ class _FormatTally:
         """One more run with its cost."""
         sums = self.sums
         sums["runs"] += 1
-        if run.calls is not None and not any(call.summed for call in run.calls):  # a sum does not say of how many
-            sums["calls"] = (sums["calls"] or 0) + len(run.calls)
+        calls = None if run.calls is None else calls_in(run.calls)
+        if calls is not None:
+            sums["calls"] = (sums["calls"] or 0) + calls
             sums["calls_known_runs"] += 1
         usage = run.total_usage or Usage()
         total = usage.total
