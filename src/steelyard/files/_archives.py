@@ -10,7 +10,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from threading import Event
@@ -114,22 +113,30 @@ def unpack(
     unpackers: dict[str, Callable[[Path, Path, Unpacking], Rejected | None]] = {"zip": _zip, "tar": _tar}
     try:
         into.mkdir(parents=True, exist_ok=True)
-        with _whatever_it_raises(shown, "the archive is broken or cannot be unpacked"):
+        with _Unreadable(shown, "the archive is broken or cannot be unpacked"):
             return unpackers.get(str(packing(path)), _stream)(path, into, unpacking)
     except SteelyardError:
         shutil.rmtree(into, ignore_errors=True)  # nothing is kept of an archive that is refused
         raise
 
 
-@contextmanager
-def _whatever_it_raises(shown: str, reason: str) -> Iterator[None]:
-    """An error that names the file: broken bytes lead the libraries to raise anything, MemoryError too."""
-    try:
-        yield
-    except SteelyardError:
-        raise
-    except Exception as error:
-        raise UnreadableFile(shown, f"{reason}: {said_by(error)}") from error
+class _Unreadable:
+    """An error that names the file: broken bytes lead the libraries to raise anything, MemoryError too.
+
+    A log has thousands of entries; as a generator it would take longer than to look an entry up.
+    """
+
+    __slots__ = ("_reason", "_shown")
+
+    def __init__(self, shown: str, reason: str) -> None:
+        self._shown, self._reason = shown, reason
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, SteelyardError):
+            raise UnreadableFile(self._shown, f"{self._reason}: {said_by(error)}") from error
 
 
 class ZipLog:
@@ -158,7 +165,7 @@ class ZipLog:
         info = self._archive.getinfo(name)
         chunks: list[bytes] = []
         size = 0
-        with _whatever_it_raises(shown, "the entry cannot be unpacked"):
+        with _Unreadable(shown, "the entry cannot be unpacked"):
             for chunk in _entry(self._archive, info, shown):
                 chunks.append(chunk)
                 size += len(chunk)
@@ -172,7 +179,7 @@ class ZipLog:
 
 def stated_bytes(path: Path, shown: str) -> int:
     """What the entries of a zip come to by their own headers, which its readers hold them to."""
-    with _whatever_it_raises(shown, "not a readable zip"), _open_zip(path) as archive:
+    with _Unreadable(shown, "not a readable zip"), _open_zip(path) as archive:
         return sum(info.file_size for info in archive.infolist())
 
 
@@ -182,7 +189,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     if size > INPUT_ENTRIES.most * 128:
         reason = f"archive refused: its list of entries takes {size:,} bytes"
         raise OverLimit(str(path), reason, hint=INPUT_ENTRIES.hint)
-    with _whatever_it_raises(str(path), "not a readable zip"):
+    with _Unreadable(str(path), "not a readable zip"):
         archive = zipfile.ZipFile(path)
     packed = sum(info.compress_size for info in archive.infolist())
     if packed > path.stat().st_size:  # each would be read again: many entries times all bytes

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from msgspec.structs import astuple
+
 from steelyard.records import (
     MOST,
     Call,
@@ -160,9 +162,10 @@ def run_from(
     extra = values.pop("extra", None)
     if extra:
         values |= {f"x_{name}": value for name, value in extra.items() if value is not None}
-    provenance = sorted([stated for stated in (how or {}).items() if stated[1] is not None])
-    if provenance:
-        values["provenance"] = dict(provenance)
+    if how:
+        provenance = {name: word for name in sorted(how) if (word := how[name]) is not None}
+        if provenance:
+            values["provenance"] = provenance
     values["source"] = Origin(format=format, path=path)
     _check_counts(values.get("usage"), [call.usage for call in values.get("calls") or () if call.usage is not None])
     return convert_run(values)
@@ -170,6 +173,9 @@ def run_from(
 
 def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
     """Refuses counts that nothing can have, of a call, of all calls together and of the run; none is below 0."""
+    everything = map(astuple, calls if usage is None else (usage, *calls))
+    if sum(filter(None, chain.from_iterable(everything))) <= MOST:
+        return  # so each of them is less, as it is in every log but a forged one
     stated = [] if usage is None else [*kinds_of(usage), usage.total_tokens]
     stated += [call.total_tokens for call in calls]
     stated.append(sum(filter(None, chain.from_iterable(map(kinds_of, calls)))))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from operator import itemgetter
 from time import time_ns
 from typing import Any
 
@@ -76,13 +77,24 @@ def first_and_last(values: Iterable[Any]) -> tuple[datetime | None, datetime | N
     True
     """
     given = list(values)
-    if set(map(type, given)) == {str} and len(set(map(len, given))) == 1 and len({text[-6:] for text in given}) == 1:
-        # Written alike and in one zone they stand in the order of their letters: two are read instead of all.
+    if _written_alike(given):  # in one zone they stand in the order of their letters: two are read instead of all
         first, last = moment(min(given)), moment(max(given))
         if first is not None and last is not None:
             return first, last
     moments = [time for time in map(moment, given) if time is not None]
     return min(moments, default=None), max(moments, default=None)
+
+
+def _written_alike(given: Sequence[Any]) -> bool:  # Any: as above
+    """Whether all are texts of one length that name the same zone."""
+    try:
+        return len(set(map(len, given))) == 1 and len(set(map(_ZONE, given))) == 1
+    except (TypeError, KeyError):  # what is no text has no length, or no last letters
+        return False
+
+
+_ZONE = itemgetter(slice(-6, None))
+"""The last letters of a text, where the zone stands."""
 
 
 def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:

@@ -90,11 +90,11 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPl
     trials: list[Building] = []
     told: list[tuple[PartPlace, Rejected | Finding]] = []
     for group in groups.values():
+        if len(group) == 1:
+            trials += group
+            continue
         place = _place(group[0])
-        if len(group) > 1:
-            group.sort(
-                key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path)
-            )
+        group.sort(key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path))
         first = group[0]
         for other in group[1:]:
             if _contradicts(first.run, other.run):
@@ -379,7 +379,8 @@ def _entries(
         if run.id is None and original is not None and (original, content_digest(run)) in said:
             repeated.add(building.path)
             continue
-        yield from ((place, note) for note in building.notes)
+        if building.notes:
+            yield from ((place, note) for note in building.notes)
         if run.usage is None and run.calls and not building.named:
             run = msgspec.structs.replace(run, usage=add_usage(call.usage for call in run.calls))
         yield place, PlacedRun(run, building.path, building.line)
