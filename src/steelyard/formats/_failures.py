@@ -10,13 +10,12 @@ from steelyard.records import Failure, FailureCause
 WORDS = 500
 """How much of a message is kept."""
 _STATUS = "401|403|429|5[0-9][0-9]"
-_INFRASTRUCTURE = re.compile(
-    rf"(?:status|error|http|code|exception)[^a-z0-9\n]{{0,4}}(?:code|/[0-9.]+)?[^a-z0-9\n]{{0,4}}(?:{_STATUS})\b"
+_INFRASTRUCTURE = (
+    rf"(?i)(?:status|error|http|code|exception)[^a-z0-9\n]{{0,4}}(?:code|/[0-9.]+)?[^a-z0-9\n]{{0,4}}(?:{_STATUS})\b"
     rf"|^\W*(?:{_STATUS})\b"
     rf"|\b(?:{_STATUS})\W{{1,3}}(?:unauthorized|forbidden|too many|internal|bad gateway|service|gateway|overloaded)"
     r"|(?:authentication|permissiondenied|ratelimit|internalserver|serviceunavailable|apiconnection|apitimeout)_?error"
-    r"|overloaded_error|connection error|fetch failed|econnrefused|econnreset|enotfound",
-    re.IGNORECASE,
+    r"|overloaded_error|connection error|fetch failed|econnrefused|econnreset|enotfound"
 )
 """A refused key, a rate limit, a broken server or none at all: the agent could do nothing about it."""
 
@@ -35,7 +34,7 @@ def failure_of(
     """
     said = words_of(trouble)
     stated = _stated_status(trouble) if status is None else status
-    ours = re.fullmatch(_STATUS, str(stated)) or (said and _INFRASTRUCTURE.search(said))
+    ours = re.fullmatch(_STATUS, str(stated)) or (said and re.search(_INFRASTRUCTURE, said))
     return Failure(cause="infrastructure" if ours else otherwise, message=said)
 
 

@@ -29,8 +29,10 @@ class _Shape(NamedTuple):
     kind: str
     signs: tuple[str, ...]
     """Texts, in lower case, of which a secret of the kind holds one: looked for first, since that is fast."""
-    pattern: re.Pattern[str]
-    """The secret, or the group named `secret` in it. Linear: no part can match what the next one begins with."""
+    pattern: str
+    """The secret, or the group named `secret` in it. Linear: no part can match what the next one begins with.
+
+    Compiled when a text has a sign of the kind, as few do: to compile all takes a start some milliseconds."""
 
 
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[0-9;\[]m))"
@@ -43,17 +45,15 @@ _REST = r"(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]{16,}"
 
 def _prefixed(kind: str, *prefixes: str, rest: str = _REST) -> _Shape:
     choices = "|".join(re.escape(prefix) for prefix in prefixes)
-    pattern = re.compile(rf"{_START}(?:{choices}){rest}")
-    return _Shape(kind, tuple(prefix.lower() for prefix in prefixes), pattern)
+    return _Shape(kind, tuple(prefix.lower() for prefix in prefixes), rf"{_START}(?:{choices}){rest}")
 
 
-_ASSIGNED = re.compile(
-    r"(?:api[_\-]?key|access[_\-]?key|account[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|private[_\-]?key|"
+_ASSIGNED = (
+    r"(?i)(?:api[_\-]?key|access[_\-]?key|account[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|private[_\-]?key|"
     r"client[_\-]?secret|(?:auth|access|refresh|session|id|api|bearer)[_\-]?token|\btoken|passw(?:or)?d|passphrase)"
     r"(?:\\?[\"'])?\s{0,4}(?:=>|[:=])\s{0,4}(?:\\?[\"'])?"
     r"(?P<secret>(?![0-9.]{1,30}(?![^\s\"'\\,;&)}\]]))(?!\[|\$|<|None\b|null\b|true\b|false\b)"
-    r"[^\s\"'\\,;&)}\]]{8,})",
-    re.IGNORECASE,
+    r"[^\s\"'\\,;&)}\]]{8,})"
 )
 """A value behind a name that says what it is. Numbers are counts, and `$NAME`, `<name>` and `[...]` stand for one."""
 
@@ -61,7 +61,7 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "private key",
         ("private key",),
-        re.compile(
+        (
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+"
             r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
         ),
@@ -69,7 +69,7 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "JSON web token",
         ("eyj",),
-        re.compile(rf"{_START}eyJ[A-Za-z0-9_\-]{{8,512}}+\.eyJ[A-Za-z0-9_\-]{{4,}}(?:\.[A-Za-z0-9_\-]*)?"),
+        rf"{_START}eyJ[A-Za-z0-9_\-]{{8,512}}+\.eyJ[A-Za-z0-9_\-]{{4,}}(?:\.[A-Za-z0-9_\-]*)?",
     ),
     _prefixed(
         "API key", "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "xai-", "gsk_", "r8_", "pplx-", "tvly-"
@@ -87,17 +87,17 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "webhook",
         ("/services/t", "/api/webhooks/"),
-        re.compile(r"https://[a-z.]{1,40}/(?:services/T|api/webhooks/)(?P<secret>[A-Za-z0-9_/\-]{16,})"),
+        r"https://[a-z.]{1,40}/(?:services/T|api/webhooks/)(?P<secret>[A-Za-z0-9_/\-]{16,})",
     ),
     _Shape(
         "password",
         ("://",),
-        re.compile(r"(?<=[a-z0-9]://)[^\s/:@\"'<>]{0,64}:(?P<secret>[^\s/@\"'<>]{1,128})@", re.IGNORECASE),
+        r"(?i)(?<=[a-z0-9]://)[^\s/:@\"'<>]{0,64}:(?P<secret>[^\s/@\"'<>]{1,128})@",
     ),
     _Shape(
         "credential",
         ("bearer ", "basic "),
-        re.compile(r"\b(?:Bearer|Basic)\s{1,4}(?P<secret>[A-Za-z0-9._~+/\-]{16,}={0,2})", re.IGNORECASE),
+        r"(?i)\b(?:Bearer|Basic)\s{1,4}(?P<secret>[A-Za-z0-9._~+/\-]{16,}={0,2})",
     ),
     _Shape("secret", ("key", "secret", "token", "passw", "passphrase"), _ASSIGNED),
 )
@@ -146,7 +146,7 @@ class Redaction:
             return text
         for shape in SHAPES:
             if any(sign in lower for sign in shape.signs):
-                text = shape.pattern.sub(partial(self._replaced, shape.kind), text)
+                text = re.sub(shape.pattern, partial(self._replaced, shape.kind), text)
         return text
 
     def _replaced(self, kind: str, match: re.Match[str]) -> str:
