@@ -176,6 +176,19 @@ def test_fieller_limits_are_where_a_t_test_of_scipy_turns(seed):
         assert stats.ttest_1samp(sums[:, 0] - limit * sums[:, 1], 0.0).pvalue == pytest.approx(0.05, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_fieller_leaves_out_no_ratio_that_a_t_test_does_not_reject(seed):
+    """One task that dominates both sums makes the denominator doubtful, and the estimate may lie below both roots."""
+    draw = np.random.default_rng(seed)
+    below = np.append(draw.integers(1, 4, 6), 100).astype(float)
+    above = np.append(np.minimum(draw.integers(0, 4, 6), below[:-1]), 100).astype(float)
+    interval = fieller(above, below, np.arange(7))
+    assert interval.low <= interval.estimate <= interval.high
+    for ratio in np.linspace(0.0, 3.0, 301):
+        if stats.ttest_1samp(above - ratio * below, 0.0).pvalue > 0.05:
+            assert interval.low <= ratio <= interval.high
+
+
 def test_fieller_says_when_there_is_no_upper_limit():
     cost = np.ones(10) + np.arange(10) / 10
     passed = np.array([1.0] + [0.0] * 9)

@@ -91,8 +91,9 @@ def _limits(top: Clusters, bottom: Clusters, level: float) -> tuple[float, float
         return (max(c / (2 * b), 0.0) if b > 0 else 0.0), math.inf, reason
     if inside < 0:
         return 0.0, math.inf, reason
-    # a < 0: what is not rejected lies outside the two roots; the estimate is above the larger one
-    return max((b - math.sqrt(inside)) / a, 0.0), math.inf, reason
+    # a < 0: what is not rejected lies outside the two roots, and the estimate may be on either side
+    smaller, larger = (b + math.sqrt(inside)) / a, (b - math.sqrt(inside)) / a
+    return (max(larger, 0.0) if smaller < 0 else 0.0), math.inf, reason
 
 
 def _without_success(top: Clusters, level: float) -> tuple[float, float, str | None]:
