@@ -38,7 +38,9 @@ def no_total_depends_on_the_python() -> Iterator[None]:
     def checked(values: Iterable[Any], /, start: Any = 0) -> Any:  # Any: whatever can be added
         total = builtin(values, start)
         caller = sys._getframe(1).f_globals["__name__"]
-        assert not isinstance(total, float) or not caller.startswith("steelyard."), f"{caller} adds floats with sum"
+        assert not isinstance(total, float) or not caller.startswith("steelyard."), (
+            f"{caller} adds floats with sum: use math.fsum, or sum_in_order of steelyard.records"
+        )
         return total
 
     builtins.sum = checked

@@ -28,11 +28,8 @@ def test_every_agent_is_there_and_says_what_it_is() -> None:
     assert {"claude-code", "codex", "aider"} <= set(AGENTS)
     for name in AGENTS:
         adapter = known[name]
-        assert adapter.about
-        assert adapter.install
-        assert adapter.version
-        assert adapter.logs
-        assert adapter.needs_calls
+        for field in ("about", "install", "version", "logs", "needs_calls"):
+            assert getattr(adapter, field), f"{name}: {field} is missing"
     for name in ("nop", "oracle", "command"):
         assert not known[name].needs_calls
 
@@ -41,10 +38,10 @@ def test_every_agent_is_there_and_says_what_it_is() -> None:
 def test_no_adapter_hands_over_anything_but_the_token(name: str) -> None:
     adapter = adapters()[name]
     texts = [*adapter.command, *adapter.env.values(), *adapter.files.values()]
-    assert sum("{token}" in text for text in texts) == 1
-    assert sum("{endpoint}" in text for text in texts) == 1
-    assert sum("{prompt}" in text for text in adapter.command) == 1
-    assert any("{model}" in text for text in texts)
+    for placeholder, places in (("{token}", texts), ("{endpoint}", texts), ("{prompt}", adapter.command)):
+        count = sum(text.count(placeholder) for text in places)
+        assert count == 1, f"{name}: {placeholder} must occur exactly once, not {count} times"
+    assert any("{model}" in text for text in texts), f"{name}: {{model}} must occur"
 
 
 def test_a_users_own_agent_lies_beside_the_plan(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The steps inside one transaction: known ids aside, fetch the baseline, score, flag, rank, move the baseline, notify.
+"""The steps inside one transaction: known ids aside, move the baseline, score, count and rank, flag, write, notify.
 
 Everything here runs under the lock of the tasks. Submissions were parsed and their criteria checked before, outside of
 the transaction. All tasks are worked on together, over columns; one submission is a batch of one.
