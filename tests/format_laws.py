@@ -75,7 +75,7 @@ def check_says_how(name: str, path: Path) -> None:
 
 
 def check_cut_anywhere(path: Path, folder: Path) -> None:
-    """A file that is cut at any byte gives a true prefix or an error, and a line of JSON that is cut is told.
+    """A file that is cut at any byte gives a true prefix or an error, and a line of JSON that is cut is reported.
 
     Tokens of the prefix may be called `counted` or `reported` as those of the whole are: they are what the lines that
     are left state, and a log that is cut between two lines, or still being written, looks like that of a shorter
