@@ -1,4 +1,4 @@
-"""Agents are data: every shipped adapter can be read, and a mistake in a user's own is told with what to do."""
+"""Agents are data: every shipped adapter can be read, and a mistake in a user's own is reported with what to do."""
 
 from __future__ import annotations
 
