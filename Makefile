@@ -43,10 +43,10 @@ $(STAMP): requirements/dev.lock pyproject.toml | same-python
 demo: $(STAMP) ## set everything up, weigh seven tiers of synthetic runs, and write demo.html
 	$(BIN)/steelyard demo --report demo.html
 
-test: $(STAMP) ## set everything up and run the tests
+test: $(STAMP) ## set everything up and run the tests, or those named by T="tests/test_gate.py"; WORKERS=2 takes two processes
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser and not spark" $(T)
 
-quick: $(STAMP) ## the tests that relate to your change, as many as fit into a minute
+quick: $(STAMP) ## the tests that relate to your change, nearest first, as many as fit into a minute
 	$(BIN)/python scripts/quick.py
 
 test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL that is installed, started and removed again

@@ -1,23 +1,53 @@
 """The tests that relate to a change, nearest first, as many as fit into the time: python scripts/quick.py [SECONDS].
 
-A test file relates to a changed module when it was changed itself, names the module, is named beside one of its mutants
-(mutants.toml), or imports its folder. What was changed is asked of git: since the branch left main, committed or not.
+Nearest is a test that was changed itself or that the table of recipes in CONTRIBUTING.md names for the changed file.
+Then come tests that name the changed module, are named beside one of its mutants (mutants.toml), or import its folder,
+and last those of the documentation. What was changed is asked of git: since the branch left main, committed or not.
 """
 
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+STARTED = time.monotonic()
 ROOT = Path(__file__).parents[1]
-SECONDS = 50.0
+SECONDS = 40.0
+"""After so many seconds no further test begins."""
+GRACE_SECONDS = 10.0
+"""How long a test that has begun may go on after that, so that all ends within a minute."""
 PAGES = ["tests/test_docs.py", "tests/test_contributing.py"]
+_ROW = re.compile(r"^\| \[[^|]+\]\(#add-[^|]+\) \| (?P<files>[^|]+) \| (?P<command>[^|]+) \|$", re.MULTILINE)
+_DECLARED = re.compile(r'^(?:def (\w+)|NAME = "(.+)"| +name="(.+)",)', re.MULTILINE)
+_OUTSIDE = ("docs/", "tests/")
+"""Folders that the table of recipes does not name from `src/steelyard/`."""
+
+
+class Recipe(NamedTuple):
+    """A file that a recipe adds, and the tests of the recipe."""
+
+    path: re.Pattern[str]
+    tests: list[str]
+
+
+def recipes() -> list[Recipe]:
+    """Every file of every recipe, as the table in CONTRIBUTING.md has them; NAME stands for any name."""
+    found = []
+    for row in _ROW.finditer((ROOT / "CONTRIBUTING.md").read_text("utf-8")):
+        tests = re.findall(r"tests/[\w/]+\.py", row["command"])
+        for path in re.findall(r"`([\w./]+)`", row["files"]):
+            whole = re.escape(path if path.startswith(_OUTSIDE) else f"src/steelyard/{path}")
+            found.append(Recipe(re.compile(whole.replace("NAME", r"(?P<name>[a-zA-Z0-9][\w.-]*)")), tests))
+    return found
 
 
 def changed_files() -> list[str]:
@@ -40,11 +70,13 @@ def related_tests(changed: list[str]) -> list[str]:
 
     files = (test for test in (ROOT / "tests").rglob("test_*.py") if "plugin" not in test.parts)
     texts = {str(test.relative_to(ROOT)): test.read_text("utf-8") for test in files}
+    known = recipes()
     for path in changed:
+        of_recipe = [test for recipe in known if recipe.path.match(path) for test in recipe.tests]
+        for test in of_recipe:
+            add(test, 4 if path.endswith(".md") else 0)
         if path in texts:
             add(path, 0)
-        elif path.startswith("tests/"):
-            _add_naming(rf"\b{Path(path).stem}\b", 1, texts, add)
         elif path.startswith("src/steelyard/") and path.endswith(".py"):
             module = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             _add_naming(rf"\b{re.escape(module)}\b", 1, texts, add)
@@ -54,14 +86,14 @@ def related_tests(changed: list[str]) -> list[str]:
             add("tests/test_layers.py", 2)
         elif path.endswith(".md"):
             for test in PAGES:
-                add(test, 1)
-        else:
-            _add_naming(rf"\b{re.escape(Path(path).name)}\b", 1, texts, add)
+                add(test, 5)
+        elif not of_recipe:
+            name = Path(path).stem if path.startswith("tests/") else Path(path).name
+            _add_naming(rf"\b{re.escape(name)}\b", 1, texts, add)
     return sorted((test for test in near if (ROOT / test).exists()), key=lambda test: (near[test], test))
 
 
-def _add_naming(pattern: str, distance: int, texts: dict[str, str], add: object) -> None:
-    assert callable(add)
+def _add_naming(pattern: str, distance: int, texts: dict[str, str], add: Callable[[str, int], None]) -> None:
     for test, text in texts.items():
         if re.search(pattern, text):
             add(test, distance)
@@ -72,35 +104,73 @@ def _tests_of_mutants(path: str) -> list[str]:
     return [test.partition("::")[0] for mutant in mutants if mutant["file"] == path for test in mutant["tests"]]
 
 
-class Budget:
-    """Stops after a number of seconds and says how many tests were left."""
+def declared_names(changed: list[str]) -> set[str]:
+    """What the changed files of recipes declare: names of formats, metrics, agents and pages, as test ids have them."""
+    names: set[str] = set()
+    for path in changed:
+        matches = (recipe.path.match(path) for recipe in recipes() if recipe.path.groups)
+        name = next((match["name"] for match in matches if match), None)
+        if name is None:
+            continue
+        names |= {path} if path.endswith(".md") else {name, name.replace("_", "-")}
+        if path.endswith(".py") and (ROOT / path).exists():
+            names |= {name for found in _DECLARED.findall((ROOT / path).read_text("utf-8")) for name in found if name}
+    return names
 
-    def __init__(self, seconds: float) -> None:
-        self.until = time.monotonic() + seconds
-        self.left = 0
+
+class Nearest:
+    """Runs the tests of what was changed first, begins none after the time is up and does not wait for the last."""
+
+    def __init__(self, tests: list[str], names: set[str], *, until: float) -> None:
+        self.until = until
+        self.name = re.compile(rf"\[(?:.*[^\w-])?(?:{'|'.join(map(re.escape, sorted(names))) or '(?!)'})(?![\w-])")
+        self.left = {test: test for test in tests}
+        """The files of tests that have not ended, by the ids of the tests once these are known."""
+        self.stopped = False
+
+    def stop(self, *_: object) -> None:
+        """Ends the test that runs, as Ctrl-C does."""
+        self.stopped = True
+        raise KeyboardInterrupt
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """In a file in which some tests are of what was changed, the others come after all files."""
+        named = {item.nodeid for item in items if self.name.search(item.nodeid)}
+        with_named = {item.path for item in items if item.nodeid in named}
+        items.sort(key=lambda item: item.path in with_named and item.nodeid not in named)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Notes what there is to run."""
+        self.left = {item.nodeid: str(item.path.relative_to(ROOT)) for item in session.items}
 
     def pytest_runtest_protocol(self) -> bool | None:
         """Passes over whatever comes after the time is up."""
-        if time.monotonic() < self.until:
-            return None
-        self.left += 1
-        return True
+        return None if time.monotonic() < self.until else True
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """One line more, if something was left."""
-        if self.left:
-            terminalreporter.write_line(f"time is up: {self.left} related tests were not run; make test runs all")
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Notes what has ended."""
+        del self.left[nodeid]
 
 
 def main(seconds: float) -> int:
-    """The exit status of the tests; 0 when nothing relates."""
+    """The exit status of the tests that ran; 0 when nothing relates."""
     changed = changed_files()
     tests = related_tests(changed)
     print(f"{len(changed)} files changed, {len(tests)} test files relate: {' '.join(tests)}", flush=True)
     if not tests:
         return 0
-    options = ["-q", "-x", "-m", "not long and not browser and not agents"]
-    return int(pytest.main([*options, *tests], plugins=[Budget(seconds)]))
+    nearest = Nearest(tests, declared_names(changed), until=STARTED + seconds)
+    options = ["-q", "-x", "-m", "not long and not browser and not agents and not spark"]
+    signal.signal(signal.SIGALRM, nearest.stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS)
+    status = pytest.main([*options, *tests], plugins=[nearest])
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if status == pytest.ExitCode.INTERRUPTED and nearest.stopped:
+        status = pytest.ExitCode.OK
+    if nearest.left and status == pytest.ExitCode.OK:
+        files = " ".join(dict.fromkeys(nearest.left.values()))
+        print(f"INCOMPLETE: the time was up before these had run to their end: {files}; `make test` runs everything")
+    return int(status)
 
 
 if __name__ == "__main__":
