@@ -140,8 +140,9 @@ class Nearest:
         items.sort(key=lambda item: item.path in with_named and item.nodeid not in named)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Notes what there is to run."""
-        self.left = {item.nodeid: str(item.path.relative_to(ROOT)) for item in session.items}
+        """Notes what there is to run; nothing is known of that if the time was up before."""
+        if not self.stopped:
+            self.left = {item.nodeid: str(item.path.relative_to(ROOT)) for item in session.items}
 
     def pytest_runtest_protocol(self) -> bool | None:
         """Passes over whatever comes after the time is up."""
