@@ -37,7 +37,7 @@ def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
     # (24 - 80 x 0.05²) / 79 = 0.301, so (1.960 + 0.842)² x 0.301 / 0.05² = 946 tasks, and 2 more for Student's t
     assert found.sentence == (
         "y passes 5.0 points more than x on the same 80 tasks (67.5 % against 62.5 %), "
-        "95 % interval -7.3 to 17.0: a difference is not shown; about 948 tasks like these would be needed to show it."
+        "95 % interval -7.3 to 17.0: inconclusive; about 948 tasks like these would be needed to show a difference."
     )
     assert (found.difference.interval.method, found.difference.test.method) == ("bonett-price", "mcnemar-exact")
     assert len(found.difference.higher) == 14
@@ -165,8 +165,8 @@ def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
     extra = [Run(id=f"q{task}-{i}", task=f"task-{task:03}", agent="two") for task in range(30) for i in range(3)]
     found = judged(sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"]))
     # left out, the open runs say that two is better; counted as failed, they take three attempts in four from it
-    assert found.verdict == "not shown"
-    assert "not shown: rests on runs without a verdict. 90 runs have no verdict (two 90)" in found.sentence
+    assert found.verdict == "inconclusive"
+    assert "inconclusive: rests on runs without a verdict. 90 runs have no verdict (two 90)" in found.sentence
     failed = sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"], unscored="fail")
     assert judged(failed).verdict != "better"
 
@@ -221,7 +221,7 @@ def test_infinite_values_are_refused_with_the_metric_to_take_instead() -> None:
 def test_three_tasks_never_show_anything_and_say_how_many_would() -> None:
     runs = singles([0, 0, 0], [1, 1, 1])
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
-    assert found.verdict == "not shown"
+    assert found.verdict == "inconclusive"
     on_three_tasks = [run for run in sy.demo_runs() if run.task in {"parse-csv", "fix-race", "add-endpoint"}]
     found = judged(sy.compare(on_three_tasks, a="tier=T0", b="tier=T6", metrics=["cost_usd"]), "cost_usd")
     assert "so few tasks may agree by chance (p = 0.25); about 6 tasks like these would be needed" in found.sentence

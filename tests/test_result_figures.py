@@ -167,7 +167,7 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
     compared = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate", "cost_usd"], **FEW)
     for judged in compared.pairs[0].metrics:
         assert judged.difference.interval.excludes(0.0)
-        assert judged.verdict == "not shown"
+        assert judged.verdict == "inconclusive"
     figure = compared.figure("differences")
     looks = [element.get("class") for element, _ in elements(figure) if tag(element) == "circle"]
     assert looks == ["sy-hollow", "sy-hollow"]

@@ -110,10 +110,10 @@ def test_what_rests_on_runs_without_a_verdict_is_not_shown() -> None:
     }
     judged = compared["exclude"].pairs[0].metrics[0]
     assert judged.difference.interval.low > 0  # alone it would be "better"
-    assert judged.verdict == "not shown"
-    assert "not shown: rests on runs without a verdict" in judged.sentence
+    assert judged.verdict == "inconclusive"
+    assert "inconclusive: rests on runs without a verdict" in judged.sentence
     assert judged.difference.bounds.low < 0 < judged.difference.bounds.high
-    assert compared["fail"].pairs[0].metrics[0].verdict == "not shown"
+    assert compared["fail"].pairs[0].metrics[0].verdict == "inconclusive"
 
 
 def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:

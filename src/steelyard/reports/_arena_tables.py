@@ -135,7 +135,7 @@ def bias_table(bias: ToolBias) -> TextTable:
             add_row(table, tool.agent, DASH, DASH, f"{tool.tasks:,}", f"no interval: {tool.reason}")
         else:
             interval = f"{tool.low:+.2f} to {tool.high:+.2f}"
-            verdict = "systematic" if tool.systematic else "not shown"
+            verdict = "systematic" if tool.systematic else "inconclusive"
             add_row(table, tool.agent, f"{tool.mean_difference:+.2f}", interval, f"{tool.tasks:,}", verdict)
     return table
 

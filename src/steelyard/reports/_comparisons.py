@@ -92,13 +92,8 @@ def _cells(judged: Judged) -> list[Cell]:
         f"{difference.tasks:,}",
         Painted(judged.verdict, VERDICT_STYLES[judged.verdict])
         if judged.verdict in VERDICT_STYLES
-        else verdict_word(judged),
+        else judged.verdict,
     ]
-
-
-def verdict_word(judged: Judged) -> str:
-    """The verdict in a table, where `not shown` alone would read as if it were hidden."""
-    return "inconclusive" if judged.verdict == "not shown" else judged.verdict
 
 
 def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:

@@ -18,7 +18,7 @@ Correction = Literal["holm", "bh", "none"]
 SOLVED_FROM = 0.5
 """A task counts as solved by a side when at least half of its runs there pass."""
 
-Verdict = Literal["better", "worse", "differs", "not shown", "no difference", "unknown"]
+Verdict = Literal["better", "worse", "differs", "inconclusive", "no difference", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)

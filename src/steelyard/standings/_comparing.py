@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from steelyard.results import Correction, Difference, Judged, Verdict
 from steelyard.standings._verdicts import (
     CLAIMS,
+    INCONCLUSIVE,
     detect_text,
     needed_tasks,
     otherwise_text,
@@ -49,7 +50,7 @@ def judge(
     """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
     `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
-    the policy `unscored` does; what only one of the two says is not shown.
+    the policy `unscored` does; what only one of the two says is inconclusive.
     """
     told = verdict(difference, adjusted)
     rests = told in CLAIMS and told != otherwise[1]
@@ -59,7 +60,7 @@ def judge(
     return Judged(
         difference=difference,
         adjusted_p=adjusted,
-        verdict="not shown" if rests else told,
+        verdict=INCONCLUSIVE if rests else told,
         sentence=text if detect is None else text + detect_text(difference, detect, wanted),
         needed=needed_tasks(difference, comparisons),
         detect=wanted,

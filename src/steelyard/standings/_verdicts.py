@@ -20,7 +20,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
 CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
 """The verdicts that say that there is a difference."""
 
-NOT_SHOWN = "a difference is not shown"
+INCONCLUSIVE: Verdict = "inconclusive"
 RESTS_ON_UNSCORED = "rests on runs without a verdict"
 
 
@@ -34,7 +34,7 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
     if not difference.interval.known:
         return "unknown"
     if adjusted > 1 - difference.interval.level or not difference.interval.excludes(0.0):
-        return "not shown"
+        return INCONCLUSIVE
     better = catalog()[difference.metric].better
     if better == "neither":
         return "differs"
@@ -61,8 +61,8 @@ def sentence(
     if interval.low is None or interval.high is None:
         return f"{head}: {_no_range(difference)}."
     low, high = (amount(limit, declared.unit, bare=True) for limit in (interval.low, interval.high))
-    told: Verdict = "not shown" if rests else verdict(difference, adjusted)
-    ending = f"{NOT_SHOWN}: {RESTS_ON_UNSCORED}"
+    told = INCONCLUSIVE if rests else verdict(difference, adjusted)
+    ending = f"{INCONCLUSIVE}: {RESTS_ON_UNSCORED}"
     if not rests:
         ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     label = f", {interval.label}" if interval.label else ""
@@ -111,18 +111,18 @@ def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: 
             seen = amount(difference.detectable, catalog()[difference.metric].unit) if difference.detectable else None
             most = f"; this many tasks can only detect one of {seen} or more" if seen else ""
             return f"no difference is seen{most}"
-        case "not shown" if (
+        case "inconclusive" if (
             difference.interval.excludes(0.0) and (difference.test.p_value or 0) > 1 - difference.interval.level
         ):
-            return f"{NOT_SHOWN}: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
+            return f"{INCONCLUSIVE}: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
                 difference, comparisons
             )
-        case "not shown" if difference.interval.excludes(0.0) and comparisons > 1 and adjusted is not None:
-            return f"{NOT_SHOWN} among {comparisons} comparisons (p {_p(adjusted)} after correction)" + _needed(
+        case "inconclusive" if difference.interval.excludes(0.0) and comparisons > 1 and adjusted is not None:
+            return f"{INCONCLUSIVE} among {comparisons} comparisons (p {_p(adjusted)} after correction)" + _needed(
                 difference, comparisons
             )
         case _:
-            return NOT_SHOWN + _needed(difference, comparisons)
+            return INCONCLUSIVE + _needed(difference, comparisons)
 
 
 def _p(value: float) -> str:
@@ -178,7 +178,7 @@ def _needed(difference: Difference, comparisons: int) -> str:
         return ""
     if needed <= difference.tasks:
         return ", but close: a few more tasks would settle it"
-    return f"; about {tasks_text(needed)} like these would be needed to show it"
+    return f"; about {tasks_text(needed)} like these would be needed to show a difference"
 
 
 def _range_text(needed: TasksNeeded) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 from steelyard.metrics import catalog
-from steelyard.reports._comparisons import coverage_text, verdict_word
+from steelyard.reports._comparisons import coverage_text
 from steelyard.reports.pages._cells import (
     count_column,
     counting_facts,
@@ -118,4 +118,4 @@ def _verdicts(result: Comparison, judged: list[Judged]) -> Iterator[Column]:
     deltas = [each.difference.cliffs_delta for each in judged]
     yield number_column("cliffs_delta", "Cliff's δ", deltas, places=2, sign="+")
     yield count_column("tasks", "tasks", [each.difference.tasks for each in judged])
-    yield text_column("verdict", "verdict", [verdict_word(each) for each in judged])
+    yield text_column("verdict", "verdict", [each.verdict for each in judged])

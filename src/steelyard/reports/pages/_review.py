@@ -95,7 +95,7 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
             texts=[_ends(row) for row in rows],
         ),
         count_column("tasks", "tasks", [row.tasks for row in rows]),
-        text_column("systematic", "systematic", ["yes" if row.systematic else "not shown" for row in rows]),
+        text_column("systematic", "systematic", ["yes" if row.systematic else "inconclusive" for row in rows]),
         *([text_column("reason", "no interval because", [row.reason for row in rows])] if any_reason else []),
     )
     return PageTable(name="bias", caption="Tools against the others on the same tasks", columns=columns)
