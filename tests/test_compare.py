@@ -389,3 +389,48 @@ def test_a_comparison_without_verdicts_says_so() -> None:
     assert said == ["pass rates are not compared: no task has a verdict on both sides"]
     scored = sy.compare([{**run, "passed": True} for run in runs], a="agent=x", b="agent=y")
     assert "no_verdicts" not in {finding.code for finding in scored.findings}
+
+
+def costly(costs: dict[str, list[float]]) -> list[Run]:
+    return [
+        Run(id=f"{agent}-{task}", task=f"t{task}", agent=agent, passed=True, cost_usd=cost)
+        for agent, row in costs.items()
+        for task, cost in enumerate(row)
+    ]
+
+
+def test_a_mean_that_one_run_carries_is_a_warning_with_that_run_and_the_medians() -> None:
+    # 19 of 20 tasks cost y twice as much; the means are (19 x 0.99 + 300) / 20 = 15.94 and 2
+    runs = costly({"x": [0.9 + task / 100 for task in range(19)] + [300], "y": [2.0] * 20})
+    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"])
+    assert "(mean $2.0000 against $15.94)" in judged(result, "cost_usd").sentence
+    (finding,) = [each for each in result.findings if each.code == "carried_mean"]
+    assert (finding.severity, finding.where) == ("warning", "x")
+    assert finding.places[0].message == (
+        "mean cost $15.94, but $0.9900 without the largest run: $300.00 (t19, run x-19); "
+        "median $0.9950 against $2.0000 of y"
+    )
+    (back,) = [each for each in sy.compare(runs, a="agent=y", b="agent=x").findings if each.code == "carried_mean"]
+    assert back.places[0] == finding.places[0]
+
+
+def test_more_runs_than_three_that_carry_a_mean_are_counted() -> None:
+    runs = costly({"x": [1.0] * 36 + [100, 101, 102, 103], "y": [2.0] * 40})
+    (finding,) = [each for each in sy.compare(runs, a="agent=x", b="agent=y").findings if each.code == "carried_mean"]
+    listed = "$103.00 (t39, run x-39), $102.00 (t38, run x-38), $101.00 (t37, run x-37), 1 more"
+    assert f"without the 4 largest runs: {listed};" in (finding.places[0].message or "")
+
+
+@pytest.mark.parametrize("last", [0.5, 30.0])
+def test_means_that_agree_with_the_typical_run_carry_no_warning(last: float) -> None:
+    runs = costly(
+        {"x": [1.0 + task / 100 for task in range(20)], "y": [*[2.0 + task / 50 for task in range(19)], last]}
+    )
+    assert "carried_mean" not in [each.code for each in sy.compare(runs, a="agent=x", b="agent=y").findings]
+
+
+def test_costs_of_nothing_have_no_geometric_mean_and_still_warn() -> None:
+    runs = costly({"x": [0.0] * 19 + [300], "y": [1.0 + task / 100 for task in range(20)]})
+    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"])
+    assert judged(result, "cost_usd").difference.geometric_ratio is None
+    assert "carried_mean" in [each.code for each in result.findings]

@@ -90,9 +90,7 @@ def _cells(judged: Judged) -> list[Cell]:
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
         f"{difference.tasks:,}",
-        Painted(judged.verdict, VERDICT_STYLES[judged.verdict])
-        if judged.verdict in VERDICT_STYLES
-        else judged.verdict,
+        Painted(judged.verdict, VERDICT_STYLES[judged.verdict]) if judged.verdict in VERDICT_STYLES else judged.verdict,
     ]
 
 

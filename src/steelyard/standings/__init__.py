@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.standings._carried_means import (
+        carried_mean as carried_mean,
+    )
     from steelyard.standings._choosing_intervals import (
         check_method as check_method,
     )

@@ -57,7 +57,8 @@ def sentence(
         return f"{declared.title}: {b} and {a} cannot be compared: {reason}."
     head = f"{_head(difference, a, b)} on the same {tasks_text(difference.tasks)}"
     if value != 0:
-        head += f" ({level_of(difference.b, declared.unit)} against {level_of(difference.a, declared.unit)})"
+        mean = "" if declared.is_ratio or math.isfinite(declared.bounds[1]) else "mean "
+        head += f" ({mean}{level_of(difference.b, declared.unit)} against {level_of(difference.a, declared.unit)})"
     if interval.low is None or interval.high is None:
         return f"{head}: {_no_range(difference)}."
     low, high = (amount(limit, declared.unit, bare=True) for limit in (interval.low, interval.high))

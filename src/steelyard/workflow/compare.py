@@ -75,6 +75,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
             *_pooling(table, sides, masks),
             *_no_verdicts(names, compared),
             *_doubts(sides, masks, pairs, judging),
+            *_carried_means(table, samples, sides, masks, pairs),
             *_sides_skews(table, samples, sides, masks, names),
         ),
         rejected_count=table.rejected_count,
@@ -121,6 +122,19 @@ def _differences(
         [difference(samples, masks[0], mask, name, options=judging) for name in names]
         for mask, names in zip(masks[1:], metrics, strict=True)
     ]
+
+
+def _carried_means(
+    table: RunTable, samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], pairs: Sequence[Pair]
+) -> list[Finding]:
+    from steelyard.standings import carried_mean  # brings numpy and Polars
+
+    found = (
+        carried_mean(table, samples, judged.difference, rows=(masks[0], mask), labels=(sides[0].label, pair.b.label))
+        for mask, pair in zip(masks[1:], pairs, strict=True)
+        for judged in pair.metrics
+    )
+    return [finding for finding in found if finding is not None]
 
 
 def _sides_skews(
