@@ -34,7 +34,8 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     assert results(sy.gate(same, baseline=base, rule=["pass_rate >= -0.05"])) == ["holds"]
     failed = sy.gate(worse, baseline=base, rule=["pass_rate >= baseline - 0.05", "cost_usd <= baseline + 0.5"])
     assert (results(failed), failed.status, failed.exit_code) == (["fails", "holds"], "fails", 3)
-    assert "by the same on every one; the rule allows at most +$0.5000: it holds." in failed.checks[1].sentence
+    asked = "by the same on every one; the rule allows an increase of at most $0.5000: it holds."
+    assert asked in failed.checks[1].sentence
     few = [run for run in made_runs({"x": 0.5}, tasks=100, attempts=4, seed=9) if run.task < "task-010"]
     open_ = sy.gate(few, baseline=base, rule=["pass_rate >= -0.02"])
     assert (open_.status, open_.exit_code) == ("inconclusive", 4)
@@ -227,6 +228,19 @@ def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
     assert (check.status, check.interval.estimate) == ("inconclusive", None)
     assert "is unknown" in check.sentence
     assert "exactly what is seen" not in check.sentence
+
+
+@pytest.mark.parametrize(
+    ("rule", "asked"),
+    [
+        ("pass_rate >= baseline - 0.05", "allows a decrease of at most 5.0 points"),
+        ("pass_rate >= baseline + 0.05", "asks for an increase of at least 5.0 points"),
+        ("cost_usd <= baseline + 0.5", "allows an increase of at most $0.5000"),
+        ("cost_usd <= baseline - 0.5", "asks for a decrease of at least $0.5000"),
+    ],
+)
+def test_a_limit_is_told_as_the_change_that_it_allows_or_asks_for(rule: str, asked: str) -> None:
+    assert f"; the rule {asked}: " in sy.gate(same(50), baseline=same(50), rule=rule).checks[0].sentence
 
 
 def test_a_limit_that_is_a_multiple_of_the_baseline_is_told_in_its_unit() -> None:

@@ -260,8 +260,8 @@ def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
 
 
 UNEVEN_COSTS = (
-    "costs are known for another share of the passed than of the failed runs, so that cost of pass over the complete "
-    "cases leans to one side; by verdict, a run without a cost counts with the mean cost of its verdict"
+    "costs are missing at different rates for passed and failed runs, which biases cost of pass over the complete "
+    "cases; the figure by verdict gives each run without a cost the mean cost of runs with the same verdict"
 )
 
 

@@ -201,4 +201,6 @@ def _asked(rule: Rule, moved: _Moved, unit: str) -> str:
         limit = level_of(rule.factor * moved.baseline + rule.offset, unit)
         offset = f" {amount(rule.offset, unit, signed=True)}" if rule.offset else ""
         return f"; the rule allows {word} {limit} ({rule.factor:g} times the baseline{offset})"
-    return f"; the rule allows {word} {amount(rule.offset, unit, signed=True)}"
+    change = f"{'a decrease' if rule.offset < 0 else 'an increase'} of"
+    asked = f"allows {change} at most" if rule.at_least == (rule.offset < 0) else f"asks for {change} at least"
+    return f"; the rule {asked} {amount(abs(rule.offset), unit)}"
