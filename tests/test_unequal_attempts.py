@@ -14,6 +14,7 @@ from commands import steelyard
 from matchups import write
 from steelyard.errors import UsageError
 from steelyard.records import Run
+from steelyard.reports import comparison_tables
 from steelyard.standings._unequal_attempts import delta_within_tasks, kept_level
 from steelyard.statistics import Interval, Significance, dealt_sums, spread_range, tasks_needed
 
@@ -199,3 +200,31 @@ def test_deltas_that_cancel_come_to_zero() -> None:
         tasks += [task] * (up + down + 1)
     runs = np.array(values)[:, None], np.array(tasks), np.array(on_b)
     assert delta_within_tasks(runs) == 0.0
+
+
+def test_every_surface_says_that_an_interval_is_approximate() -> None:
+    runs = costs(40, (1, 5), seed=7, factor=2.0)
+    compared = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"], resamples=400)
+    (table,) = comparison_tables(compared)
+    shown = "\n".join(table.lines(80))
+    assert "about 88 %\n" in shown
+    assert "about N %: an approximate interval" in shown
+    assert shown.index(" A ") < shown.index(" B ") < shown.index("B - A")
+    assert "approximate (about 88 %)" in compared._repr_html_()
+    figure = compared.figure("differences").inline
+    assert "95 % intervals, 1 of 1 approximate (about 88 %)" in figure
+    assert ", about 88 %)" in figure
+
+
+def test_a_ranking_says_that_an_interval_is_approximate() -> None:
+    ranked = sy.rank(costs(40, (1, 2), seed=7), by="agent", metrics="cost_usd", resamples=200)
+    assert "approximate (about 8" in ranked._repr_html_()
+    assert "approximate (about 8" in ranked.figure().inline
+
+
+def test_an_interval_that_keeps_its_level_has_no_mark() -> None:
+    runs = [Run(id=f"{a}{n}", task=f"t{n}", agent=a, passed=n % 2 == 0) for a in "xy" for n in range(9)]
+    compared = sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"])
+    (table,) = comparison_tables(compared)
+    for shown in ("\n".join(table.lines(80)), compared._repr_html_(), compared.figure("differences").inline):
+        assert "approximate" not in shown

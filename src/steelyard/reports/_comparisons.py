@@ -23,6 +23,7 @@ from steelyard.results import (
 FLIPS_SHOWN = 8
 BAND = "A band such as 2-4 holds the places that the data leave open."
 PARETO = "Pareto: * nobody scores as high for less money; behind it, how often that holds when tasks are resampled."
+APPROXIMATE = "about N %: an approximate interval, which covers the true value in about N of 100 experiments."
 VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
@@ -54,17 +55,18 @@ def comparison_tables(result: Comparison) -> Iterator[TextTable]:
         title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}, {weighting(result)}"
         table = plain_table(title)
         table.add_column("metric")
+        approximate = _legend_of([judged.difference.interval.mark for judged in pair.metrics])
         p_title = "p" if result.correction == "none" else f"p ({result.correction})"
         for title, spare in (
-            ("A", 1),
-            ("B", 1),
+            ("A", 0),
+            ("B", 0),
             ("B - A", 0),
             ("interval", 0),
-            (p_title, 2),
-            ("Cliff's δ", 4),
-            ("tasks", 3),
+            (p_title, 1),
+            ("Cliff's δ", 3),
+            ("tasks", 2),
         ):
-            table.add_column(title, justify="right", spare=spare)
+            table.add_column(title, justify="right", spare=spare, legend=approximate if title == "interval" else "")
         table.add_column("verdict")
         for judged in pair.metrics:
             add_row(table, *_cells(judged))
@@ -86,7 +88,7 @@ def _cells(judged: Judged) -> list[Cell]:
         DASH if difference.a is None else level_of(difference.a, declared.unit),
         DASH if difference.b is None else level_of(difference.b, declared.unit),
         DASH if difference.value is None else amount(difference.value, declared.unit, signed=True),
-        range_text(difference.interval.low, difference.interval.high, declared.unit, difference.interval.label),
+        range_text(difference.interval.low, difference.interval.high, declared.unit, difference.interval.mark),
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
         f"{difference.tasks:,}",
@@ -94,8 +96,13 @@ def _cells(judged: Judged) -> list[Cell]:
     ]
 
 
+def _legend_of(marks: Sequence[str]) -> str:
+    """What a mark under an interval means; nothing where none has one."""
+    return APPROXIMATE if any(marks) else ""
+
+
 def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
-    """The limits of an interval, without the unit; the label that says what it reaches stands under them."""
+    """The limits of an interval, without the unit; the label or mark that says what it reaches stands under them."""
     if low is None or high is None:
         return DASH
     return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}" + (f"\n{label}" if label else "")
@@ -132,7 +139,8 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     if result.order == "bradley-terry":
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
-    table.add_column(f"{result.level * 100:g} % interval", justify="right")
+    approximate = _legend_of([place.score.mark for place in result.places])
+    table.add_column(f"{result.level * 100:g} % interval", justify="right", legend=approximate)
     for name in result.beside:
         table.add_column(catalog()[name].title.lower(), justify="right")
     for title, spare in (("mean cost", 1), ("cost of pass", 2)):
@@ -146,7 +154,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
             *_key_cells(place, result),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
-            range_text(place.score.low, place.score.high, declared.unit, place.score.label),
+            range_text(place.score.low, place.score.high, declared.unit, place.score.mark),
             *(DASH if value is None else level_of(value, catalog()[name].unit) for name, value in place.beside.items()),
             _cost_text(place),
             DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),

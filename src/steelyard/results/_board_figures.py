@@ -63,13 +63,18 @@ def key_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> st
     return " / ".join(values) or "all runs"
 
 
-def confidence_text(level: float) -> str:
-    """The level of intervals as a note says it.
+def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
+    """The level of intervals as a note says it, with how many are known to fall short of it.
 
     >>> confidence_text(0.95)
     '95 % intervals'
     """
-    return f"{100 * level:g} % intervals"
+    said = f"{100 * level:g} % intervals"
+    reached = sorted(interval.reaches for interval in intervals if interval.reaches is not None)
+    if not reached:
+        return said
+    ends = list(dict.fromkeys(f"{100 * share:.0f}" for share in (reached[0], reached[-1])))
+    return f"{said}, {len(reached)} of {len(intervals)} approximate (about {' to '.join(ends)} %)"
 
 
 def rank_dots(result: Ranking, width: int) -> Figure:
@@ -113,7 +118,8 @@ def rank_pareto(result: Ranking, width: int) -> Figure:
 
 
 def _rank_note(result: Ranking) -> str:
-    return f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}, weighted by {result.weight_by}"
+    level = confidence_text(result.level, [place.score for place in result.places])
+    return f"{level}, {tasks_text(result.tasks, 'common ')}, weighted by {result.weight_by}"
 
 
 def _cost_note(cost_runs: int, runs: int, front_share: float | None) -> str:
@@ -124,13 +130,14 @@ def _cost_note(cost_runs: int, runs: int, front_share: float | None) -> str:
 def group_dots(result: Measurement, width: int) -> Figure:
     """The first metric that was asked for, else of the overview, of each group."""
     metric = _main_metric(result)
-    rows = []
+    rows, intervals = [], []
     for group in result.groups:
         value, interval, note = _figure_of(group, metric)
+        intervals += [] if interval is None else [interval]
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         label = key_name(group.key, result.tier_scheme)
         rows.append(Estimate(label=label, value=value, low=low, high=high, note=note))
-    said = "no intervals were asked for" if result.interval == "none" else confidence_text(result.level)
+    said = "no intervals were asked for" if result.interval == "none" else confidence_text(result.level, intervals)
     note = f"{metric.figure if metric.level == 'run' else 'whole group'} of each group; {said}; {_measured(result)}"
     return dots(rows, title=f"{metric.title}{_by(result)}", axis=metric_axis(metric), note=note, width=width)
 

@@ -43,7 +43,8 @@ def difference_dots(result: Comparison, width: int) -> Figure:
     sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
     title = f"{sides} minus {result.a.label}"
     tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
-    note = f"{confidence_text(result.level)}, {tasks}, paired by task; hollow: no difference shown"
+    level = confidence_text(result.level, [each.difference.interval for pair in result.pairs for each in pair.metrics])
+    note = f"{level}, {tasks}, paired by task; hollow: no difference shown"
     return dots(rows, title=title, axis=_own_scales(*sides_of_zero), note=note, reference=0.0, width=width)
 
 
@@ -55,7 +56,8 @@ def rule_dots(result: Gate, width: int) -> Figure:
         is_sure = check.status != "inconclusive"
         text, said, limit = check.status, check.sentence, check.rule.offset
         rows.append(_scaled(check.interval, metric, check.rule.text, text, said, is_sure=is_sure, limit=limit))
-    note = f"{confidence_text(result.level)}, {tasks_text(result.tasks)}; upright tick: the limit; hollow: inconclusive"
+    level = confidence_text(result.level, [check.interval for check in result.checks])
+    note = f"{level}, {tasks_text(result.tasks)}; upright tick: the limit; hollow: inconclusive"
     axis = _own_scales("lower", "higher")
     return dots(rows, title=f"Gate: {result.status}", axis=axis, note=note, reference=0.0, width=width)
 
@@ -68,7 +70,8 @@ def _limits(interval: Interval, metric: Metric) -> str:
     """The interval as it stands behind its estimate; nothing where an end is unknown."""
     if interval.low is None or interval.high is None:
         return ""
-    return f" ({amount(interval.low, metric.unit, bare=True)} to {amount(interval.high, metric.unit, bare=True)})"
+    ends = f"{amount(interval.low, metric.unit, bare=True)} to {amount(interval.high, metric.unit, bare=True)}"
+    return f" ({ends}, {interval.mark})" if interval.mark else f" ({ends})"
 
 
 def _scaled(

@@ -51,9 +51,14 @@ class Interval:
         return self.low is not None and self.high is not None
 
     @property
+    def mark(self) -> str:
+        """The label where a legend explains it."""
+        return "" if self.reaches is None else f"about {self.reaches * 100:.0f} %"
+
+    @property
     def label(self) -> str:
         """What to say of an interval that is known to fall short of its level; empty where it does not."""
-        return "" if self.reaches is None else f"approximate (about {self.reaches * 100:.0f} %)"
+        return f"approximate ({self.mark})" if self.mark else ""
 
     def excludes(self, value: float) -> bool:
         """Whether the value lies outside the limits; never without limits."""

@@ -35,6 +35,9 @@ class Limits(Protocol):
     @property
     def method(self) -> str: ...
 
+    @property
+    def label(self) -> str: ...
+
 
 def text_column(
     name: str, title: str, values: Sequence[str | None], *, links: Sequence[str | None] | None = None
@@ -91,15 +94,15 @@ def number_column(name: str, title: str, values: Sequence[float | None], *, plac
 
 def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: str) -> Column:
     """A column of intervals; their lower ends order it."""
-    texts = [interval_text(interval.low, interval.high, unit) for interval in intervals]
+    texts = [interval_text(interval.low, interval.high, unit, interval.label) for interval in intervals]
     return Column(name=name, title=title, values=[each.low for each in intervals], decimals=6, texts=texts)
 
 
-def interval_text(low: float | None, high: float | None, unit: str) -> str:
-    """The limits of an interval, without the unit."""
+def interval_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
+    """The limits of an interval, without the unit, and the label that says what it reaches."""
     if low is None or high is None:
         return DASH
-    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
+    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}" + (f", {label}" if label else "")
 
 
 def key_columns(

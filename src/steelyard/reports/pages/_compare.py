@@ -104,7 +104,7 @@ def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
     ]
     yield Column(name="difference", title="difference", values=values, decimals=6, texts=signed)
     ends = [difference.interval for difference in each_difference]
-    texts = [interval_text(end.low, end.high, unit) for end, unit in zip(ends, units, strict=True)]
+    texts = [interval_text(end.low, end.high, unit, end.label) for end, unit in zip(ends, units, strict=True)]
     title = f"{100 * result.level:g} % interval"
     yield Column(name="interval", title=title, values=[end.low for end in ends], decimals=6, texts=texts)
     yield from _verdicts(result, [each for _, each in judged])
