@@ -27,6 +27,7 @@ from steelyard.records import (
     Usage,
     encode_run,
 )
+from steelyard.reports import measurement_tables
 
 MODEL = "claude-sonnet-4-20250514"
 
@@ -514,3 +515,12 @@ def test_a_group_metric_tells_how_many_runs_it_was_made_from() -> None:
     runs = [sy.Run(task="t", passed=True, cost_usd=1.0), sy.Run(task="t", passed=True), sy.Run(task="u", cost_usd=2.0)]
     value = sy.measure(runs, metrics=["cost_of_pass"]).groups[0].metrics["cost_of_pass"]
     assert (value.value, value.count, value.missing) == (1.0, 1, 2)  # one of three has a cost and a verdict
+
+
+def test_a_notebook_says_which_figures_are_means_and_which_are_medians_as_a_terminal_does() -> None:
+    measured = sy.measure(sy.demo_runs(), by=["tier"])
+    html = measured._repr_html_()
+    table = next(iter(measurement_tables(measured)))
+    headings = [" ".join(column.heading.split()) for column in table.columns]
+    assert {"Pass rate mean ↑", "Cost median ↓"} <= set(headings)
+    assert [heading for heading in headings if f"<th>{heading}</th>" not in html] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steelyard.reports._measurement_tables import cell_text, measurement_sentence, overview_of
+from steelyard.reports._measurement_tables import cell_text, heading, measurement_sentence, overview_of
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._board import board_page
 from steelyard.reports.pages._catalog import api_page, metrics_page
@@ -101,8 +101,7 @@ def measure_page(result: Measurement) -> Page:
             cell_text(value, declared.figure, declared.unit, group.n).replace("\n", ", ")
             for value, group in zip(values, groups, strict=True)
         ]
-        unit = "" if declared.unit in ("share", "ratio") else f", {declared.unit}"
-        title = f"{declared.title.lower()}{unit}"
+        title = " ".join(heading(declared.name, declared.figure).split())
         columns.append(Column(name=declared.name, title=title, values=numbers, decimals=6, texts=texts))
     columns.append(text_column("grade", "grade", [group.grade for group in groups]))
     runs = counted(result.n, "run")
