@@ -177,7 +177,7 @@ def _days() -> Figure:
         if day % 7 < 5
     ]
     axis = Axis(title="Cost, USD", unit="USD")
-    return days(amounts, title="Cost by day and model", axis=axis, kinds=models, width=WIDTH)
+    return days(amounts, title="Cost", by="model", axis=axis, kinds=models, width=WIDTH)
 
 
 def _calls() -> Figure:

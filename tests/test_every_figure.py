@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
@@ -180,6 +181,24 @@ def test_a_law_notices_what_is_outside() -> None:
         marks=figure.marks,
     )
     assert any("is outside" in each for each in breaches(narrow))
+
+
+@pytest.mark.parametrize(
+    ("length", "title", "bars"),
+    [(16, "Cost by day and model", 16), (31, "Cost by day and model", 31), (70, "Cost by week and model", 10)],
+)
+def test_a_month_is_drawn_by_the_day_and_a_bar_of_a_week_is_called_one(length: int, title: str, bars: int) -> None:
+    kinds = [f"model {number}" for number in range(6)]
+    amounts = [
+        figures.DayAmount(date(2026, 1, 1) + timedelta(days=day), 1.0, kind=kind)
+        for day in range(length)
+        for kind in kinds
+    ]
+    axis = figures.Axis(title="Cost, USD", unit="USD")
+    figure = figures.days(amounts, title="Cost", by="model", axis=axis, kinds=kinds)
+    assert figure.title == title
+    drawn = [element.get("x") for element, _ in elements(figure) if tag(element) == "rect" and len(element)]
+    assert len(set(drawn[len(kinds) :])) == bars  # the key comes first
 
 
 @pytest.mark.parametrize("width", [240, 390, 720, 1100])

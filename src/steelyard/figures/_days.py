@@ -15,7 +15,11 @@ from steelyard.figures._scales import Axis, amount_drawn, is_drawn, value_text
 from steelyard.figures._stacked import key_of_kinds, piece
 
 MOST_PIECES = 60
-"""Pieces of all bars together: two weeks of four models by the day, a quarter of them by the week."""
+"""Pieces of all bars together, where there are more bars than are always drawn."""
+ALWAYS_DRAWN = 35
+"""Bars that have room however many pieces they are of: a month and a little by the day."""
+PERIODS = {1: "day", 7: "week", 28: "four weeks", 91: "quarter", 364: "year", 3640: "ten years"}
+"""What a bar of so many days is called."""
 
 
 class DayAmount(NamedTuple):
@@ -46,6 +50,7 @@ def days(
     *,
     title: str,
     axis: Axis,
+    by: str = "",
     kinds: Sequence[str] = (),
     zone: str = "UTC",
     note: str = "",
@@ -54,15 +59,17 @@ def days(
 ) -> Figure:
     """A bar for each day, or for so many days as have room; a day of unknown amount is hatched below the axis.
 
-    With `kinds` a bar is stacked of them, in their order, each paler than the last.
+    With `kinds` a bar is stacked of them, in their order, each paler than the last. The title goes on with the days of
+    a bar and with what kinds are told apart `by`.
     """
     width = checked_width(width)
     ordered = sorted(amounts, key=lambda each: each.day)
     step = 1
     if ordered:
         length = ordered[-1].day.toordinal() - ordered[0].day.toordinal() + 1
-        most = min(width / 8, MOST_PIECES / max(len(kinds), 1))
-        step = next((many for many in (1, 7, 28, 91, 364) if length / many <= most), 3640)
+        most = min(width / 8, max(MOST_PIECES / max(len(kinds), 1), ALWAYS_DRAWN))
+        step = next((many for many in PERIODS if length / many <= most), max(PERIODS))
+    title = f"{title} by {PERIODS[step]}{f' and {by}' if by else ''}"
     said = "; ".join(part for part in (note, f"{step} days a bar" if step > 1 else "") if part)
     head, top = heading(title, said, width)
     body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: no run has a day."),)

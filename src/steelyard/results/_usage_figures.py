@@ -35,7 +35,8 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
     ]
     return days(
         amounts,
-        title=f"Cost by day and {result.series_by}",
+        title="Cost",
+        by=result.series_by,
         axis=Axis(title="Cost, USD", unit="USD"),
         kinds=kinds,
         zone=result.tz,
