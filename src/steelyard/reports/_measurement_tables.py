@@ -172,7 +172,8 @@ def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> st
 def _tiers(result: Measurement) -> TextTable:
     """One row for the uplift of each tier and for each figure over all of them."""
     base = result.across[0].base
-    uplift_over = f"uplift over {clean(tier_text(base, result.tier_scheme))}"
+    of = f"the median {catalog()['composite_score'].title.lower()}"
+    uplift_over = f"uplift of {of} over {clean(tier_text(base, result.tier_scheme))}"
     table = plain_table(f"Across tiers: {uplift_over}, and how far the tiers' medians lie apart")
     rest = [name for name in result.by if name != "tier"]
     for name in (*rest, "figure"):
