@@ -206,6 +206,20 @@ def test_a_log_of_events_has_the_id_and_the_tokens_of_each_job(tmp_path: Path) -
     assert runs[0].elapsed_seconds == 3.0  # seconds since 1970 are times, no durations
 
 
+@pytest.mark.parametrize("kind", ["llm", "done"])
+def test_durations_of_single_lines_are_no_duration_of_the_run(tmp_path: Path, kind: str) -> None:
+    lines = [line | ({"latency_ms": 1500} if line["type"] == kind else {}) for line in _log(12)]
+    path = _as_lines(tmp_path / "log.jsonl", lines)
+    proposal = propose([path])
+    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    is_of_lines = kind == "llm"  # of which a run has two; one in a run is that of the run
+    assert {(run.elapsed_seconds, run.duration_seconds) for run in runs} == {
+        (180.0, None) if is_of_lines else (None, 1.5)
+    }
+    commented = '\n# duration_seconds = { from = "latency_ms", unit = "ms", take = "sum" }\n'
+    assert (commented in proposal.text) is is_of_lines
+
+
 @pytest.mark.parametrize("name", ["{} run {}", "{}_try_{}", "{} (Attempt {})"])
 def test_numbered_columns_of_several_models_are_attempts_of_each(tmp_path: Path, name: str) -> None:
     columns = [name.format(model, number) for model in ("gpt-5", "claude") for number in (1, 2, 3)]

@@ -56,11 +56,19 @@ class EventLines:
         return [shared, *(match for match in found if match.field != shared.field)]
 
     def of_runs(self, found: Sequence[Match]) -> tuple[Match, ...]:
-        """The matches, each with how one value of a run comes of its lines; the last time is the end."""
+        """The matches, each with how one value of a run comes of its lines; the last time is the end.
+
+        Where lines have times, durations of single lines are no sure duration: they leave out what lies between.
+        """
         made = [self._of_run(match) for match in found]
-        fields = {match.field: match for match in made}
-        started = fields.get("started_at")
-        if started is not None and started.spec.take and not {"ended_at", "duration_seconds"} & set(fields):
+        started = next((match for match in made if match.field == "started_at" and match.score >= SURE), None)
+        if started is None or not started.spec.take:
+            return tuple(made)
+        made = [
+            _of_single_lines(match) if match.field == "duration_seconds" and match.spec.take else match
+            for match in made
+        ]
+        if not any(match.field in ("ended_at", "duration_seconds") and match.score >= SURE for match in made):
             ended = msgspec.structs.replace(started.spec, take=TAKES["ended_at"])
             made.append(replace(started, field="ended_at", spec=ended, remark="the time of the last line"))
         return tuple(made)
@@ -110,6 +118,12 @@ def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
         return 0 if verdict is None else lines.share_with_one(verdict), len(lines.runs)
 
     return max((lines for lines in candidates if lines.has_a_kind_once_a_run), key=likeness, default=None)
+
+
+def _of_single_lines(duration: Match) -> Match:
+    """The duration as a line that the user has to confirm."""
+    remark = "durations of single lines, added up: the times of the first and the last line tell how long a run took"
+    return replace(duration, score=SURE / 2, remark=remark)
 
 
 def _lines_by_cell(key: Column) -> list[list[int]]:
