@@ -229,6 +229,42 @@ def test_numbered_columns_of_several_models_are_attempts_of_each(tmp_path: Path,
     assert [(run.model, run.attempt) for run in runs] == [(m, n) for m in ("gpt-5", "claude") for n in (1, 2, 3)]
 
 
+def test_a_german_sheet_needs_no_correction(tmp_path: Path) -> None:
+    path = tmp_path / "auswertung.csv"
+    path.write_text(
+        "Aufgabe Nr.;Modell;Versuch;Ergebnis;Kosten (USD);Dauer [min];Bemerkung\n"
+        "T-1;gpt-5;1;bestanden;0,78;1,5;gut\nT-1;gpt-5;2;nicht bestanden;k.A.;2,0;\nT-2;gpt-5;1;Abbruch;0,50;k. A.;\n",
+        encoding="utf-8",
+    )
+    proposal = propose([path])
+    assert (proposal.runs, proposal.set_aside) == (3, ())
+    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    assert [(run.task, run.attempt, run.outcome) for run in runs] == [
+        ("T-1", 1, "passed"),
+        ("T-1", 2, "failed"),
+        ("T-2", 1, "errored"),
+    ]
+    assert [(run.cost_usd, run.duration_seconds) for run in runs] == [(0.78, 90), (None, 120), (0.5, None)]
+
+
+def test_columns_of_attempts_are_seen_in_german(tmp_path: Path) -> None:
+    path = tmp_path / "breit.csv"
+    path.write_text("Aufgabe;GPT-5 Lauf 1;GPT-5 Lauf 2\na;bestanden;durchgefallen\nb;bestanden;bestanden\n", "utf-8")
+    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    assert [(run.model, run.attempt, run.outcome) for run in runs[:2]] == [
+        ("GPT-5", 1, "passed"),
+        ("GPT-5", 2, "failed"),
+    ]
+
+
+@pytest.mark.parametrize("row", [{"task": "pass"}, {"task": True}, {"Ergo": "bestanden"}, {"Bemerkung": "lief gut"}])
+def test_verdicts_and_comments_are_never_offered_as_the_task(tmp_path: Path, row: dict[str, object]) -> None:
+    path = _as_lines(tmp_path / "rows.jsonl", [row | {"y": n} for n in range(3)])
+    lines = [line.removeprefix("# ") for line in propose([path]).text.splitlines()]
+    assert f'task = "{next(iter(row))}"' not in lines
+    assert any(line.startswith("task = ") for line in lines)
+
+
 def test_numbers_of_models_are_no_attempts(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("Task,gpt 4,gpt 5,deepseek-r1,deepseek-r2\na,yes,no,no,yes\n", encoding="utf-8")

@@ -40,13 +40,16 @@ def _words(text: str) -> frozenset[str]:
 
 
 PASS_WORDS = _words(
-    "pass passed true yes ja y ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅"
+    "pass passed true yes ja y ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅ "
+    "bestanden erfolgreich richtig gelöst wahr"
 )
 FAIL_WORDS = _words(
-    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost 0 ✗ ✘ ✖ ❌"
+    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost 0 ✗ ✘ ✖ ❌ "
+    "not_ok durchgefallen nicht_bestanden nicht_ok fehlgeschlagen falsch ungelöst"
 )
 ERROR_WORDS = _words(
-    "error errored exception crash crashed timeout timed_out time_out tle killed aborted cancelled canceled"
+    "error errored exception crash crashed timeout timed_out time_out tle killed aborted cancelled canceled "
+    "abbruch abgebrochen absturz"
 )
 _UNITS: dict[str, Fraction] = {
     "percent": Fraction(1, 100),

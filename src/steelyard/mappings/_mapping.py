@@ -133,7 +133,7 @@ class Numbers(Record, frozen=True, kw_only=True):
     """The decimal sign."""
     thousands: Literal[",", ".", " ", "'", ""] = ","
     """What stands between groups of three digits; it is never needed."""
-    missing: Many = ("n/a", "na", "nan", "none", "null", "-", "–", "—", "?")  # noqa: RUF001 # dashes as sheets have them
+    missing: Many = ("n/a", "na", "nan", "none", "null", "-", "–", "—", "?", "k.a.", "k. a.")  # noqa: RUF001 # dashes as sheets have them
     """Words that mean that there is no value, whatever their case; in JSON only null and the empty text do."""
 
     def __post_init__(self) -> None:

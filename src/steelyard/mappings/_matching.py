@@ -67,6 +67,9 @@ _UNIT_WORDS: dict[str, Unit] = {
     "mins": "min",
     "minutes": "min",
     "minuten": "min",
+    "sekunden": "s",
+    "stunden": "h",
+    "std": "h",
     "h": "h",
     "hr": "h",
     "hrs": "h",
@@ -78,10 +81,31 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 """How the names of known families of models begin, with or without a provider."""
-ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "nope", "ok", "1", "0"})
+ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "wahr", "falsch", "nope", "ok", "1", "0"})
 """Words that answer any question, and not only whether a run passed."""
 _NOISE = frozenset(
-    {"$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it", "which", "what", "was", "used", "ai", "count"}
+    {
+        "$",
+        "usd",
+        "the",
+        "of",
+        "is",
+        "name",
+        "eur",
+        "€",
+        "did",
+        "it",
+        "which",
+        "what",
+        "was",
+        "used",
+        "ai",
+        "count",
+        "nr",
+    }
+)
+_COMMENT_WORDS = frozenset(
+    {"comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz"}
 )
 _WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
@@ -91,27 +115,30 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case",
         "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
-        "question", "prompt",
+        "question", "prompt", "aufgabe", "aufgaben id",
     ),
     "model": ("model", "model id", "llm", "modell"),
-    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot"),
+    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot", "werkzeug"),
     "experiment": ("experiment", "experiment id", "suite", "benchmark", "dataset"),
     "id": ("id", "run id", "uuid", "trial id"),
-    "attempt": ("attempt", "attempt id", "repeat", "repetition", "try", "sample", "trial", "rep"),
+    "attempt": (
+        "attempt", "attempt id", "repeat", "repetition", "try", "sample", "trial", "rep", "versuch", "durchlauf",
+    ),
     "verdict": (
         "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
-        "correctness", "ergebnis", "ok", "won", "worked", "work",
+        "correctness", "ergebnis", "ok", "won", "worked", "work", "bestanden",
     ),
     "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte"),
     "cost_usd": ("cost", "total cost", "price", "spend", "spent", "kosten", "usd", "bill"),
     "started_at": (
         "started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time",
-        "ts", "t", "began",
+        "ts", "t", "began", "beginn",
     ),
-    "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at"),
+    "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at", "ende"),
     "duration_seconds": (
         "duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds", "secs", "ms",
         "wall clock", "took", "minutes", "mins", "minuten", "hours", "time taken",
+        "laufzeit", "sekunden", "stunden",
     ),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),
@@ -194,6 +221,13 @@ def _are_verdicts(column: Column) -> bool:
         return False
     words = set(map(str.strip, column.present))
     return len(words) <= DISTINCT_WORDS and not words <= {"0", "1"} and None not in set(map(meaning_of, words))
+
+
+def may_be_task(column: Column) -> bool:
+    """Whether its cells can be names of tasks: verdicts and comments are not."""
+    are_flags = all(isinstance(cell, bool) for cell in column.present)
+    is_comment = _COMMENT_WORDS & set(header_words(column.name.rpartition(".")[2]))
+    return not (are_flags or is_comment or _are_verdicts(column))
 
 
 def number_signs(columns: Sequence[Column]) -> Numbers:
@@ -290,6 +324,10 @@ def _as_text(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     return Field(from_=column.name), ""
 
 
+def _as_task(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    return _as_text(column, unit, numbers) if may_be_task(column) else (None, "")
+
+
 def _as_number(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     del numbers
     return Field(from_=column.name, unit=unit if unit in ("cents", "thousand", "million") else None), ""
@@ -384,6 +422,7 @@ def _as_output(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
 
 
 _READERS: dict[str, Callable[[Column, Unit | None, Numbers], Read]] = {
+    "task": _as_task,
     "verdict": _as_verdict,
     "impl_rate": _as_share,
     "cost_usd": _as_cost,

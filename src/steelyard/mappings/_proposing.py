@@ -18,7 +18,7 @@ from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._event_lines import ADDED, EventLines, event_lines
 from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
 from steelyard.mappings._mapping import VERSION, Field, Mapping, Numbers, parse_mapping
-from steelyard.mappings._matching import HEADERS, SURE, Match, matches, meaning_of, number_signs
+from steelyard.mappings._matching import HEADERS, SURE, Match, matches, may_be_task, meaning_of, number_signs
 from steelyard.mappings._reading import MappedRun, read_mapped
 from steelyard.records import Rejected
 
@@ -127,7 +127,7 @@ _NAME = re.compile(r"[^\W\d_]{2}|^[^\W\d_]")
 """Two letters in a row or one at the beginning, which numbers and times do not have."""
 _NUMBERED = re.compile(r"(?P<word>\D*?)[\s_#.-]*(?P<number>\d{1,3})")
 ATTEMPT = r"(\d+)\W*$"
-ATTEMPT_WORDS = {"", "r", "run", *HEADERS["attempt"]}
+ATTEMPT_WORDS = {"", "r", "run", "lauf", *HEADERS["attempt"]}
 """What the columns of attempts are called before their number."""
 _NAMED_ATTEMPT = re.compile(
     rf"(?P<name>.+?)[\W_]+(?P<word>{'|'.join(sorted(ATTEMPT_WORDS - {'', 'r'}))})[\W_]*(?P<number>\d{{1,3}})\W*",
@@ -223,7 +223,7 @@ class _Draft:
             yield 'task = "$key[0]"'
             return
         guesses = [match.column for match in self.found if match.field == "task"]
-        likely = sorted(self.layout.columns, key=self._like_a_task, reverse=True)
+        likely = sorted(filter(may_be_task, self.layout.columns), key=self._like_a_task, reverse=True)
         yield "# The task: remove the # of the line that is right."
         for name in list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]:
             yield from (f"# {_cells(column)}" for column in self.layout.columns if column.name == name)
