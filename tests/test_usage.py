@@ -327,6 +327,36 @@ class TestHonesty:
         assert group["tokens"]["input_tokens"] == 1_000_000
 
 
+class TestRejected:
+    """A session that is still running: its last line is half written."""
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> str:
+        file = write(tmp_path / "runs.jsonl", [run("a", call("2026-01-31T12:00:00Z"))])
+        with Path(file).open("a", encoding="utf-8") as written:
+            written.write('{"task": "t", "calls": [{"mod')
+        return file
+
+    def test_makes_the_total_a_lower_bound(self, file: str) -> None:
+        result = used(file)
+        assert (result.total.cost_usd, result.total.lower_bound, result.rejected_count) == (3.0, True, 1)
+        assert result.sentence == "At least $3.00, 1 run, 1 call, 2026-01-31: 1 record rejected."
+        later = used(file, since="2026-02-01")
+        said = "1 run, all before 2026-02-01; the last on 2026-01-31; 1 record rejected"
+        assert later.sentence == f"At least $0.00 in the asked-for time: {said}."
+
+    def test_says_why_the_status_is_not_0_where_findings_are_not_printed(self, file: str) -> None:
+        done = steelyard("usage", file, "--quiet", "--prices", "seed")
+        assert (done.status, done.stderr) == (1, "")
+        assert "1 record rejected" in done.stdout
+        assert "if it is still being written, read it again later" in steelyard("usage", file).stderr
+
+    def test_makes_the_total_of_a_report_a_lower_bound(self, file: str) -> None:
+        usage = sy.report(file, prices="seed").usage
+        assert usage is not None
+        assert (usage.total.lower_bound, usage.rejected_count) == (True, 1)
+
+
 class TestBudget:
     @pytest.mark.parametrize(
         ("budget", "extra", "status"),
@@ -336,6 +366,8 @@ class TestBudget:
             ("2.99", ["low"], 3),  # what is known exceeds it already
             ("3", ["low"], 4),
             ("3", ["unpriced"], 4),
+            ("2.99", ["cut"], 3),
+            ("3", ["cut"], 4),  # what the rejected record cost is unknown
         ],
     )
     def test_its_exit_status(self, budget: str, extra: list[str], status: int, tmp_path: Path) -> None:
@@ -343,7 +375,10 @@ class TestBudget:
         if "unpriced" in extra:
             runs.append(run("b", call("2026-01-31T12:00:00Z", "no-such-model")))
         file = write(tmp_path / "runs.jsonl", runs)
-        done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json")
+        if "cut" in extra:
+            with Path(file).open("a", encoding="utf-8") as written:
+                written.write('{"task": "t", "calls": [{"mod')
+        done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json", "--skip-bad")
         assert done.status == status
         told = {0: "holds", 3: "fails", 4: "inconclusive"}[status]
         assert json.loads(done.stdout)["budget"] == {"usd": float(budget), "status": told}

@@ -31,7 +31,8 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
 def _rejected(refused: Refused, path: str, line: int, *, cut: bool) -> Rejected:
     if cut and refused.reason.startswith("not JSON"):
         reason = "the file ends in the middle of this record"
-        return Rejected(path=path, line=line, reason=reason, hint="copy the file again, or remove its last line")
+        hint = "if it is still being written, read it again later, else copy it again or remove its last line"
+        return Rejected(path=path, line=line, reason=reason, hint=hint)
     return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
 
 

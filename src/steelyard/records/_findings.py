@@ -182,7 +182,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:  # Any: JSON values
 _ADVICE = {
     "bad_record": "correct the record, or take it out",
     EMPTY_FILE: "check what should have written it, or leave it out",
-    "cut_off": "copy the file again; what stands before the break is read",
+    "cut_off": "if it is still being written, read it again later, else copy it again; all before the break is read",
     "unreadable_file": "check the file, or leave it out",
 }
 

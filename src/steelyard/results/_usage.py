@@ -28,7 +28,7 @@ class UsageCount:
     cost_usd: float | None = None
     """What is known of the cost; None where nothing is."""
     lower_bound: bool = False
-    """Whether the true cost may be higher: a part of it is unknown, or known to be too low."""
+    """Whether the true cost may be higher: a part of it is unknown or known to be too low, or records were rejected."""
     lower_bound_runs: int = 0
     """Runs whose own cost is known to be too low."""
     unpriced_calls: int = 0
@@ -122,10 +122,11 @@ class UsageSummary(Result):
     @property
     def sentence(self) -> str:
         """The total and how sure it is, in one sentence."""
-        if not self.total.runs and self.runs_outside:
-            return f"{self._amount} in the asked-for time: {_many(self.runs_outside, 'run')}, {self._outside}."
-        head = ", ".join([self._amount, f"{_many(self.total.runs, 'run')}", *self._calls, *self._period])
         doubts = list(self._doubts())
+        if not self.total.runs and self.runs_outside:
+            outside = "; ".join([f"{_many(self.runs_outside, 'run')}, {self._outside}", *doubts])
+            return f"{self._amount} in the asked-for time: {outside}."
+        head = ", ".join([self._amount, f"{_many(self.total.runs, 'run')}", *self._calls, *self._period])
         return f"{head}: {'; '.join(doubts)}." if doubts else f"{head}."
 
     @property
@@ -171,6 +172,8 @@ class UsageSummary(Result):
             doubts.append(f"{_many(used.unpriced_runs, 'run')} without a price")
         if used.unstated_runs:
             doubts.append(f"{_many(used.unstated_runs, 'run')} without tokens or cost")
+        if self.rejected_count:
+            doubts.append(f"{_many(self.rejected_count, 'record')} rejected")
         return doubts
 
     def _about(self) -> str:

@@ -36,9 +36,9 @@ class RecordSums:
         if "coverage" in self.asked:
             self._counting.add(run)
 
-    def used(self) -> UsageSummary | None:
+    def used(self, *, rejected_count: int) -> UsageSummary | None:
         """What the calls came to; None where nothing tells."""
-        summary = self._adding.summary(())
+        summary = self._adding.summary((), rejected_count=rejected_count)
         is_told = summary.total.cost_usd is not None or summary.total.total_tokens is not None
         return summary if is_told and summary.total.runs else None
 

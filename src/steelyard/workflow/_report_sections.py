@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -199,7 +200,7 @@ class ReportSections:
             sums.add_fields(run)
             judged += [run] if run.judgments else []
             self._answered += [run] if run.output is not None and run.output.text else []
-        self._sum_up(sums)
+        self._sum_up(sums, rejected_count=self.rejected_count + len(reader.set_aside))
         if "judges" in self.sections:
             self._tell("examining the judges")
             self._examine(judged, by)
@@ -212,7 +213,7 @@ class ReportSections:
         self._answered = [run for run in self._answered if prompts[tuple(key_of(run, key) for key in keys)] > 1]
         self._repeat_by = keys
 
-    def _sum_up(self, sums: RecordSums) -> None:
+    def _sum_up(self, sums: RecordSums, *, rejected_count: int) -> None:
         """What the runs used and what is known of them."""
         for section, options in sums.asked.items():
             self.keep_command(section, options, self.inputs.runs)
@@ -220,7 +221,7 @@ class ReportSections:
                 self.omitted[section] = "a table of runs holds their figures, not the whole records"
         if "usage" in sums.asked and self.inputs.runs:
             try:
-                self.usage = self._part("usage", sums.used)
+                self.usage = self._part("usage", partial(sums.used, rejected_count=rejected_count))
             except UsageError as error:  # a model that runs name, and none of their calls
                 self.omitted["usage"] = error.message
             if self.usage is None:

@@ -224,6 +224,10 @@ class UsageTally:
             cell = self._cells.get(key) or self._cells.setdefault(key, _Cell())
             cell.add(members, doubts if len(groups) == 1 else _Doubts.of(members))
 
+    def add_rejected(self, count: int) -> None:
+        """Records that were rejected: what they cost is unknown, and in which group."""
+        self._total.doubtful |= count > 0
+
     def _within(self, entries: Sequence[UsageEntry]) -> list[UsageEntry]:
         """The entries within the asked-for time; a run that has none is counted, and the day nearest to it kept."""
         dated = [entry for entry in entries if entry.place is not None]

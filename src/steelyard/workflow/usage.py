@@ -91,6 +91,7 @@ class UsageAdding:
         """What all runs came to."""
         self._own_keys.check()
         options, question, tally = self._options, self._question, self._tally
+        tally.add_rejected(rejected_count)
         days, total = tally.days(), tally.total
         return UsageSummary(
             by=question.by,
