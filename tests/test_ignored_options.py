@@ -56,6 +56,8 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["repeat", "OUTPUTS", "--by", "task,task"], "named twice"),
         (["repeat", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
         (["canon", "retire", "clamp", "--history"], "canon show --history"),
+        (["serve", "--store", "sqlite:///x.db", "--map", "evalplus"], "--map says how files of runs are read"),
+        (["serve", "RUNS", "--map", "evalplsu"], "did you mean 'evalplus'?"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +43,53 @@ def of_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     path.write_bytes(b"".join(encode_run(run) + b"\n" for run in list(sy.demo_runs())[:200]))
     with serving(RunsSource([path])) as served:
         yield served
+
+
+@pytest.fixture
+def mapped(tmp_path: Path) -> tuple[Path, Path]:
+    """A sheet of no known format, and its mapping."""
+    sheet, mapping = tmp_path / "results.csv", tmp_path / "mapping.toml"
+    sheet.write_text("Ticket,LLM,Worked,Bill\nA,gpt-5,yes,1\nB,gpt-5,no,2\nA,o3,no,4\nB,o3,no,4\n", encoding="utf-8")
+    mapping.write_text(sy.map(sheet).text, encoding="utf-8")
+    return sheet, mapping
+
+
+def test_files_are_served_by_a_mapping(mapped: tuple[Path, Path]) -> None:
+    sheet, mapping = mapped
+    with serving(RunsSource([sheet], map=str(mapping))) as served:
+        assert served.api("/board?by=model") == sy.rank(sheet, by=["model"], map=mapping).to_dict()
+        assert served.api("/usage?by=model") == sy.usage(sheet, by=["model"], map=mapping).to_dict()
+        assert served.api("/coverage") == sy.coverage(sheet, map=mapping).to_dict()
+        runs = served.api("/runs")["items"]
+        assert [run["task"] for run in runs] == ["A", "A", "B", "B"]
+        assert served.api(f"/runs/{runs[0]['run']}")["record"]["source"]["format"] == "map:results"
+        shown = served.ask("/usage").body.decode()
+        assert "steelyard usage results.csv --map mapping.toml" in shown
+        assert str(sheet.parent) not in shown
+
+
+def test_files_are_read_again_when_their_mapping_changes(mapped: tuple[Path, Path]) -> None:
+    sheet, mapping = mapped
+    source = RunsSource([sheet], map=str(mapping))
+    version = source.version()
+    assert source.table().frame.collect()["task"].n_unique() == 2
+    mapping.write_text(mapping.read_text("utf-8").replace('task = "Ticket"', 'task = { value = "all" }'), "utf-8")
+    assert source.version() != version
+    assert {run.task for run in source.records().values()} == {"all"}
+    assert source.table().frame.collect()["task"].n_unique() == 1
+
+
+def test_the_command_serves_by_a_mapping(mapped: tuple[Path, Path]) -> None:
+    command = [sys.executable, "-m", "steelyard", "serve", *map(str, [mapped[0], "--map", mapped[1], "--port", 0])]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            told = process.stderr.readline()
+            assert told.startswith("serving at http://"), told
+            asked = Served(told.split()[2].rstrip("/"), None)  # type: ignore[arg-type] # the site is elsewhere
+            assert asked.api("/runs")["total"] == 4
+        finally:
+            process.terminate()
 
 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:

@@ -25,8 +25,13 @@ class SortedInputs:
     timings: tuple[Path, ...]
 
 
-def sort_inputs(given: Iterable[Path | PlacedRun]) -> SortedInputs:
-    """What each input tells of, by its content; what nothing recognizes is left to the reader of runs."""
+def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> SortedInputs:
+    """What each input tells of, by its content; what nothing recognizes is left to the reader of runs.
+
+    What a mapping reads are runs.
+    """
+    if mapped:
+        return SortedInputs(tuple(given), (), ())
     from steelyard.repeatability import looks_like_experiment  # brings rapidfuzz
     from steelyard.speedups import timings_in  # brings numpy and SciPy
 

@@ -19,7 +19,8 @@ from steelyard.settings import is_stdin
 from steelyard.store.schema import applied
 from steelyard.workflow._arena import open_arena
 from steelyard.workflow._arena_views import task_standings
-from steelyard.workflow._opening_runs import Reading, RecordReader
+from steelyard.workflow._opening_runs import RecordReader, open_mapping
+from steelyard.workflow._options import RunOptions
 from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
 from steelyard.workflow.read import read
 
@@ -70,17 +71,22 @@ class ArenaSource:
 
 
 class RunsSource:
-    """Files and folders of runs. They are read again when one of them has another time or size."""
+    """Files and folders of runs. They are read again when one of them, or their mapping, has another time or size."""
 
     kind: ClassVar[Literal["arena", "runs"]] = "runs"
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], *, map: str | None = None) -> None:  # noqa: A002 # as verbs call it
         if any(is_stdin(path) for path in paths):
             raise UsageError("what is piped in cannot be watched", hint="name files or folders")
         for path in paths:
             if not path.exists():
                 raise UnreadableFile(str(path), "there is no such file or folder", hint="check the path for a typo")
         self.paths = tuple(paths)
+        self.map = map
+        """The mapping that the files are read by: a TOML file or a shipped mapping's name."""
+        if map is not None:
+            open_mapping(map)  # one that is wrong is refused at once
+        self._watched = self.paths if map is None else (*self.paths, Path(map))
         self._lock = threading.RLock()
         self._read_at: str | None = None
         self._table: RunTable | None = None
@@ -90,7 +96,7 @@ class RunsSource:
     @property
     def hidden(self) -> dict[str, str]:
         """Paths that nobody outside needs to know, and what is said instead."""
-        return _short_names(self.paths)
+        return _short_names(self._watched)
 
     def named_inputs(self, verb: str) -> list[str]:
         """How the command of a verb names the files that it reads, without their folders."""
@@ -101,7 +107,8 @@ class RunsSource:
         if verb == "repeat":
             is_answered = any(run.output is not None and run.output.text for run in self.records().values())
             runs = [*inputs.experiments, *(runs if is_answered else ())]
-        return [path.name or str(path) for path in runs]
+        mapped = [] if self.map is None else ["--map", Path(self.map).name]
+        return [*(path.name or str(path) for path in runs), *mapped]
 
     def signal(self) -> object | None:
         """None: the files must be asked."""
@@ -110,7 +117,7 @@ class RunsSource:
     def version(self) -> str:
         """A digest of every file's name, time and size."""
         digest = hashlib.sha256()
-        for path in self.paths:
+        for path in self._watched:
             for name, seconds, size in _stamps(path):
                 digest.update(f"{name}\0{seconds}\0{size}\n".encode("utf-8", "surrogateescape"))
         return digest.hexdigest()[:16]
@@ -130,14 +137,14 @@ class RunsSource:
         """The runs as they are now, read once for all that ask."""
         with self._current():
             if self._table is None:
-                self._table = read(self.run_paths())
+                self._table = read(self.run_paths(), map=self.map)
             return self._table
 
     def entries(self) -> dict[str, PlacedRun]:
         """The whole records with their places, by id."""
         with self._current():
             if self._entries is None:
-                self._entries = dict(RecordReader(Reading()).read(self.run_paths()))
+                self._entries = dict(RecordReader(RunOptions(map=self.map).reading()).read(self.run_paths()))
             return self._entries
 
     def records(self) -> dict[str, Run]:
@@ -151,7 +158,7 @@ class RunsSource:
         """The paths by what they tell of: runs, repeated answers, timings."""
         with self._current():
             if self._sorted is None:
-                self._sorted = sort_inputs(self.paths)
+                self._sorted = sort_inputs(self.paths, mapped=self.map is not None)
             return self._sorted
 
     def run_paths(self) -> list[Path]:
@@ -168,9 +175,15 @@ class RunsSource:
         return self._lock
 
 
-def open_source(paths: Sequence[Path], store: str) -> ArenaSource | RunsSource:
-    """The files of runs, or without any the arena in the store."""
-    return RunsSource(paths) if paths else ArenaSource(store)
+def open_source(paths: Sequence[Path], store: str, *, map: str | None = None) -> ArenaSource | RunsSource:  # noqa: A002
+    """The files of runs, read by the mapping if there is one, or without any the arena in the store."""
+    if paths:
+        return RunsSource(paths, map=map)
+    if map is not None:
+        raise UsageError(
+            "--map says how files of runs are read, and none is named", hint="steelyard serve FILE --map ..."
+        )
+    return ArenaSource(store)
 
 
 def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:

@@ -10,7 +10,7 @@ from steelyard.results import Report
 from steelyard.version import __version__
 from steelyard.workflow._opening_runs import Progress, Runs, each_input, refuse_labels, table_of
 from steelyard.workflow._options import ReportOptions
-from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
+from steelyard.workflow._report_inputs import sort_inputs
 from steelyard.workflow._report_sections import ReportSections
 from steelyard.workflow._run_rows import run_rows
 from steelyard.workflow._verb import verb
@@ -36,7 +36,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         table = choose(runs, reading.choice)
     else:
         given = work.given(list(each_input(runs, reading.mapping)))
-        work.inputs = SortedInputs(tuple(given), (), ()) if reading.mapping else sort_inputs(given)
+        work.inputs = sort_inputs(given, mapped=reading.mapping is not None)
         table = choose(table_of(work.inputs.runs, reading), reading.choice)
     if table.n:
         work.over_runs(table)

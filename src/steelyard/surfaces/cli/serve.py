@@ -11,6 +11,7 @@ from steelyard.errors import MissingExtra, UsageError
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import FromOne, FromZero, Paths
 from steelyard.surfaces.cli._print import console
+from steelyard.workflow import ReadOptions, field_sentences
 
 
 def serve(
@@ -19,6 +20,7 @@ def serve(
     ] = None,
     /,
     *,
+    map: Annotated[str | None, Parameter(help=field_sentences(ReadOptions)["map"])] = None,  # noqa: A002
     store: Annotated[
         str | None,
         Parameter(help=f"The arena to show: a store's address; {DEFAULT_STORE} by default."),
@@ -41,6 +43,7 @@ def serve(
     Only this machine can reach it, and nobody can write, unless you say otherwise.
 
     Example: steelyard serve runs/
+    Example: steelyard serve results.csv --map mapping.toml
     Example: steelyard serve --store sqlite:///arena.db --port 8000 --open
     """
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
@@ -60,6 +63,7 @@ def serve(
         allow_host=allow_host,
         root_path=root_path,
         workers=workers,
+        map=map,
     )
 
     def ready(address: str) -> None:

@@ -19,11 +19,11 @@ UsageQuery = query_of(UsageOptions)
 
 
 def _usage(source: RunsSource, _values: Values, query: Query) -> UsageSummary:
-    return usage(source.run_paths(), options=options_of(UsageOptions, query))
+    return usage(source.run_paths(), options=options_of(UsageOptions, query, map=source.map))
 
 
 def _coverage(source: RunsSource, _values: Values, query: Query) -> CoverageSummary:
-    return coverage(source.run_paths(), options=options_of(CoverageOptions, query))
+    return coverage(source.run_paths(), options=options_of(CoverageOptions, query, map=source.map))
 
 
 def _matrix(source: RunsSource, _values: Values, query: Query) -> Matrix:

@@ -39,6 +39,8 @@ class ServeOptions:
     root_path: str = ""
     workers: int = 1
     """How many processes answer."""
+    map: str | None = None
+    """The mapping that files of runs are read by."""
 
 
 def is_loopback(host: str) -> bool:
@@ -113,7 +115,9 @@ def bound(host: str, port: int) -> socket.socket:
 
 def serve(paths: Sequence[Path], store: str, options: ServeOptions, *, ready: Callable[[str], None]) -> None:
     """Show the files of runs, or without any the arena, until a signal comes; `ready` is told the address."""
-    site = site_of(open_source(paths, store), options)  # what cannot be served is refused before a port is taken
+    site = site_of(
+        open_source(paths, store, map=options.map), options
+    )  # what cannot be served is refused before a port is taken
     listening = bound(options.host, options.port)
     shown = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown}:{listening.getsockname()[1]}{site.root_path}/"
@@ -133,7 +137,7 @@ def _answer(site: Site, options: ServeOptions, listening: socket.socket, ready: 
 def _answer_in_worker(paths: Sequence[Path], store: str, options: ServeOptions, listening: socket.socket) -> None:
     """One of several processes at the same port."""
     with suppress(KeyboardInterrupt):  # the process that started this one tells of it
-        _answer(site_of(open_source(paths, store), options), options, listening, lambda: None)
+        _answer(site_of(open_source(paths, store, map=options.map), options), options, listening, lambda: None)
 
 
 def configured(app: Guard) -> uvicorn.Config:
