@@ -10,9 +10,10 @@ from itertools import islice
 import msgspec
 
 from steelyard.mappings._conversions import plain_text, shown
+from steelyard.mappings._header_words import header_words
 from steelyard.mappings._layouts import Column, Layout
 from steelyard.mappings._mapping import Field, Take
-from steelyard.mappings._matching import SURE, Match, header_words
+from steelyard.mappings._matching import SURE, Match
 
 KINDS = 30
 """A log has few kinds of events."""

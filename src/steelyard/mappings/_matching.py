@@ -20,6 +20,7 @@ from steelyard.mappings._conversions import (
     to_time,
     to_whole,
 )
+from steelyard.mappings._header_words import COMMENT_WORDS, HEADERS, NOISE, UNIT_WORDS, header_words
 from steelyard.mappings._layouts import Column
 from steelyard.mappings._mapping import Field, Numbers, Scalar, Unit
 from steelyard.records import TOKEN_KINDS, Usage
@@ -49,33 +50,6 @@ TIME_FORMATS = (
 """Tried in this order; where two fit, the proposal says so."""
 SINCE_1970 = 1e8
 """Times are more seconds than this, and durations fewer."""
-_UNIT_WORDS: dict[str, Unit] = {
-    "%": "percent",
-    "percent": "percent",
-    "pct": "percent",
-    "cents": "cents",
-    "us": "us",
-    "ms": "ms",
-    "msec": "ms",
-    "millis": "ms",
-    "milliseconds": "ms",
-    "s": "s",
-    "sec": "s",
-    "secs": "s",
-    "seconds": "s",
-    "min": "min",
-    "mins": "min",
-    "minutes": "min",
-    "minuten": "min",
-    "sekunden": "s",
-    "stunden": "h",
-    "std": "h",
-    "h": "h",
-    "hr": "h",
-    "hrs": "h",
-    "hours": "h",
-    "k": "thousand",
-}
 _MODEL = re.compile(
     r"(?:[\w.-]+/)*(?:gpt-|chatgpt|claude|gemini|gemma|llama|mi[sx]tral|codestral|devstral|qwen|deepseek|grok-|kimi|glm-|command-|phi-|o[134](?:-|$))",
     re.IGNORECASE,
@@ -83,75 +57,7 @@ _MODEL = re.compile(
 """How the names of known families of models begin, with or without a provider."""
 ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "wahr", "falsch", "nope", "ok", "1", "0"})
 """Words that answer any question, and not only whether a run passed."""
-_NOISE = frozenset(
-    {
-        "$",
-        "usd",
-        "the",
-        "of",
-        "is",
-        "name",
-        "eur",
-        "€",
-        "did",
-        "it",
-        "which",
-        "what",
-        "was",
-        "used",
-        "ai",
-        "count",
-        "nr",
-    }
-)
-_COMMENT_WORDS = frozenset(
-    {"comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz"}
-)
-_WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
-
-HEADERS: dict[str, tuple[str, ...]] = {
-    "task": (
-        "task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case",
-        "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
-        "question", "prompt", "aufgabe", "aufgaben id",
-    ),
-    "model": ("model", "model id", "llm", "modell"),
-    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot", "werkzeug"),
-    "experiment": ("experiment", "experiment id", "suite", "benchmark", "dataset"),
-    "id": ("id", "run id", "uuid", "trial id"),
-    "attempt": (
-        "attempt", "attempt id", "repeat", "repetition", "try", "sample", "trial", "rep", "versuch", "durchlauf",
-    ),
-    "verdict": (
-        "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
-        "correctness", "ergebnis", "ok", "won", "worked", "work", "bestanden",
-    ),
-    "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte"),
-    "cost_usd": ("cost", "total cost", "price", "spend", "spent", "kosten", "usd", "bill"),
-    "started_at": (
-        "started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time",
-        "ts", "t", "began", "beginn",
-    ),
-    "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at", "ende"),
-    "duration_seconds": (
-        "duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds", "secs", "ms",
-        "wall clock", "took", "minutes", "mins", "minuten", "hours", "time taken",
-        "laufzeit", "sekunden", "stunden",
-    ),
-    "tool_calls": ("tool calls", "tools called", "tool uses"),
-    "iterations": ("iterations", "turns", "steps", "rounds"),
-    "usage.input_tokens": ("tokens in", "input tokens", "prompt tokens", "total input tokens", "input", "prompt", "in"),
-    "usage.output_tokens": (
-        "tokens out", "output tokens", "completion tokens", "total output tokens", "output", "completion", "out",
-    ),
-    "usage.cache_read_tokens": ("cache read tokens", "cached tokens", "cache read", "cached"),
-    "usage.reasoning_tokens": ("reasoning tokens", "reasoning", "thinking tokens"),
-    "usage.total_tokens": ("total tokens", "tokens", "tokens total"),
-    "output.text": ("answer", "response", "completion", "generation", "output"),
-}  # fmt: skip
-"""The words by which people call each field; the first ones are the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +132,7 @@ def _are_verdicts(column: Column) -> bool:
 def may_be_task(column: Column) -> bool:
     """Whether its cells can be names of tasks: verdicts and comments are not."""
     are_flags = all(isinstance(cell, bool) for cell in column.present)
-    is_comment = _COMMENT_WORDS & set(header_words(column.name.rpartition(".")[2]))
+    is_comment = COMMENT_WORDS & set(header_words(column.name.rpartition(".")[2]))
     return not (are_flags or is_comment or _are_verdicts(column))
 
 
@@ -239,16 +145,10 @@ def number_signs(columns: Sequence[Column]) -> Numbers:
     return Numbers(decimal=",", thousands=".") if counts[","] > counts["."] else Numbers()
 
 
-def header_words(name: str) -> list[str]:
-    """The words of a header: `latencyMs`, `Score %` and `tokens_in` are two each."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    return [_WRITTEN_OUT.get(word, word) for word in words]
-
-
 def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     words = header_words(column.name.rpartition(".")[2] if "." in column.name else column.name)
     whole = header_words(column.name)
-    unit = next((_UNIT_WORDS[word] for word in reversed(words) if word in _UNIT_WORDS), None)
+    unit = next((UNIT_WORDS[word] for word in reversed(words) if word in UNIT_WORDS), None)
     likeness = max(_likeness(field, given, unit) for given in (words, whole))
     if likeness == 0 or not column.present:
         return None
@@ -264,7 +164,7 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
 
 def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:
     """How well the header's words are those of the field: 1 where they are the same, less for each word more."""
-    plain = {word for word in words if word not in _NOISE and (word not in _UNIT_WORDS or unit is None)}
+    plain = {word for word in words if word not in NOISE and (word not in UNIT_WORDS or unit is None)}
     bare = plain or set(words)
     best = 0.0
     for place, text in enumerate(HEADERS[field]):

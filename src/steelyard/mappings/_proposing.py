@@ -16,9 +16,10 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import archive_kind, beginning_of
 from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._event_lines import ADDED, EventLines, event_lines
+from steelyard.mappings._header_words import HEADERS
 from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
 from steelyard.mappings._mapping import VERSION, Field, Mapping, Numbers, parse_mapping
-from steelyard.mappings._matching import HEADERS, SURE, Match, matches, may_be_task, meaning_of, number_signs
+from steelyard.mappings._matching import SURE, Match, matches, may_be_task, meaning_of, number_signs
 from steelyard.mappings._reading import MappedRun, read_mapped
 from steelyard.records import Rejected
 
