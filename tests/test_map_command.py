@@ -441,6 +441,15 @@ def test_a_table_that_is_nearly_ours_gets_one_message_with_all_its_columns(tmp_p
     )
 
 
+def test_a_log_of_no_known_format_is_told_the_command_and_no_far_name(tmp_path: Path) -> None:
+    path = _as_lines(tmp_path / "log.jsonl", [{"ts": 1762500000, "task": "a", "event": "start"}] * 2)
+    done = steelyard("read", str(path), "--json")
+    (rejected,) = json.loads(done.stdout)["rejected"]
+    assert "unknown key 'ts'" in rejected["message"]
+    assert "did you mean" not in rejected["message"]
+    assert f"`steelyard map {path}` proposes a mapping" in rejected["message"]
+
+
 def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("mapping = 1\n[run]\ntsk = 'a'\n", encoding="utf-8")
     done = steelyard("read", str(SHEET), "--map", "bad.toml", "--json", cwd=tmp_path)

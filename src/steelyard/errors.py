@@ -43,12 +43,14 @@ MOST_SAID = 200
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`; None when nothing is close.
+    """The known name that is most like `name`; None when nothing is close, as nothing twice as long is to two letters.
 
     >>> nearest("cost_of_pas", ["cost_usd", "cost_of_pass"])
     'cost_of_pass'
+    >>> nearest("ts", ["task"])
     """
-    close = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    possible = sorted(known) if len(name) > 2 else sorted(each for each in known if len(each) < 2 * len(name))
+    close = get_close_matches(name, possible, n=1, cutoff=0.5)
     return close[0] if close else None
 
 
