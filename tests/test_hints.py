@@ -24,6 +24,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (["compare"], "compare needs FILES", "steelyard compare runs.jsonl --a tier=T0 --b tier=T2"),
         (["compare", "runs.jsonl", "--a"], "--a needs a value", "steelyard compare --help"),
         (["measure", "--bogus"], "Unknown option", "steelyard measure --help"),
+        (["usage", "--month", "2026-10"], "Unknown option: --month", "--since: A month (2026-10, "),
         (["speedup", "--expert", "x.json"], "Unknown option: --expert", "--oracle: Timings of the expert's change; "),
         (["arena", "standings", "--bogus"], "Unknown option", "steelyard arena standings --help"),
         (["comapre"], 'Did you mean "compare"?', "steelyard --help"),

@@ -102,11 +102,18 @@ def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
 
 
 def _option_about(error: UnknownOptionError) -> str | None:
-    """The only option whose help has the word that was taken for one, as `--oracle` has "expert"."""
+    """The only option whose help has the word that was taken for one, as `--oracle` has "expert".
+
+    Of several, the only one with a sentence about it: "A month is ...".
+    """
     word = re.escape((error.token.keyword or error.token.value).lstrip("-").partition("=")[0])
-    texts = {argument.name: argument.parameter.help or "" for argument in error.argument_collection}
-    found = [name for name, text in texts.items() if name.startswith("--") and re.search(rf"(?i)\b{word}\b", text)]
-    return f"{found[0]}: {texts[found[0]].partition(';')[0].rstrip('.')}" if word and len(found) == 1 else None
+    options = [each for each in error.argument_collection if each.name.startswith("--")] if word else []
+    said = [(each.name, text) for each in options for text in (each.parameter.help or "").split(". ")]
+    for pattern in (rf"(?i)\b{word}\b", rf"(?i)^(?:an? |the )?{word}\b"):
+        said = [(name, text) for name, text in said if re.search(pattern, text)]
+        if len({name for name, _ in said}) == 1:
+            return f"{said[0][0]}: {said[0][1].partition(';')[0].rstrip('.')}"
+    return None
 
 
 def run(tokens: list[str]) -> int:
