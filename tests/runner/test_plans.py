@@ -169,6 +169,13 @@ MISTAKES = {
         '[endpoints.e]\nkind = "chat"\nurl = "http://localhost"\nkey = "sk-1"\n[[tasks]]',
         "env:NAME",
     ),
+    "a command in one text": (
+        '["sh", "-c", "echo hi > done.txt"]',
+        "\"sed -i 's/a - b/a + b/' add.py\"",
+        'write command = ["sed", "-i", "s/a - b/a + b/", "add.py"]',
+    ),
+    "a check in one text": ('["test", "-f", "done.txt"]', '"test -f x"', 'write command = ["test", "-f", "x"]'),
+    "no such script": ('["sh", "-c", "echo hi > done.txt"]', '["./no.sh"]', "no executable file './no.sh'"),
     "no tasks": ("[[tasks]]", "[[judges]]", "the plan has no tasks"),
     "no name": ('name = "small"', "", "missing required field 'name'"),
     "not TOML": ("[plan]", "[plan", "not TOML"),
@@ -247,6 +254,72 @@ def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_pa
     result = sy.run(plan, out=out, accept_drift=True)
     assert result.done == 6
     assert "version_drift" in [finding.code for finding in result.findings]
+
+
+@pytest.fixture
+def script(plan: Path, tmp_path: Path) -> Path:
+    """The plan's command as a file beside it."""
+    path = tmp_path / "agent.sh"
+    path.write_text("#!/bin/sh\necho hi > done.txt\n")
+    path.chmod(0o755)
+    changed(plan, '["sh", "-c", "echo hi > done.txt"]', '["./agent.sh"]')
+    return path
+
+
+def test_a_changed_script_stops_a_resume_even_when_all_is_done(plan: Path, script: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    sy.run(plan, out=out)
+    again = sy.run(plan, out=out)
+    assert "nothing to run, 6 of 6 cells done" in again.sentence
+    assert "--out" in again.sentence
+    script.write_text("#!/bin/sh\ntrue\n")
+    with pytest.raises(UsageError, match=r"shell sha256:[0-9a-f]{12}, now sha256:.*accept_drift"):
+        sy.run(plan, out=out)
+    assert sy.run(plan, out=out, regrade=True).done == 6  # runs no agent
+    accepted = sy.run(plan, out=out, accept_drift=True)
+    assert "version_drift" in [finding.code for finding in accepted.findings]
+    assert sy.run(plan, out=tmp_path / "new").to_dict()["endings"] == {"failed": 4, "passed": 2}
+    script.unlink()
+    assert sy.run(plan, out=out).done == 6  # nothing to start and nothing to compare
+
+
+def test_a_changed_script_stops_a_cell_alone(
+    plan: Path, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "runs")
+    assert run(["run", str(plan), "--out", out, "--list"]) == 0
+    shell = next(cell.id for cell in open_plan(plan).cells if cell.agent == "shell")
+    script.write_text("#!/bin/sh\ntrue\n")
+    assert run(["run", "cell", out, shell]) == 2
+    assert ", now sha256:" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("script")
+def test_a_relative_program_is_found_beside_the_plan(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "agent.sh").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "elsewhere" / "agent.sh").chmod(0o755)
+    result = sy.run(plan, out=tmp_path / "runs", only=["shell"])
+    assert result.to_dict()["endings"] == {"passed": 2}
+
+
+def test_a_check_in_the_work_folder_is_not_taken_from_where_one_stands(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, status in ((tmp_path, 1), (tmp_path / "work", 0)):
+        (folder / "check.sh").write_text(f"#!/bin/sh\nexit {status}\n")
+        (folder / "check.sh").chmod(0o755)
+    changed(plan, '["test", "-f", "done.txt"]', '["./check.sh"]')
+    monkeypatch.chdir(tmp_path)
+    assert sy.run(plan, out=tmp_path / "runs", only=["nop"]).to_dict()["endings"] == {"passed": 2}
+
+
+def test_what_a_command_prints_need_not_be_a_log(plan: Path, tmp_path: Path) -> None:
+    changed(plan, "echo hi > done.txt", "echo hi > done.txt; echo done")
+    assert sy.run(plan, out=tmp_path / "runs", only=["shell"]).findings == ()
 
 
 def test_an_unknown_cell_is_answered_with_what_there_is(

@@ -64,6 +64,8 @@ class PlanRun(Result):
     """Whether cells were not started because the budget does not allow it."""
     is_interrupted: bool = False
     """Whether it was stopped by Ctrl-C."""
+    had_nothing_to_run: bool = False
+    """Whether every cell that was asked for had a result before."""
     next_command: str | None = None
     """The command that answers what the plan asks; None while nothing is done."""
     findings: tuple[Finding, ...] = ()
@@ -90,7 +92,9 @@ class PlanRun(Result):
             "to calibrate judges": sum(group.done for group in self.groups if group.kind == "calibration"),
         }
         told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-        parts = [f"{self.name}: {self.done:,} of {_cells_text(self.cells)} done" + (f" ({told})" if told else "")]
+        begin = "nothing to run, " if self.had_nothing_to_run else ""
+        count = f"{self.done:,} of {_cells_text(self.cells)} done" + (f" ({told})" if told else "")
+        parts = [f"{self.name}: {begin}{count}"]
         unfinished = sum(group.unfinished for group in self.groups)
         if unfinished:
             parts.append(f"{unfinished:,} tried without a result")
@@ -99,7 +103,9 @@ class PlanRun(Result):
             parts.append("the budget does not allow more")
         if self.spent:
             parts.append(f"spent {self.spent}")
-        if self.done < self.cells:
+        if self.had_nothing_to_run:
+            parts.append("to run cells again, name a new folder with --out")
+        elif self.done < self.cells:
             parts.append("the same command goes on")
         return "; ".join(parts) + "."
 

@@ -33,7 +33,7 @@ class Lock(Record, frozen=True, kw_only=True):
     steelyard: str
     """Our version."""
     agents: dict[str, str | None]
-    """What each agent says its version is, by label; None where it has none."""
+    """What each agent says its version is, or the digest of its file, by label; None where it has none."""
     machine: str
     """The machine that it last ran on."""
     isolation: str
@@ -95,7 +95,7 @@ def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
     """What differs from before, which stops the run unless the user accepts it."""
     drifted = drift(before, now)
     if drifted and not accept_drift:
-        hint = "install the versions of before, run into another folder (--out), or say --accept-drift"
+        hint = "go back to the versions of before, run into another folder (--out), or keep the results: --accept-drift"
         raise UsageError(f"the plan was begun with other versions: {'; '.join(drifted)}", where=NAME, hint=hint)
     return drifted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -174,10 +175,27 @@ def _part(value: Any, record: type[Part], where: str, mistakes: list[SteelyardEr
     try:
         return msgspec.convert(value, record)
     except msgspec.ValidationError as error:
-        unknown = unknown_field(error, record)
-        message, hint = unknown or (str(error).replace("`", "'"), SCHEMA_HINT)
+        message, hint = unknown_field(error, record) or _wrong_value(value, str(error))
         mistakes.append(UsageError(message, where=where, hint=hint))
         return None
+
+
+def _wrong_value(value: Any, problem: str) -> tuple[str, str]:  # Any: TOML values
+    """What is said of a value that does not fit, and what to write instead."""
+    for table in (value, *value.values()) if isinstance(value, dict) else ():
+        line = table.get("command") if isinstance(table, dict) else None
+        if isinstance(line, str):
+            words = ", ".join(msgspec.json.encode(word).decode() for word in _words(line))
+            return "command is a text, and a list of words is needed", f"write command = [{words}]"
+    return problem.replace("`", "'"), SCHEMA_HINT
+
+
+def _words(line: str) -> list[str]:
+    """The line as a shell would split it."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return ["sh", "-c", line]
 
 
 def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:

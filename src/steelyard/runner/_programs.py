@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from steelyard.runner._digests import file_digest
+
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
 """What a sandbox shows anyway."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -18,6 +20,7 @@ _SHIMS = "shims"
 _MANAGERS = ("pyenv", "mise", "asdf", "nodenv", "rbenv")
 _MOST_LINKS = 40
 _HEAD_BYTES = 512
+_DIGEST_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,29 @@ class Program:
     """A PATH on which it and its interpreter are found."""
 
 
-def program_named(name: str) -> Program | None:
-    """The program that a shell of the user would start; None where there is none.
+def program_named(name: str, *, beside: Path | None = None) -> Program | None:
+    """The program that a shell of the user would start in the folder `beside`; None where there is none.
 
+    Without a folder a relative path names none: it means a file of the work folder, which only the sandbox has.
     Of a Node package its outermost `node_modules` is needed, of a Python one its virtual environment and what that was
     made from, of any other program the file alone. A script's interpreter is looked up the same way.
     """
+    if "/" in name and not os.path.isabs(name):
+        if beside is None:
+            return None
+        name = str(beside / name)
     return _program(name, os.environ.get("PATH", os.defpath))
+
+
+def program_digest(name: str, *, beside: Path) -> str | None:
+    """The version of a program that states none: the digest of its file, if it is named by a path.
+
+    None for programs of the system and those found on PATH, which may differ from machine to machine.
+    """
+    place = _found(str(beside / name), "") if "/" in name else None
+    if place is None or str(start := _end_of_links(place)).startswith(_SYSTEM):
+        return None
+    return f"sha256:{file_digest(start)[:_DIGEST_DIGITS]}"
 
 
 @cache

@@ -84,8 +84,11 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
             runs.append(item.run)
         elif isinstance(item, Rejected):
             rejected.append(item)
+    if job.adapter.name == "command" and not runs:
+        return []  # what a command prints need not be a log
     if rejected:
-        reason = f"{len(rejected)} records of the agent's log could not be read: {rejected[0].reason}"
+        count = "1 record" if len(rejected) == 1 else f"{len(rejected):,} records"
+        reason = f"{count} of the agent's log could not be read: {rejected[0].reason}"
         findings.append(Finding(code="unreadable_log", message=reason, where=f"cell {job.cell.id}"))
     if not runs and job.uses_calls and job.adapter.logs and job.adapter.needs_calls:
         message = "the agent left no log that can be read; tokens and calls are the meter's, tool calls are unknown"

@@ -21,7 +21,7 @@ from steelyard.runner._machine import cells_running
 from steelyard.runner._measuring import Progress, measure_sides
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
 from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
-from steelyard.runner._programs import program_named
+from steelyard.runner._programs import program_digest, program_named
 from steelyard.runner._regrading import regrade
 from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
 from steelyard.runner._trying import agent_version, isolation_for, missing_program
@@ -69,6 +69,8 @@ class PlanEnd:
     is_over_budget: bool = False
     """Whether cells were not started because the budget does not allow it."""
     is_interrupted: bool = False
+    had_nothing_to_run: bool = False
+    """Whether every cell that was asked for had a result before."""
 
 
 def open_plan(path: Path, *, more_tasks: MoreTasks | None = None) -> OpenedPlan:
@@ -102,7 +104,8 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     done = {state.cell.id for state in states if state.state == "done"}
     to_run = [cell for cell in cells if cell.id not in done]
     endpoints, versions = _ready(read, to_run, unsafe=settings.unsafe)
-    findings = _set_up(opened, folder, versions, accept_drift=settings.accept_drift)
+    kept = {} if settings.is_regrade else _digests(read, _uses(read, cells))
+    findings = _set_up(opened, folder, {**kept, **versions}, accept_drift=settings.accept_drift)
     parallel = settings.parallel or plan.parallel
     spending = spending_of(read, states, parallel=parallel)
     with executing(read, endpoints, versions, unsafe=settings.unsafe) as executor:
@@ -135,6 +138,7 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
         spending.sentence(),
         is_over_budget=scheduler.is_over_budget,
         is_interrupted=scheduler.is_interrupted,
+        had_nothing_to_run=not to_run and not settings.is_regrade,
     )
 
 
@@ -199,7 +203,19 @@ def _versions_here(read: PlanRead) -> dict[str, str | None]:
     here = {
         label: adapter for label, adapter in adapters.items() if adapter.version and program_named(adapter.version[0])
     }
-    return {label: agent_version(adapter) for label, adapter in here.items()}
+    stated = {label: agent_version(adapter) for label, adapter in here.items()}
+    return {**stated, **_digests(read, list(read.workers.values()))}
+
+
+def _digests(read: PlanRead, uses: Iterable[AgentUse | JudgeUse]) -> dict[str, str]:
+    """Digests of the files that users name as programs, by label, for adapters that state no version."""
+    commands = {use.label: _command(read, use) for use in uses if not read.adapters[use.use].version}
+    told = {label: program_digest(line[0], beside=read.folder) for label, line in commands.items() if line}
+    return {label: digest for label, digest in told.items() if digest is not None}
+
+
+def _command(read: PlanRead, use: AgentUse | JudgeUse) -> tuple[str, ...]:
+    return (use.command if isinstance(use, AgentUse) else ()) or read.adapters[use.use].command
 
 
 def _set_up(
@@ -221,8 +237,8 @@ def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[
     for use in uses:
         if read.adapters[use.use].command:
             isolation_for(needs_loopback=read.endpoint_of(use) is not None, unsafe=unsafe)
-    versions = {use.label: agent_version(read.adapters[use.use], unsafe=unsafe) for use in uses}
-    return endpoints, versions
+    stated = {use.label: agent_version(read.adapters[use.use], unsafe=unsafe) for use in uses}
+    return endpoints, {**stated, **_digests(read, uses)}
 
 
 def missing_here(read: PlanRead, cells: Sequence[Cell]) -> list[SteelyardError]:
@@ -230,10 +246,10 @@ def missing_here(read: PlanRead, cells: Sequence[Cell]) -> list[SteelyardError]:
     uses = _uses(read, cells)
     mistakes = list(key_mistakes(read, _endpoints(read, uses)))
     for use in uses:
-        adapter = read.adapters[use.use]
-        command = (use.command if isinstance(use, AgentUse) else ()) or adapter.command
-        if command and program_named(command[0]) is None:
-            mistakes.append(UsageError(missing_program(adapter, command[0]), where=f"agent {use.label!r}"))
+        command = _command(read, use)
+        if command and program_named(command[0], beside=read.folder) is None:
+            problem = missing_program(read.adapters[use.use], command[0])
+            mistakes.append(UsageError(problem, where=f"agent {use.label!r}"))
     return [*mistakes, *_check_mistakes(read, sorted({cell.task for cell in cells if cell.kind == "run"}))]
 
 

@@ -127,7 +127,7 @@ def _run(
     isolation = isolation_for(needs_loopback=admission is not None, unsafe=unsafe)
     endpoint = "" if admission is None else _address(admission, isolation)
     command = command_of(job, endpoint=endpoint, token=token)
-    program = program_named(command.line[0])
+    program = program_named(command.line[0], beside=job.plan_folder)
     if program is None:
         problem = missing_program(job.adapter, command.line[0])
         return msgspec.structs.replace(_evidence(None, "itself", isolation), start_error=problem)
@@ -200,6 +200,8 @@ def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolat
 
 def missing_program(adapter: Adapter, name: str) -> str:
     """What to tell whoever lacks the agent's program."""
+    if "/" in name:
+        return f"there is no executable file {name!r}; a relative path starts at the plan's folder"
     advice = f"; install it: {adapter.install}" if adapter.install else ""
     return f"there is no program {name!r} on PATH{advice}"
 

@@ -116,6 +116,7 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
         spent=end.spent,
         is_over_budget=end.is_over_budget,
         is_interrupted=end.is_interrupted,
+        had_nothing_to_run=end.had_nothing_to_run,
         next_command=_next_command(opened.read, folder, delivery) if any(state.run for state in end.states) else None,
         findings=(*end.findings, *_delivered(delivery, end.states)),
     )
