@@ -205,7 +205,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
             return None
         close = nearest(task.category[:200], self.category_weights)
         advice = f"did you mean {close!r}?" if close else f"those with weights: {', '.join(self.category_weights)}"
-        message = f"category {task.category[:200]!r} has no weights in {self.name}, the general ones hold ({advice})"
+        message = f"category {task.category[:200]!r} has no weights in {self.name}; the general weights apply ({advice})"
         return Finding(code="unknown_category", message=message, where=task.id)
 
     def defaults_of(self, task: Task) -> dict[str, float]:
