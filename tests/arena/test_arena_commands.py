@@ -17,8 +17,10 @@ import pytest
 import zstandard
 from cyclopts import App
 
+import steelyard as sy
 from commands import Done, steelyard
 from steelyard.profiles import profile_text
+from steelyard.reports.pages import page_of
 from steelyard.surfaces.cli import run
 from steelyard.surfaces.cli.arena import arena as arena_app
 
@@ -396,6 +398,31 @@ def test_a_lower_bound_is_marked_wherever_it_counts(
     assert "estimated_cost" not in known["defaulted"]
     assert run(["arena", "standings", "fix-race", *filled]) == 0
     assert "lower bound" in capsys.readouterr().out
+
+
+def test_a_stated_failure_stands_in_the_row_of_a_task_without_criteria(
+    at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    (tmp_path / "tasks.toml").write_text('[[tasks]]\nid = "plain"\ntitle = "No criteria"\n')
+    counts = {"task_id": "plain", "total_tokens": 10, "tool_calls": 1, "iterations": 1, "execution_time": 1.0}
+    counts |= {"estimated_cost": 0.1, "agent": "ant"}
+    told = [{"id": "won", "success": True, **counts}, {"id": "lost", "success": False, **counts}]
+    (tmp_path / "sent.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    assert run(["arena", "init", *at]) == 0
+    assert run(["arena", "task", "add", str(tmp_path / "tasks.toml"), *at]) == 0
+    assert run(["arena", "submit", str(tmp_path / "sent.jsonl"), *at]) == 0
+    capsys.readouterr()
+    assert run(["arena", "standings", "plain", *at]) == 0
+    noted = [line for line in capsys.readouterr().out.splitlines() if "states that it failed" in line]
+    assert ["lost" in line for line in noted] == [True]
+    shown = output(capsys, "standings", "plain", *at)["standings"]
+    rows = {row["submission_id"]: (row["success"], row["correctness_score"]) for row in shown}
+    assert rows == {"won": (True, 100.0), "lost": (False, 100.0)}  # the specification's score without criteria
+    page = page_of(sy.open_arena(at[1]).standings("plain"))
+    assert page.table is not None
+    columns = {column.name: column.values for column in page.table.columns}
+    assert "states that it failed" in dict(zip(columns["submission_id"], columns["notes"], strict=True))["lost"]
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])

@@ -26,6 +26,8 @@ from steelyard.results import (
 
 NO_CRITERIA = "no criteria: 100 by the specification"
 """What a task without criteria says, which would pass for one that every submission meets."""
+STATES_FAILURE = "states that it failed"
+"""What the row of a submission notes that says so of itself: without criteria its scores do not show it."""
 
 
 def unstated_text(names: Sequence[str]) -> str:

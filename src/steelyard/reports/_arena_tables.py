@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from steelyard.metrics import catalog
-from steelyard.reports._arena_lines import NO_CRITERIA, criteria_text, leader_unstated_text, unstated_text
+from steelyard.reports._arena_lines import (
+    NO_CRITERIA,
+    STATES_FAILURE,
+    criteria_text,
+    leader_unstated_text,
+    unstated_text,
+)
 from steelyard.reports._plain_text import DASH, counted
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
@@ -213,6 +219,7 @@ def _notes_in_short(standings: Sequence[Standing]) -> str:
 def _notes(standing: Standing | Receipt) -> list[str]:
     notes = [f"{standing.recommended_action}{REVIEW_MARK}"] if standing.recommended_action else []
     notes += standing.flags
+    notes += [STATES_FAILURE] if isinstance(standing, Standing) and standing.success is False else []
     notes += [_unstated(standing.defaulted)] if standing.defaulted else []
     notes += [f"claimed {', '.join(standing.claimed)}"] if standing.claimed else []
     notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []

@@ -79,6 +79,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int | None
     execution_time: float | None
     estimated_cost: float | None
+    success: bool | None
+    """What the submission says of itself; None where it does not say. Without criteria no score depends on it."""
     profile: str
     """The profile that made the scores: under `as-submitted` that of their day."""
     breakdown: dict[str, float]

@@ -253,6 +253,7 @@ _AS_STORED = (
     "iterations",
     "execution_time",
     "estimated_cost",
+    "success",
 )
 """What a standing tells as the store keeps it."""
 

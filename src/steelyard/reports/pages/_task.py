@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.reports._arena_lines import unstated_text
+from steelyard.reports._arena_lines import STATES_FAILURE, unstated_text
 from steelyard.reports._arena_tables import settings_named
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import (
@@ -123,7 +123,9 @@ def _columns(result: Standings) -> Iterator[Column]:
     yield text_column("submitted_at", "submitted", OnDemand(rows, lambda row: minute_of(row.submitted_at)))
     if len(result.scored_by) > 1:
         yield text_column("profile", "profile", _each(rows, "profile"))
-    if any(row.flags or row.claimed or row.defaulted or row.lower_bounds or row.warnings for row in rows):
+    if any(row.flags or row.claimed or row.defaulted or row.lower_bounds or row.warnings for row in rows) or any(
+        row.success is False for row in rows
+    ):
         yield text_column("notes", "notes", OnDemand(rows, lambda row: _short_notes(row) or None))
 
 
@@ -135,6 +137,7 @@ def _short_notes(standing: Standing) -> str:
     """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
     flags = counted(len(standing.flags), "flag")
     told = [f"review ({flags})"] if standing.recommended_action else [flags] if standing.flags else []
+    told += [STATES_FAILURE] if standing.success is False else []
     for what, names in (
         ("claimed", standing.claimed),
         ("defaulted", standing.defaulted),
