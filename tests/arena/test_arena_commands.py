@@ -8,7 +8,7 @@ import io
 import json
 import random
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -456,6 +456,9 @@ def test_notify_needs_targets_and_tells_what_failed(
         5,
         7,
     )  # six evaluations and an outlier; nobody answers
+    assert datetime.fromisoformat(found["next_attempt_at"]) > datetime.now(UTC) - timedelta(minutes=1)
+    assert run(["arena", "notify", "--once", "--targets", str(targets), *filled]) == 0
+    assert "7 waiting, next attempt at 20" in capsys.readouterr().out  # too early to try again
 
 
 def test_notify_prints_a_line_a_round_for_scripts_that_follow_it(
@@ -486,7 +489,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     assert run([*notify, "--since", "2999-01-01"]) == 2
     assert "is in the future" in capsys.readouterr().err
     assert run([*notify, "--since", "2020-01-01"]) == 1  # nothing is older, and nobody answers
-    assert capsys.readouterr().out == "0 sent, 2 failed, 5 put off, 7 waiting\n"
+    assert capsys.readouterr().out.startswith("0 sent, 2 failed, 5 put off, 7 waiting, next attempt at 20")
     now = datetime.now(UTC).isoformat()
     assert run([*notify, "--since", now]) == 0
     told = capsys.readouterr()

@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
         ('[[targets]]\nname = "a"\nurl = "file:///etc/passwd"\n', "not an http"),
         ('[[targets]]\nname = "a"\nurl = "https://x/"\nsecret = "s"\n', "unknown field"),
         ('[[targets]]\nname = "a"\nurl = "https://x/"\n[[targets]]\nname = "a"\nurl = "https://y/"\n', "each its own"),
-        ('[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = []\n', "length >= 1"),
+        ('[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = []\n', r"targets number 1, kinds: .* length >= 1$"),
         ('[[targets]]\nname = "a"\nurl = "http://:80/"\n', "'a' cannot be sent to.*not an http"),
         ('[[targets]]\nname = "a"\nurl = "http://ci.internal/"\n', 'not https; set network = "private"'),
         ('[[targets]]\nname = "a"\nurl = "https://10.0.0.7/"\n', 'private address; set network = "private"'),

@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.errors import BadMapping, UnknownName, UnreadableFile
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.records import Count, Record, Run, field_meanings, json_schema, unknown_field
+from steelyard.records import Count, Record, Run, field_meanings, json_schema, problem_text, unknown_field
 from steelyard.settings import TEXT_BYTES
 
 VERSION = 1
@@ -297,7 +297,7 @@ def mapping_of(values: AbstractMapping[str, Any], where: str = "mapping") -> Map
         return msgspec.convert(values, Mapping)
     except msgspec.ValidationError as error:
         unknown = unknown_field(error, Mapping)
-        message, hint = unknown or (str(error).replace("`", "'"), "steelyard schema mapping shows what may stand there")
+        message, hint = unknown or (problem_text(error), "steelyard schema mapping shows what may stand there")
         raise BadMapping(message, where=where, hint=hint) from error
 
 

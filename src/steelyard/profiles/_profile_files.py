@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.errors import BadProfile, UnknownName
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.records import endless_number
+from steelyard.records import endless_number, problem_text
 from steelyard.settings import TEXT_BYTES
 
 DEFAULT = "outcome-1"
@@ -157,7 +157,7 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
     try:
         profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
-        raise BadProfile(str(error).replace("`", "'"), where=where, hint="steelyard profiles show outcome-1") from error
+        raise BadProfile(problem_text(error), where=where, hint="steelyard profiles show outcome-1") from error
     thresholds = [grade.at_least for grade in profile.grades]
     if thresholds != sorted(thresholds, reverse=True):
         raise BadProfile("grades must stand from the highest threshold down", where=where)

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         json_schema as json_schema,
     )
     from steelyard.records._known_fields import (
+        problem_text as problem_text,
         unknown_field as unknown_field,
     )
     from steelyard.records._labels import (

@@ -34,6 +34,24 @@ def unknown_field(
     return f"unknown field {name!r}{within}", hint
 
 
+def problem_text(error: msgspec.ValidationError) -> str:
+    """What the error says, after the place that it says it of, in the words of whoever wrote the file.
+
+    >>> from steelyard.records._run import Run
+    >>> try:
+    ...     _ = msgspec.convert({"task": "t", "judgments": [{"judge": 7}]}, Run)
+    ... except msgspec.ValidationError as error:
+    ...     problem_text(error)
+    "judgments number 1, judge: Expected 'str | null', got 'int'"
+    """
+    text = str(error).replace("`", "'")
+    said, found, place = text.rpartition(" - at '$")
+    if not found:
+        return text
+    steps = re.sub(r"\[([0-9]+)\]", lambda match: f" number {int(match[1]) + 1}", place.removesuffix("'"))
+    return f"{', '.join(step for step in steps.strip().split('.') if step)}: {said}"
+
+
 def fields_at(record: type[Record], place: str) -> set[str]:
     """The names of the fields at a place such as `judgments[0].criteria[...]`; of all records that may stand there.
 

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, endless_number, forbidden_text, is_too_long
-from steelyard.records._known_fields import unknown_field
+from steelyard.records._known_fields import problem_text, unknown_field
 from steelyard.records._record_types import Name, Record, Share
 from steelyard.records._run import Step
 
@@ -209,7 +209,7 @@ def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
         return msgspec.convert(values, Task)
     except msgspec.ValidationError as error:
         unknown = unknown_field(error, Task)
-        reason = f"{unknown[0]} ({unknown[1]})" if unknown is not None else str(error).replace("`", "'")
+        reason = f"{unknown[0]} ({unknown[1]})" if unknown is not None else problem_text(error)
         raise ValueError(reason) from error
 
 

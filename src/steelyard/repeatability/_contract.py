@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.errors import BadContract, UnknownName, nearest
 from steelyard.files import refused_as, toml_or_json
-from steelyard.records import MOST_NAME_BYTES, is_storable, is_too_long
+from steelyard.records import MOST_NAME_BYTES, is_storable, is_too_long, problem_text
 from steelyard.repeatability._languages import PYTHON, language_named
 from steelyard.repeatability._normalization import Level, default_level
 
@@ -185,7 +185,7 @@ def contract_from(values: dict[str, Any], *, where: str | None = None) -> Contra
     except UnknownName as error:
         raise BadContract(error.message, where=where, hint=error.hint) from error
     except msgspec.ValidationError as error:
-        said = str(error).replace("`", "'")
+        said = problem_text(error)
         raise BadContract(said, where=where, hint=_advice(said)) from error
     return contract
 

@@ -147,4 +147,6 @@ class SendingRound(msgspec.Struct, frozen=True, kw_only=True):
     settled: int
     waiting: int
     """Events that are not settled yet."""
+    next_attempt_at: str | None
+    """When the first of them is tried again; None where none waits for that."""
     errors: tuple[str, ...]

@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import BadAdapter, UnknownName, nearest
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.records import Record, unknown_field
+from steelyard.records import Record, problem_text, unknown_field
 from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
 from steelyard.sandbox import HOME_FOLDER, WORK_FOLDER
 
@@ -154,7 +154,7 @@ def load_adapter(path: Path) -> Adapter:
     try:
         adapter = msgspec.convert({**values, "name": path.stem}, Adapter)
     except msgspec.ValidationError as error:
-        message, hint = unknown_field(error, Adapter) or (str(error).replace("`", "'"), None)
+        message, hint = unknown_field(error, Adapter) or (problem_text(error), None)
         raise BadAdapter(message, where=str(path), hint=hint) from error
     for message, hint in _mistakes(adapter):
         raise BadAdapter(message, where=str(path), hint=hint)

@@ -17,7 +17,7 @@ from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.formats import each_timing_format
 from steelyard.prices import DEFAULT_BOOK, open_book
-from steelyard.records import Missing, Record, json_schema, unknown_field
+from steelyard.records import Missing, Record, json_schema, problem_text, unknown_field
 from steelyard.runner._adapters import adapters
 from steelyard.runner._plan_records import (
     ENVIRONMENT,
@@ -175,7 +175,7 @@ def _part(value: Any, record: type[Part], where: str, mistakes: list[SteelyardEr
     try:
         return msgspec.convert(value, record)
     except msgspec.ValidationError as error:
-        message, hint = unknown_field(error, record) or _wrong_value(value, str(error))
+        message, hint = unknown_field(error, record) or _wrong_value(value, problem_text(error))
         mistakes.append(UsageError(message, where=where, hint=hint))
         return None
 
@@ -187,7 +187,7 @@ def _wrong_value(value: Any, problem: str) -> tuple[str, str]:  # Any: TOML valu
         if isinstance(line, str):
             words = ", ".join(msgspec.json.encode(word).decode() for word in _words(line))
             return "command is a text, and a list of words is needed", f"write command = [{words}]"
-    return problem.replace("`", "'"), SCHEMA_HINT
+    return problem, SCHEMA_HINT
 
 
 def _words(line: str) -> list[str]:

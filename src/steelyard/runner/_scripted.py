@@ -27,7 +27,7 @@ import msgspec
 
 from steelyard.errors import UsageError
 from steelyard.files import refused_as, toml_or_json
-from steelyard.records import Record
+from steelyard.records import Record, problem_text
 
 SCRIPTED = "scripted:"
 """What the address of such an endpoint begins with; the path of the script follows."""
@@ -64,7 +64,7 @@ def read_script(path: Path) -> Script:
         return msgspec.convert(values, Script)
     except msgspec.ValidationError as error:
         hint = 'a script has [[answers]] with `text = ["..."]` and, if not for all requests, `when = ["..."]`'
-        raise UsageError(str(error).replace("`", "'"), where=str(path), hint=hint) from error
+        raise UsageError(problem_text(error), where=str(path), hint=hint) from error
 
 
 class ScriptedModel(AbstractContextManager["ScriptedModel"]):

@@ -8,6 +8,7 @@ import msgspec
 
 from steelyard.errors import BadProfile, nearest
 from steelyard.profiles import Profile
+from steelyard.records import problem_text
 
 AgentOnlyRule = Literal["drop", "baseline", "worst"]
 IntervalMethod = Literal["order", "bootstrap"]
@@ -66,4 +67,4 @@ def options_of(profile: Profile) -> SpeedupConstants:
     try:
         return msgspec.convert(profile.constants, SpeedupConstants)
     except msgspec.ValidationError as error:
-        raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error
+        raise BadProfile(problem_text(error), where=profile.name) from error

@@ -58,6 +58,13 @@ def count_waiting(connection: Connection) -> int:
     return count
 
 
+def next_due(connection: Connection, after: int) -> int | None:
+    """When the first of the events that are not settled is due; None where none is due later than `after`."""
+    wanted = select(func.min(outbox.c.due_at)).where(~outbox.c.is_settled, outbox.c.due_at > after)
+    due: int | None = connection.execute(wanted).scalar_one()
+    return due
+
+
 def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, ArenaEvent]]:
     """The events of these numbers, put together from what they tell of."""
     same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)

@@ -12,11 +12,11 @@ from functools import partial
 from threading import Event as Signal, Thread
 
 from steelyard.arena.notifying._delivery import Sender, Served, serve
-from steelyard.arena.notifying._events import count_waiting
+from steelyard.arena.notifying._events import count_waiting, next_due
 from steelyard.arena.notifying._outbox import forget, settle, wake
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import send
-from steelyard.records import now_microseconds
+from steelyard.records import iso, now_microseconds
 from steelyard.results import SendingRound
 from steelyard.store import Store
 
@@ -42,12 +42,15 @@ def notify_once(
     served = _beside_each_other(jobs, stop)
     settled = settle(store, targets, began)
     forget(store, began)
+    with store.read() as connection:
+        due = next_due(connection, began)
     return SendingRound(
         sent=sum(result.sent for result in served),
         failed=sum(result.failed for result in served),
         put_off=sum(result.put_off for result in served),
         settled=settled,
         waiting=waiting(store),
+        next_attempt_at=None if due is None else iso(due),
         errors=tuple(error for result in served for error in result.errors)[:ERRORS_SHOWN],
     )
 

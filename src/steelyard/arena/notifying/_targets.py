@@ -35,7 +35,7 @@ from steelyard.arena.notifying._addresses import Network, is_address, refusal
 from steelyard.arena.notifying._events import KINDS
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.records import is_storable
+from steelyard.records import is_storable, problem_text
 from steelyard.settings import TEXT_BYTES
 from steelyard.store.schema import outbox, parties, submissions
 
@@ -182,7 +182,7 @@ def read_targets(path: Path) -> tuple[Target, ...]:
     try:
         targets = msgspec.convert(values, TargetFile).targets
     except msgspec.ValidationError as error:
-        raise UsageError(f"the targets cannot be read: {error}", where=str(path)) from error
+        raise UsageError(problem_text(error), where=str(path)) from error
     names = [target.name for target in targets]
     if not names or len(set(names)) != len(names):
         raise UsageError("targets need names, each its own", where=str(path))

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.errors import BadProfile, UnknownName, UsageError, nearest
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import Profile
-from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task, sum_in_order
+from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task, problem_text, sum_in_order
 
 DEFAULT_PROFILE = "arena-1"
 REVIEWERS_EACH = 3
@@ -205,7 +205,9 @@ class Rules(RuleTable, frozen=True, kw_only=True):
             return None
         close = nearest(task.category[:200], self.category_weights)
         advice = f"did you mean {close!r}?" if close else f"those with weights: {', '.join(self.category_weights)}"
-        message = f"category {task.category[:200]!r} has no weights in {self.name}; the general weights apply ({advice})"
+        message = (
+            f"category {task.category[:200]!r} has no weights in {self.name}; the general weights apply ({advice})"
+        )
         return Finding(code="unknown_category", message=message, where=task.id)
 
     def defaults_of(self, task: Task) -> dict[str, float]:
@@ -246,7 +248,7 @@ def read_rules(profile: Profile) -> Rules:
     try:
         return msgspec.convert(values, Rules)
     except msgspec.ValidationError as error:
-        raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error
+        raise BadProfile(problem_text(error), where=profile.name) from error
 
 
 def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values

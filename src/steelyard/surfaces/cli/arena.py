@@ -260,7 +260,9 @@ def notify(
             print_text(visible_json(msgspec.json.encode(done).decode()) + "\n", flush=True)
         elif once or done.sent or done.failed:
             put_off = f" {done.put_off:,} put off," if done.put_off else ""
-            console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting")
+            due = (done.next_attempt_at or "")[:19].replace("T", " ")
+            again = f", next attempt at {due} UTC" if due else ""
+            console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting{again}")
         for error in done.errors:
             console(stderr=True).print(error)
         if once:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from steelyard.errors import BadInput, RequestRefused, UsageError
-from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem
+from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem, problem_text
 from steelyard.reports import json_bytes
 from steelyard.results import (
     ASSIGNMENT_SEED,
@@ -237,7 +237,7 @@ def _decoded(text: bytes, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
-        raise BadInput(str(error).replace("`", "'"), hint="see /api/v1/openapi.json") from error
+        raise BadInput(problem_text(error), hint="see /api/v1/openapi.json") from error
     except JSON_ERRORS as error:
         raise UsageError(json_problem(error), hint="send one JSON object") from error
 
