@@ -14,6 +14,7 @@ import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
 from steelyard.records import encode_run
+from steelyard.surfaces.server._pages import navigation
 from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_standings
 
 TASK = "fix/race 1"
@@ -171,6 +172,15 @@ def test_what_the_files_hold_nothing_of_is_not_there(of_runs: Served) -> None:
     ):
         answer = of_runs.ask(f"/api/v1{path}")
         assert (answer.status, answer.json["detail"]) == (404, detail)
+
+
+def test_every_page_of_the_navigation_is_there_and_says_what_the_files_lack(of_runs: Served) -> None:
+    for _, path in navigation("runs"):
+        assert of_runs.ask(path).status in (200, 400), path  # a comparison needs to be told of what
+    body = of_runs.ask("/speedup").body
+    assert b">Nothing to show</h1>" in body
+    assert b"there is no attempt to measure" in body
+    assert of_runs.ask("/speedup/nothing").status == 404
 
 
 def test_an_answer_that_is_known_is_not_sent_again(of_arena: Served) -> None:

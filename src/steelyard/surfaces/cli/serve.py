@@ -66,10 +66,18 @@ def serve(
         map=map,
     )
 
+    is_ready = False
+
     def ready(address: str) -> None:
+        nonlocal is_ready
+        is_ready = True
         console(stderr=True).print(f"serving at {address} (Ctrl-C stops)")
         if open:
             webbrowser.open(address)
 
-    answer(runs or (), store or DEFAULT_STORE, options, ready=ready)
+    try:
+        answer(runs or (), store or DEFAULT_STORE, options, ready=ready)
+    finally:
+        if is_ready:
+            console(stderr=True).print("stopped")
     return 0

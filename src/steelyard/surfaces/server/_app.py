@@ -95,7 +95,7 @@ class Application:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer(call, form)
         except NothingUsable as error:  # nobody sent anything wrong: the source has nothing of the kind
-            error.http_status = 404
+            error.http_status = 200 if form == "html" and not values else 404  # the navigation leads to such pages
             raise
         except TimeoutError:
             message = f"the answer takes longer than {ANSWER_SECONDS:.0f} seconds to make"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
@@ -113,6 +114,7 @@ def _form(call: Call) -> str:
 def problem_page(site: Site, problem: Problem) -> str:
     """What went wrong, for people: in the frame, so that they find on."""
     title, notes = f"{problem.status} {problem.title}", (problem.hint,) if problem.hint else ()
+    title = "Nothing to show" if problem.status == HTTPStatus.OK else title
     made = Page(name="problem", title=title, answer=problem.detail, notes=notes)
     return board_document(made, _frame(site, path=""))
 
