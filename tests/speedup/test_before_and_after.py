@@ -72,6 +72,24 @@ def test_a_label_is_enough_and_without_one_the_file_names_itself(sides: dict[str
     assert "no_expert" in {finding.code for finding in of_files.findings}
 
 
+def test_no_warning_speaks_of_sides_that_the_user_did_not_name(sides: dict[str, str], tmp_path: Path) -> None:
+    both = tmp_path / "both.jsonl"
+    timed = [{"name": name, "samples": [4.0, 4.1, 3.9]} for name in ("m.time_x", "m.time_y")]
+    both.write_text(json.dumps({"task": "t", "benchmarks": timed}) + "\n", encoding="utf-8")
+    lost = sy.speedup(before=both, after=sides["after"])
+    same = sy.speedup(before=sides["before"], after=f"same={sides['before']}")
+    told = {finding.code: finding.message for finding in (*lost.findings, *same.findings)}
+    assert told["agent_only_failures"] == "1 benchmark usable in the unchanged code but not after the change: m.time_y"
+    assert told["duplicate_results"].startswith("the results of same (attempt 1) and the unchanged code are identical")
+    assert not [message for message in told.values() if "nop" in message]
+
+
+def test_the_sentence_has_the_experts_own_speedup(sides: dict[str, str]) -> None:
+    result = sy.speedup(nop=sides["other"], oracle=sides["after"], agent=[f"ant:m={sides['before']}"])
+    # 8 s to 4 s is 2 times as fast, the expert's 8 s to 2 s is 4 times
+    assert speedup_sentence(result).endswith(", 2.000 less than the expert's 4.000.")
+
+
 def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["speedup", "--before", sides["before"], "--after", sides["after"]]) == 0
     printed = capsys.readouterr()

@@ -29,11 +29,14 @@ def speedup_sentence(result: SpeedupResult) -> str:
     if not known:
         return "No benchmark of any attempt could be compared."
     best = max(known, key=lambda key: (known[key], key))
-    count = result.summaries[best].counts["mean_speedup"]
+    counts = result.summaries[best].counts
+    count = counts["mean_speedup"]
     advantage = result.summaries[best].fields["agent_advantage"]
     beside = ""
     if advantage is not None:
-        beside = f", {abs(advantage):.3f} {'more' if advantage >= 0 else 'less'} than the expert's"
+        # both are arithmetic means over tasks: over the same ones, their difference is the expert's
+        expert = f" {known[best] - advantage:.3f}" if count == counts["agent_advantage"] else ""
+        beside = f", {abs(advantage):.3f} {'more' if advantage >= 0 else 'less'} than the expert's{expert}"
     if not result.many:
         return _of_one_task(result, best, beside)
     return (

@@ -17,6 +17,8 @@ from steelyard.speedups._identical_agents import identical_agents
 from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Side
 
+UNCHANGED, EXPERT = "the unchanged code", "the expert's change"
+"""What the sides beside the agent's are called, also for those who only have timings before and after a change."""
 SHOWN = 5
 """How many names a message lists before it says how many more there are."""
 
@@ -62,13 +64,13 @@ def _counted(names: Sequence[str]) -> str:
 
 def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Finding]:
     attempt, rows = table.attempts[index], table.rows(index)
-    others = "nop" if attempt.oracle is None else "nop and oracle"
     if not table.valid[rows].any():
-        message = f"no benchmark is valid under {others} and under the agent: there is nothing to measure"
+        message = "no benchmark is valid on every side: there is nothing to measure"
         yield Finding(code="nothing_valid", message=message, where=where)
     failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
     if failing:
-        message = f"{_counted(failing)} usable under {others} but not under the agent: {listed(failing)}"
+        expert = "" if attempt.oracle is None else f" and with {EXPERT}"
+        message = f"{_counted(failing)} usable in {UNCHANGED}{expert} but not after the change: {listed(failing)}"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if attempt.success is True and attempt.snapshot is None:
         ground = "tests" if attempt.tests is not None else "stated verdict"
@@ -112,14 +114,14 @@ def _of_experts(attempts: Sequence[Attempt]) -> Iterator[Finding]:
 
 
 def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
-    sides = {"oracle": attempt.oracle, "agent": attempt.side}
+    sides = {f"with {EXPERT}": attempt.oracle, "after the change": attempt.side}
     for name, side in ((name, side) for name, side in sides.items() if side is not None):
         other = _other_versions(attempt.nop, side)
         if other:
-            message = f"the benchmark's own code differs between nop and {name}: {listed(other)}"
+            message = f"the benchmark's own code is another {name} than in {UNCHANGED}: {listed(other)}"
             yield Finding(code="code_version_differs", message=message, where=where)
         if attempt.nop.environments and side.environments and attempt.nop.environments != side.environments:
-            pair = f"{_joined(attempt.nop.environments)} under nop, {_joined(side.environments)} under {name}"
+            pair = f"{_joined(attempt.nop.environments)} in {UNCHANGED}, {_joined(side.environments)} {name}"
             yield Finding(
                 code="environment_differs", message=f"measured in different environments: {pair}", where=where
             )
@@ -168,8 +170,8 @@ def duplicates(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     for attempt in attempts:
         sides = (
             (f"{attempt.agent} (attempt {attempt.number})", attempt.side),
-            ("nop", attempt.nop),
-            ("oracle", attempt.oracle),
+            (UNCHANGED, attempt.nop),
+            (EXPERT, attempt.oracle),
         )
         for who, side in sides:
             vector = None if side is None else _vector(side)
@@ -177,7 +179,7 @@ def duplicates(attempts: Sequence[Attempt]) -> Iterator[Finding]:
             if who not in holders:
                 holders.append(who)
     for (task, _), holders in sorted(seen.items(), key=lambda entry: (entry[0][0], entry[1])):
-        if len(holders) > 1 and set(holders) != {"nop", "oracle"}:
+        if len(holders) > 1 and set(holders) != {UNCHANGED, EXPERT}:
             message = f"the results of {' and '.join(sorted(holders))} are identical to the last bit"
             yield Finding(code="duplicate_results", message=message, where=task)
 
