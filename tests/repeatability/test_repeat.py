@@ -106,7 +106,8 @@ def test_nothing_is_written_unless_a_store_is_named(repeat: Repeat, tmp_path: Pa
 def test_the_table_begins_with_how_many_outputs_meet_the_contract(steelyard: Steelyard) -> None:
     told = steelyard("repeat", RUNS, "--contract", CONTRACT).stdout.splitlines()[0]
     assert told.startswith("5 of 5 outputs meet the contract; ")
-    assert steelyard("repeat", RUNS).stdout.startswith("The most frequent output makes up 25.0 % of 4.")
+    whose = "clamp / made-up / m1, the only prompt with several outputs,"
+    assert steelyard("repeat", RUNS).stdout.startswith(f"The most frequent output of {whose} makes up 25.0 % of its 4.")
 
 
 def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_canon(repeat: Repeat) -> None:
@@ -206,6 +207,18 @@ def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat:
     assert [finding["code"] for finding in result["findings"]] == ["left_out"]
     assert result["metrics"]["r_anchor"] == 0.8  # four of five
     assert not (tmp_path / "steelyard.db").exists()
+
+
+def test_folders_under_one_contract_are_told_apart(steelyard: Steelyard, tmp_path: Path) -> None:
+    (tmp_path / "mixed" / "old").mkdir(parents=True)
+    for name in ("1.py", "2.py", "old/1.py"):
+        (tmp_path / "mixed" / name).write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
+    done = steelyard("repeat", "mixed", "--contract", CONTRACT)
+    whose = "clamp (mixed), the only prompt with several outputs,"
+    told = f"3 of 3 outputs meet the contract; the most frequent output of {whose} makes up 100.0 % of its 2."
+    assert done.stdout.startswith(told)
+    prompts = json.loads(steelyard("repeat", "mixed", "--contract", CONTRACT, "--json").stdout)["prompts"]
+    assert [prompt["prompt"] for prompt in prompts] == ["clamp (mixed/old)", "clamp (mixed)"]
 
 
 def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(repeat: Repeat, tmp_path: Path) -> None:

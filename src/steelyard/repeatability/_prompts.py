@@ -66,6 +66,8 @@ class Prompt:
     """Samples that were asked for and gave no output, because the run broke off."""
     is_experiment: bool = False
     """Whether it came as an experiment file with a canon of its own, which never enters the store."""
+    folder: str | None = None
+    """The folder of its answers, from the one that was named; None where they came otherwise."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -177,6 +179,7 @@ class _Reader:
         self._prompts: list[Prompt | str] = []
         self._records: list[Path | PlacedRun] = []
         self._loose: list[Path] = []
+        self._named = Path()
 
     def add_path(self, path: Path, *, named: bool = True) -> None:
         try:
@@ -202,6 +205,7 @@ class _Reader:
             self.rejected.append(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
 
     def _add_folder(self, folder: Path, *, named: bool) -> None:
+        self._named = folder if named else self._named
         answers, left_out, holds_others = [], [], False
         for path in sorted(folder.iterdir(), key=_natural):
             if path.name.startswith("."):
@@ -216,6 +220,7 @@ class _Reader:
         # A folder within may hold anything (caches, pictures); the one that was named is meant to hold outputs.
         is_empty = not answers and not holds_others and (named or not left_out)
         prompt = self._folder(folder.resolve().name, answers)
+        prompt = replace(prompt, folder=str(self._named.resolve().name / folder.relative_to(self._named)))
         if prompt.answers or is_empty:
             if left_out:
                 message = f"{len(left_out)} files are neither programs nor answers: {', '.join(left_out[:5])}"
@@ -263,7 +268,10 @@ class _Reader:
         if not prompts and all(rejected.code == EMPTY_FILE for rejected in self.rejected):
             self.rejected = []
             prompts = self._prompts_without_outputs()
-        return prompts
+        counts = Counter(prompt.name for prompt in prompts)  # one contract gives its name to many folders
+        alike = [prompt.folder is not None and counts[prompt.name] > 1 for prompt in prompts]
+        named = zip(prompts, alike, strict=True)
+        return [replace(each, name=f"{each.name} ({each.folder})") if is_alike else each for each, is_alike in named]
 
     def _prompts_without_outputs(self) -> list[Prompt]:
         """What was asked, where nothing that was read holds an answer."""

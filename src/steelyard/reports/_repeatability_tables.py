@@ -31,8 +31,11 @@ def repeatability_sentence(result: Repeatability) -> str:
         return f"{meeting}no prompt was answered twice." if checked else "No prompt was answered twice."
     shares = sorted(share for prompt in tried if (share := prompt.metrics["r_raw"]) is not None)
     if len(tried) == 1:
-        told = f"the most frequent output makes up {level_of(shares[0], 'share')} of {tried[0].n:,}."
-        return meeting + (told if meeting else told.capitalize())
+        alone = len(result.prompts) == 1
+        whose = "" if alone else f" of {tried[0].prompt}, the only prompt with several outputs,"
+        of_all = f"{level_of(shares[0], 'share')} of {'' if alone else 'its '}{tried[0].n:,}"
+        told = f"the most frequent output{whose} makes up {of_all}."
+        return meeting + (told if meeting else f"T{told.removeprefix('t')}")
     same, usual = sum(share == 1 for share in shares), level_of(median(shares), "share")
     always = f"{same:,} of {counted(len(tried), 'prompt')} always got the same output"
     return f"{meeting}{always}; at the median the most frequent makes up {usual}."
