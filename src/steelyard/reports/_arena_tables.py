@@ -219,7 +219,7 @@ def _notes_in_short(standings: Sequence[Standing]) -> str:
 def _notes(standing: Standing | Receipt) -> list[str]:
     notes = [f"{standing.recommended_action}{REVIEW_MARK}"] if standing.recommended_action else []
     notes += standing.flags
-    notes += [STATES_FAILURE] if isinstance(standing, Standing) and standing.success is False else []
+    notes += [STATES_FAILURE] if isinstance(standing, Standing) and standing.hides_failure else []
     notes += [_unstated(standing.defaulted)] if standing.defaulted else []
     notes += [f"claimed {', '.join(standing.claimed)}"] if standing.claimed else []
     notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []

@@ -88,6 +88,11 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     beside: dict[str, float | None] = {}
     """Scores that stand beside the specification's, by name; empty where the profile switches none on."""
 
+    @property
+    def hides_failure(self) -> bool:
+        """Whether it states that it failed and is scored as correct all the same, as in a task without criteria."""
+        return self.success is False and self.correctness_score == 100.0
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Standings(ArenaResult):

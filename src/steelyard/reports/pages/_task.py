@@ -124,7 +124,7 @@ def _columns(result: Standings) -> Iterator[Column]:
     if len(result.scored_by) > 1:
         yield text_column("profile", "profile", _each(rows, "profile"))
     if any(row.flags or row.claimed or row.defaulted or row.lower_bounds or row.warnings for row in rows) or any(
-        row.success is False for row in rows
+        row.hides_failure for row in rows
     ):
         yield text_column("notes", "notes", OnDemand(rows, lambda row: _short_notes(row) or None))
 
@@ -137,7 +137,7 @@ def _short_notes(standing: Standing) -> str:
     """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
     flags = counted(len(standing.flags), "flag")
     told = [f"review ({flags})"] if standing.recommended_action else [flags] if standing.flags else []
-    told += [STATES_FAILURE] if standing.success is False else []
+    told += [STATES_FAILURE] if standing.hides_failure else []
     for what, names in (
         ("claimed", standing.claimed),
         ("defaulted", standing.defaulted),
