@@ -6,6 +6,7 @@ any order and spread over files.
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import sys
@@ -317,6 +318,18 @@ def test_runs_that_contradict_themselves_are_counted_and_fetched_when_somebody_l
     assert finding.places[999].message == "stated_impl_rate 0.0, pass_rate 1.0"
 
 
+def test_runs_that_were_spilled_are_listed_after_their_table_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_spool, "SPILL_ROWS", 10)
+    lines = [json.dumps({"id": f"r{n:03}", "task": "t", "passed": True, "impl_rate": 0.0}) for n in range(200)]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    measured = sy.measure(str(tmp_path / "runs.jsonl"), metrics=["impl_rate"], engine="local")
+    gc.collect()
+    (finding,) = (each for each in measured.findings if each.code == "score_contradicts_verdict")
+    assert [place.where for place in finding.places] == [f"run r{n:03}" for n in range(200)]
+
+
 @pytest.mark.long
 def test_what_does_not_fit_is_spilled_and_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_SPILL_FOLDER", str(tmp_path))
@@ -401,7 +414,5 @@ def test_nothing_is_left_in_the_spill_folder(tmp_path: Path, monkeypatch: pytest
 
 
 def _left(folder: Path) -> Iterator[Path]:
-    import gc  # the table that owned the files may wait for it
-
-    gc.collect()
+    gc.collect()  # the table that owned the files may wait for it
     return folder.iterdir()

@@ -21,6 +21,7 @@ from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.statistics import ExactSums, Floats, Ints, WeightBy, weighted_means
+from steelyard.tables import SpillFolder
 
 _CELLS_AT_ONCE = 40_000_000
 """How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
@@ -41,6 +42,8 @@ class LocalEngine:
     n: int
     profile: Profile
     weight_by: WeightBy = "runs"
+    folder: SpillFolder | None = None
+    """Holds spilled rows; it must live as long as somebody may ask."""
     _keys: KeyCoder | None = None
     """What numbered the keys of the same runs before."""
 
@@ -51,11 +54,11 @@ class LocalEngine:
 
     def with_profile(self, profile: Profile) -> LocalEngine:
         """The same runs by another profile."""
-        return LocalEngine(self.frame, self.n, profile, self.weight_by, self._coder)
+        return LocalEngine(self.frame, self.n, profile, self.weight_by, self.folder, self._coder)
 
     def weighted(self, weight_by: WeightBy) -> LocalEngine:
         """The same runs with another weight in means."""
-        return LocalEngine(self.frame, self.n, self.profile, weight_by, self._coder)
+        return LocalEngine(self.frame, self.n, self.profile, weight_by, self.folder, self._coder)
 
     @cached_property
     def tasks(self) -> Ints:
@@ -184,9 +187,13 @@ class LocalEngine:
 
     def hits(self, condition: nw.Expr, shown: Sequence[nw.Expr]) -> OrderedRows:
         """The runs for which the condition holds, with what is shown of each, in the order of that."""
-        rows: pl.LazyFrame = nw.from_native(self.frame).filter(condition).select(*shown).to_native()
-        ordered = rows.sort(rows.collect_schema().names())
-        return OrderedRows(lambda most: (ordered if most is None else ordered.head(most)).collect())
+
+        def computed(most: int | None) -> pl.DataFrame:
+            rows: pl.LazyFrame = nw.from_native(self.frame).filter(condition).select(*shown).to_native()
+            ordered = rows.sort(rows.collect_schema().names())
+            return (ordered if most is None else ordered.head(most)).collect()
+
+        return OrderedRows(computed)
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

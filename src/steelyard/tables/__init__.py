@@ -32,5 +32,6 @@ if TYPE_CHECKING:
         TableBuilder as TableBuilder,
         TableSource as TableSource,
     )
+    from steelyard.tables._spool import SpillFolder as SpillFolder
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)
