@@ -421,6 +421,17 @@ def test_more_runs_than_three_that_carry_a_mean_are_counted() -> None:
     assert f"without the 4 largest runs: {listed};" in (finding.places[0].message or "")
 
 
+def test_equal_runs_that_carry_a_mean_are_named_whatever_the_order_of_rows() -> None:
+    runs = costly({"x": [1.0] * 36 + [100, 100, 100, 100], "y": [2.0] * 40})
+    told = set()
+    for seed in range(3):
+        random.Random(seed).shuffle(runs)
+        found = sy.compare(runs, a="agent=x", b="agent=y").findings
+        told |= {place.message for each in found if each.code == "carried_mean" for place in each.places}
+    (message,) = told
+    assert "without the 4 largest runs: $100.00 (t36, run x-36)," in (message or "")
+
+
 @pytest.mark.parametrize("last", [0.5, 30.0])
 def test_means_that_agree_with_the_typical_run_carry_no_warning(last: float) -> None:
     runs = costly(

@@ -33,6 +33,8 @@ def carried_mean(
         return None
     carried = int(found.value > 0)
     largest = _carrying(values, used[carried], float(values[used[1 - carried]].mean()))
+    if not largest:
+        return None
     rest = np.full(samples.n, -1)
     rest[np.setdiff1d(used[carried], largest)] = 0
     without, mean, median, other = (
@@ -44,10 +46,9 @@ def carried_mean(
             medians[1 - carried],
         )
     )
-    names = _names(table, samples, largest[:NAMED_RUNS])
-    named = [
-        f"{level_of(float(values[row]), declared.unit)} ({name})" for row, name in zip(largest, names, strict=False)
-    ]
+    names = dict(zip(largest, _names(table, samples, largest), strict=True))
+    first = sorted(largest, key=lambda row: (-values[row], names[row]))[:NAMED_RUNS]
+    named = [f"{level_of(float(values[row]), declared.unit)} ({names[row]})" for row in first]
     if len(largest) > NAMED_RUNS:
         named.append(f"{len(largest) - NAMED_RUNS:,} more")
     which = "the largest run" if len(largest) == 1 else f"the {len(largest):,} largest runs"
@@ -72,12 +73,14 @@ def _typically_opposite(found: Difference, medians: list[float]) -> bool:
 
 
 def _carrying(values: Floats, used: Ints, other: float) -> list[int]:
-    """The fewest of the largest runs without which the mean is below that of the other side."""
+    """The fewest of the largest runs, equal ones together, without which the mean is below that of the other side."""
     ordered = used[np.argsort(-values[used], kind="stable")]
     rests = np.cumsum(values[ordered][::-1])[::-1] / np.arange(len(ordered), 0, -1)
     below = np.flatnonzero(rests[1:] < other)
     count = 1 + int(below[0]) if len(below) else min(NAMED_RUNS, len(ordered) - 1)
-    carrying: list[int] = ordered[:count].tolist()
+    if count < 1:
+        return []
+    carrying: list[int] = ordered[values[ordered] >= values[ordered[count - 1]]].tolist()
     return carrying
 
 
