@@ -115,9 +115,8 @@ def bound(host: str, port: int) -> socket.socket:
 
 def serve(paths: Sequence[Path], store: str, options: ServeOptions, *, ready: Callable[[str], None]) -> None:
     """Show the files of runs, or without any the arena, until a signal comes; `ready` is told the address."""
-    site = site_of(
-        open_source(paths, store, map=options.map), options
-    )  # what cannot be served is refused before a port is taken
+    # what cannot be served is refused before a port is taken
+    site = site_of(open_source(paths, store, map=options.map), options)
     listening = bound(options.host, options.port)
     shown = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown}:{listening.getsockname()[1]}{site.root_path}/"
