@@ -214,10 +214,17 @@ def run_findings(engine: Engine) -> list[Finding]:
         if not (count := counts.get(check.code)):
             continue
         stated = [column.alias(name) for name, column in zip(check.needs, columns[check.code], strict=True)]
-        rows = engine.hits(conditions[check.code], [*map(nw.col, places), *stated])
+        rows = engine.hits(conditions[check.code], [*_place(places), *stated])
         shown = _places(rows, count, [*places, *check.needs])
         findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=shown))
     return findings
+
+
+def _place(names: Sequence[str]) -> Iterator[nw.Expr]:
+    """The columns of the place; file and line only where there is no id: of millions of runs they would fill memory."""
+    for name in names:
+        column = nw.col(name)
+        yield column if name == "id" or "id" not in names else nw.when(nw.col("id").is_null()).then(column).alias(name)
 
 
 def _places(rows: Rows, count: int, names: Sequence[str]) -> PlacesOnDemand:
