@@ -184,11 +184,17 @@ def test_a_law_notices_what_is_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "title", "bars"),
-    [(16, "Cost by day and model", 16), (31, "Cost by day and model", 31), (70, "Cost by week and model", 10)],
+    ("length", "models", "title", "bars"),
+    [
+        (16, 4, "Cost by day and model", 16),
+        (31, 2, "Cost by day and model", 31),
+        (70, 6, "Cost by week and model", 10),
+    ],
 )
-def test_a_month_is_drawn_by_the_day_and_a_bar_of_a_week_is_called_one(length: int, title: str, bars: int) -> None:
-    kinds = [f"model {number}" for number in range(6)]
+def test_a_month_is_drawn_by_the_day_and_a_bar_of_a_week_is_called_one(
+    length: int, models: int, title: str, bars: int
+) -> None:
+    kinds = [f"model {number}" for number in range(models)]
     amounts = [
         figures.DayAmount(date(2026, 1, 1) + timedelta(days=day), 1.0, kind=kind)
         for day in range(length)

@@ -49,8 +49,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     'cost_of_pass'
     >>> nearest("ts", ["task"])
     """
-    possible = sorted(known) if len(name) > 2 else sorted(each for each in known if len(each) < 2 * len(name))
-    close = get_close_matches(name, possible, n=1, cutoff=0.5)
+    possible = (each for each in known if len(name) > 2 or len(each) < 2 * len(name))
+    close = get_close_matches(name, sorted(possible), n=1, cutoff=0.5)
     return close[0] if close else None
 
 
@@ -116,8 +116,7 @@ class UnknownValue(UnknownName):
     """A value that no run has in a key; where no run states the key, how to state it."""
 
     def __init__(self, key: str, value: str, known: Iterable[str], *, where: str | None = None) -> None:
-        values = list(known)
-        super().__init__(key, value, values, where=where)
+        super().__init__(key, value, values := list(known), where=where)
         if not values:
             self.message = f"no run states its {key}"
             label = "" if key == "outcome" else f", and --set {key}=NAME for all runs alike"  # verdicts are no labels
