@@ -21,6 +21,7 @@ from steelyard.records import (
     Run,
     Usage,
     add_usage,
+    calls_in,
     kinds_of,
 )
 from steelyard.runner._cell_records import Ending
@@ -183,9 +184,10 @@ def _compare(job: Job, logged: Sequence[Run], count: MeterCount, findings: list[
             message = f"the agent's log and the meter differ in tokens, the meter counts: {'; '.join(differing)}"
             findings.append(Finding(code="meter_and_log_differ", message=message, where=where))
     served = [call for call in count.calls if call.usage is not None]
-    each = [len(run.calls) for run in logged if run.calls is not None and not any(call.summed for call in run.calls)]
-    if each and len(each) == len(logged) and sum(each) != len(served):
-        message = f"the agent's log has {sum(each)} model calls, the meter counted {len(served)}"
+    each = [None if run.calls is None else calls_in(run.calls) for run in logged]
+    known = [calls for calls in each if calls is not None]
+    if known and len(known) == len(logged) and sum(known) != len(served):
+        message = f"the agent's log has {sum(known)} model calls, the meter counted {len(served)}"
         findings.append(Finding(code="calls_not_logged", message=message, where=where))
 
 
