@@ -21,7 +21,7 @@ PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test quick test-postgres test-browser test-api test-spark test-pythons test-wheel test-agents check docs site build bench long mutants lock clean
+.PHONY: help same-python demo test quick test-postgres test-browser test-api test-spark test-pythons test-wheel test-agents tools check docs site build bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,8 @@ test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL tha
 $(BROWSER): requirements/browser.lock $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.lock
 	touch $@
+
+tools: $(BROWSER) $(API) $(SITE) $(SPARK) ## what the targets below add to the environment, one after the other, so that two of them can run at once
 
 test-browser: $(BROWSER) ## the pages opened in a Chromium, which is installed where it is missing
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and not long" tests/browser

@@ -56,9 +56,10 @@ def made_up(count: int, seed: int) -> list[tuple[dict[str, Any], list[dict[str, 
     return found
 
 
-def test_two_hundred_tasks_in_one_batch_equal_the_specification(store: Store) -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
+def test_tasks_in_one_batch_equal_the_specification(store: Store, count: int) -> None:
     arena = make_arena(store)
-    made = made_up(200, seed=6)
+    made = made_up(count, seed=6)
     for task, _ in made:
         arena.add_task(as_task(task))
     outcomes = arena.submit([as_submission(one) for _, rows in made for one in rows])
