@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run Python with a Spark cluster of its own, twice: scripts/spark.sh PYTHON [ARGUMENT...]
 #
-# A standalone master, two workers (2 GB each) and a Spark Connect server run from the pyspark that PYTHON has. They listen
+# A standalone master, two workers (3 GB each) and a Spark Connect server run from the pyspark that PYTHON has. They listen
 # on free ports of the loopback interface only and are gone when the command has ended, however it ended. The command
 # finds the address in STEELYARD_TEST_SPARK: the master's the first time, Spark Connect's the second, since one process
 # cannot hold sessions of both kinds. SPARK_MODES="master" chooses one of them. A Java runtime is installed with apt
@@ -45,8 +45,8 @@ export SPARK_DAEMON_MEMORY=256m PYSPARK_PYTHON=$python PYSPARK_DRIVER_PYTHON=$py
 cat >"$folder/conf/spark-defaults.conf" <<EOF
 spark.driver.host            127.0.0.1
 spark.driver.bindAddress     127.0.0.1
-spark.driver.memory          1g
-spark.executor.memory        1g
+spark.driver.memory          2g
+spark.executor.memory        2g
 spark.executor.cores         1
 spark.cores.max              2
 spark.ui.enabled             false
@@ -116,7 +116,7 @@ start master "$class" org.apache.spark.deploy.master.Master --host 127.0.0.1 --p
 listening "$port" master
 for number in 1 2; do
     start "worker-$number" "$class" org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --webui-port 0 \
-        --cores 2 --memory 2g --work-dir "$folder/work" "$master"
+        --cores 2 --memory 3g --work-dir "$folder/work" "$master"
 done
 
 modes=${SPARK_MODES:-master connect}
@@ -124,7 +124,7 @@ status=0
 for mode in $modes; do
     if [ "$mode" = connect ]; then
         port=$(free_port)
-        start connect env SPARK_DAEMON_MEMORY=1g "$SPARK_HOME/bin/spark-submit" --class org.apache.spark.sql.connect.service.SparkConnectServer \
+        start connect env SPARK_DAEMON_MEMORY=2g "$SPARK_HOME/bin/spark-submit" --class org.apache.spark.sql.connect.service.SparkConnectServer \
             --master "$master" --conf spark.connect.grpc.binding.address=127.0.0.1 \
             --conf "spark.connect.grpc.binding.port=$port"
         listening "$port" connect
