@@ -82,8 +82,10 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 # open until Python ends
     gc.freeze()  # what was imported stays: to look for circles in it again and again takes a tenth of the start
     gc.set_threshold(GC_THRESHOLD)
-    tokens = sys.argv[1:] if arguments is None else arguments
-    sys.exit(run(tokens))
+    gc.enable()
+    status = run(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # what is left goes with the process: no last look for circles
+    sys.exit(status)
 
 
 def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
