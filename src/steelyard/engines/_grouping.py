@@ -21,7 +21,7 @@ from steelyard.statistics import STATISTICS, CountedGroups, GroupedValues, weigh
 Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
 Level = list[str | int | None]
 _KEPT = 3
-"""Combinations of keys whose numbers are kept: four bytes a row each."""
+"""Combinations of several keys whose numbers are kept, those that were asked for last: four bytes a row each."""
 _ROWS_AT_ONCE = 2_000_000
 """Rows whose groups are reduced together: arrays of this size are had again without asking the system for memory."""
 
@@ -78,16 +78,16 @@ class KeyCoder:
 
     def combine(self, by: Sequence[str]) -> Combinations:
         """The combinations of the named keys; missing values come last in order."""
-        if (known := self._combined.get(tuple(by))) is None:
-            known = self._combine(by)
-            while len(self._combined) >= _KEPT:
-                self._combined.pop(next(iter(self._combined)))
-            self._combined[tuple(by)] = known
+        self._combined[tuple(by)] = known = self._combined.pop(tuple(by), None) or self._combine(by)
+        numbered_apart = [names for names in self._combined if len(names) != 1]  # one key has its own numbers
+        for oldest in numbered_apart[:-_KEPT]:
+            del self._combined[oldest]
         return known
 
     def _combine(self, by: Sequence[str]) -> Combinations:
-        with ThreadPoolExecutor() as threads:  # Polars lets go of the interpreter while it looks names up
-            list(threads.map(self._codes, by))
+        if len([name for name in by if name not in self._known]) > 1:
+            with ThreadPoolExecutor() as threads:  # Polars lets go of the interpreter while it looks names up
+                list(threads.map(self._codes, by))
         codes: Codes = np.zeros(self.n, np.uint32)
         levels: list[Level] = []
         for name in by:
