@@ -17,7 +17,7 @@ import msgspec
 from steelyard.files import glued, label, recovered
 from steelyard.formats._claude import SYNTHETIC, CostState, account_of, split_contradiction
 from steelyard.formats._claude_lines import Lines
-from steelyard.formats._claude_sessions import ABSENT, Block, CallSoFar, Line, SessionSoFar
+from steelyard.formats._claude_sessions import ABSENT, Line, SessionSoFar
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, itemized, run_from
@@ -105,7 +105,7 @@ def _several(line: bytes) -> list[Line]:
 
 
 def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
-    """Takes one line into its session."""
+    """Takes one line into its session. Most of the time of reading is spent here, so little is called."""
     if not item.session:
         if not sessions:
             before.append(item)
@@ -123,12 +123,9 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         return
     session.last_call = lines.start
     call = session.take_call(message.id or f"line {lines.number}", item, message)
-    if message.content:
-        _take_content(message.content, session, call, lines)
-
-
-def _take_content(content: str | list[Block], session: SessionSoFar, call: CallSoFar, lines: Lines) -> None:
-    """Takes what the model wrote and which tools it called."""
+    content = message.content
+    if not content:
+        return
     if isinstance(content, str):
         call.characters += len(content)
         return
@@ -139,12 +136,9 @@ def _take_content(content: str | list[Block], session: SessionSoFar, call: CallS
             if block.name == WRITING:
                 lines.writing = True
         if not call.final:
-            if block.text is not ABSENT:
-                call.characters += len(memoryview(block.text))
-            if block.thinking is not ABSENT:
-                call.characters += len(memoryview(block.thinking))
-            if block.input is not ABSENT:
-                call.characters += len(memoryview(block.input))
+            for written in (block.text, block.thinking, block.input):
+                if written is not ABSENT:
+                    call.characters += len(memoryview(written))
 
 
 def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
