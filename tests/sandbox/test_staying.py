@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import threading
 import time
@@ -103,6 +104,22 @@ def test_a_command_is_asked_to_end_first(isolation: Isolation, tmp_path: Path) -
     result = shell(code, Stay(tmp_path, is_over=lambda: said.exists() and said.read_bytes() == b"ready\n"), isolation)
     assert (result.exit_status, result.was_interrupted, result.limit_hit) == (7, True, None)
     assert (tmp_path / "work/ended").exists()
+
+
+def test_a_command_is_asked_to_end_also_where_we_were_started_in_the_background(
+    isolation: Isolation, tmp_path: Path
+) -> None:
+    said = tmp_path / "stdout"
+    stay = Stay(tmp_path, is_over=lambda: said.exists() and said.read_bytes() == b"ready\n", grace_seconds=2)
+    ignored = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)  # as `nohup` and `&` in a script have it
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    try:
+        result = shell("sh -c 'kill -QUIT $$'; echo $? > quit; echo ready; exec sleep 60", stay, isolation)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert (result.signal, result.was_interrupted) == (signal.SIGINT, True)
+    assert (tmp_path / "work/quit").read_text() == f"{128 + signal.SIGQUIT}\n"
 
 
 def test_a_command_that_does_not_listen_is_killed_after_the_grace(

@@ -109,8 +109,9 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
         os.close(ruleset)
     if spec["filter"]:
         _install_filter(bytes.fromhex(spec["filter"]))
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
+    for number in signal.valid_signals():  # what Python ignores, and what nohup or a shell's background had us ignore
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
     _execute(command, spec["env"])
 
