@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -442,6 +443,14 @@ class TestOtherAgents:
         )
         assert run.tool_calls == 1
         assert run.agent == "demo-agent"
+
+    def test_spans_without_an_id_all_count(self, tmp_path: Path) -> None:
+        export = json.dumps(json.loads((SAMPLES / "otel" / "spans.json").read_text()))
+        twice, nameless = tmp_path / "twice.jsonl", tmp_path / "nameless.jsonl"
+        twice.write_text(f"{export}\n" * 2)
+        nameless.write_text(re.sub(r'"(spanId|gen_ai.tool.call.id|gen_ai.response.id)"', '"other"', f"{export}\n" * 2))
+        assert (only(twice).iterations, only(twice).tool_calls) == (2, 1)  # the same spans again
+        assert (only(nameless).iterations, only(nameless).tool_calls) == (4, 2)
 
     def test_a_trajectorys_copied_context_is_left_out(self) -> None:
         run = only(SAMPLES / "atif" / "trajectory.json")

@@ -34,7 +34,7 @@ def event_parts(records: Sequence[LogRecord], *, format: str, path: str) -> Iter
     """A part for each session that the events tell of."""
     sessions: dict[str, list[tuple[LogRecord, Attributes]]] = {}
     for record in records:
-        facts = record.facts()
+        facts = record.facts
         session = label(facts.get("session.id"))
         if session:
             sessions.setdefault(session, []).append((record, facts))
@@ -107,7 +107,7 @@ def _failure(events: list[tuple[str, Attributes]]) -> Failure | None:
 
 def counter_parts(metrics: Sequence[Metric], *, format: str, path: str) -> Iterator[RunPart]:  # noqa: A002
     """A part for each session that the counters tell of, with the sum of each model."""
-    points = [(metric, point, point.facts()) for metric in metrics for point in metric.points]
+    points = [(metric, point, point.facts) for metric in metrics for point in metric.points]
     sessions = {session: None for metric, _, facts in points if (session := label(facts.get("session.id")))}
     for session in sessions:
         own = [entry for entry in points if entry[2].get("session.id") == session]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -36,11 +37,12 @@ class Attribute(msgspec.Struct):
     value: Value | None = None
 
 
-class Described(msgspec.Struct, rename="camel", kw_only=True):
+class Described(msgspec.Struct, rename="camel", kw_only=True, dict=True):
     """Whatever has attributes: a list of pairs, or in GitHub Copilot's file a plain object."""
 
     attributes: list[Attribute] | dict[str, Any] = []  # Any: JSON values
 
+    @cached_property
     def facts(self) -> Attributes:
         """The attributes by name."""
         if isinstance(self.attributes, dict):
@@ -175,7 +177,7 @@ class Export(Span, rename="camel", kw_only=True):
     @property
     def spans(self) -> list[Span]:
         """All spans."""
-        own: list[Span] = [self] if self.type == "span" and self.span_id and self.trace_id else []
+        own: list[Span] = [self] if self.type == "span" and self.trace_id else []
         return own + [
             span for resource in self.resource_spans for scope in resource.scope_spans for span in scope.spans
         ]

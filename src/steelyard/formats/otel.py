@@ -38,25 +38,24 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per conversation; of a session that events and counters tell of, the events alone."""
-    spans: dict[str, Span] = {}
+    spans: dict[str | int, Span] = {}
     events: list[LogRecord] = []
     metrics: list[Metric] = []
     for export in _exports(path):
         if not isinstance(export, Export):
             yield export
             continue
-        spans |= {span.span_id: span for span in export.spans}
+        spans |= {span.span_id or id(span): span for span in export.spans}  # without an id, none is another
         events += [event for event in export.events if event.name.startswith(EVENTS)]
         metrics += [metric for metric in export.metrics if metric.name in (TOKENS, COST)]
-    facts = {id_: span.facts() for id_, span in spans.items()}
     groups: dict[str, list[Span]] = {}
-    names = {span.trace_id: name for id_, span in spans.items() if (name := _conversation(facts[id_]))}
-    for id_, span in spans.items():
-        if any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in facts[id_]):
+    names = {span.trace_id: name for span in spans.values() if (name := _conversation(span.facts))}
+    for span in spans.values():
+        if any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in span.facts):
             groups.setdefault(names.get(span.trace_id, span.trace_id), []).append(span)
     for name, group in groups.items():
         try:
-            yield _part(name, group, facts, str(path))
+            yield _part(name, group, str(path))
         except Refused as refused:
             yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
     told = list(event_parts(events, format=NAME, path=str(path)))
@@ -80,30 +79,31 @@ def _conversation(facts: dict[str, Any]) -> str | None:  # Any: JSON scalars
     return label(facts.get("gen_ai.conversation.id")) or label(facts.get("session.id"))
 
 
-def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: str) -> RunPart:  # Any: JSON scalars
-    used = [span for span in group if _usage(facts[span.span_id]) is not None]
-    inner = [span for span in used if _kind(facts[span.span_id]) not in AROUND]
+def _part(name: str, group: list[Span], path: str) -> RunPart:
+    used = [span for span in group if _usage(span.facts) is not None]
+    inner = [span for span in used if _kind(span.facts) not in AROUND]
     calls = tuple(
         Call(
-            id=label(facts[span.span_id].get("gen_ai.response.id")) or label(span.span_id),
-            model=_model(facts[span.span_id]),
+            id=label(span.facts.get("gen_ai.response.id")) or label(span.span_id),
+            model=_model(span.facts),
             at=span.started,
-            usage=_usage(facts[span.span_id]),
+            usage=_usage(span.facts),
         )
         for span in inner or used
     )
-    tools = [span for span in group if _kind(facts[span.span_id]) in TOOLS]
-    ids = [label(facts[span.span_id].get("gen_ai.tool.call.id")) or span.span_id for span in tools]
+    tools = [span for span in group if _kind(span.facts) in TOOLS]
+    ids = [
+        label(span.facts.get("gen_ai.tool.call.id")) or span.span_id or f"{path} {number}"
+        for number, span in enumerate(tools)
+    ]
     starts = sorted(t for span in group if (t := span.started) is not None)
     ends = sorted(t for span in group if (t := span.ended) is not None)
     root = next((span for span in group if not span.parent_span_id), None)
     failed = root is not None and root.status is not None and root.status.code in (2, "STATUS_CODE_ERROR")
-    agent = next((a for span in group if (a := label(facts[span.span_id].get("gen_ai.agent.name")))), None)
-    if any(key.startswith("github.copilot.") for span in group for key in facts[span.span_id]):
+    agent = next((a for span in group if (a := label(span.facts.get("gen_ai.agent.name")))), None)
+    if any(key.startswith("github.copilot.") for span in group for key in span.facts):
         agent = "copilot-cli"
-    costs = [
-        cost for span in inner or used if isinstance(cost := facts[span.span_id].get("llm.cost.total"), int | float)
-    ]
+    costs = [cost for span in inner or used if isinstance(cost := span.facts.get("llm.cost.total"), int | float)]
     run = run_from(
         format=NAME,
         path=path,
