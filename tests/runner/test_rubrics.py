@@ -102,6 +102,7 @@ def test_a_pair_is_asked_which_is_better() -> None:
     [
         ("[[criteria]]\nname = 'a'\ndescripton = 'b'", "unknown field", "did you mean 'description'?"),
         ("", "missing required field", "a rubric has"),
+        ("[[criteria]]\nname = 'a'\ndescription = 7", "criteria number 1, description: Expected 'str'", "a rubric has"),
         ("[[criteria]]\nname='a'\ndescription='b'\n" * 2, "is there twice", "a rubric has"),
         ("[[criteria", "", ""),
     ],

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from steelyard.errors import UsageError, nearest
+from steelyard.errors import UsageError
 from steelyard.files import refused_as, toml_or_json
-from steelyard.records import Amount, Criterion, Record
+from steelyard.records import Amount, Criterion, Record, problem_text, unknown_field
 
 LONGEST_PART = 120_000
 """Characters of a change or of a test report that a judge is shown."""
@@ -68,15 +68,11 @@ def read_rubric(path: Path) -> Rubric:
     try:
         return msgspec.convert(values, Rubric)
     except msgspec.ValidationError as error:
-        said = str(error).replace("`", "'")
-        fields = (*Rubric.__struct_fields__, *RubricLine.__struct_fields__)
-        close = nearest(said.split("'")[1], fields) if "unknown field" in said else None
-        hint = (
-            f"did you mean {close!r}?"
-            if close
-            else 'a rubric has [[criteria]] with name = "..." and description = "..."'
+        message, hint = unknown_field(error, Rubric) or (
+            problem_text(error),
+            'a rubric has [[criteria]] with name = "..." and description = "..."',
         )
-        raise UsageError(said, where=str(path), hint=hint) from error
+        raise UsageError(message, where=str(path), hint=hint) from error
 
 
 class Shown(NamedTuple):

@@ -15,7 +15,7 @@ from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.profiles import DEFAULT, shipped_profiles
-from steelyard.records import Chosen, Scope, Token
+from steelyard.records import Chosen, Scope, Token, problem_text
 from steelyard.workflow import ManyChosen, Moment, Names, ProfileName, Texts, field_sentences
 
 if TYPE_CHECKING:
@@ -234,10 +234,8 @@ def read_query(query: type[Query], text: str) -> Query:
     try:
         return msgspec.convert(values, query, strict=False)
     except msgspec.ValidationError as error:
-        said, _, place = str(error).partition(" - at `$.")
-        where = place.partition("`")[0].partition("[")[0]
-        told = f"{said[:1].lower()}{said[1:]}".replace("object missing required field", "the query lacks")
-        raise UsageError(f"{where}: {told}" if where else told, hint=f"see {API}/openapi.json") from error
+        told = problem_text(error).replace("Object missing required field", "the query lacks")
+        raise UsageError(told, hint=f"see {API}/openapi.json") from error
 
 
 def _unknown(name: str, known: Mapping[str, object]) -> UnknownName:
