@@ -89,10 +89,10 @@ def test_a_mistake_is_told_with_its_place(text: str, message: str, tmp_path: Pat
     assert str(path) in str(refused.value)
 
 
-def test_words_for_people_do_not_make_another_adapter(tmp_path: Path) -> None:
+def test_what_does_not_change_a_try_does_not_make_another_adapter(tmp_path: Path) -> None:
     digests = {
         load_adapter(own(tmp_path, GOOD + more)).digest
-        for more in ("", 'about = "a"', 'install = "pip install b"', "# a comment")
+        for more in ("", 'about = "a"', 'install = "pip install b"', "logs_optional = true", "# a comment")
     }
     assert len(digests) == 1
     assert load_adapter(own(tmp_path, GOOD + 'env = { A = "1" }')).digest not in digests

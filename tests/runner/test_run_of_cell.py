@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from runner.trying import job_of
@@ -107,6 +108,16 @@ def test_without_a_log_tool_calls_are_unknown_and_that_is_told(tmp_path: Path) -
     run, findings = run_of_cell(job_of(AGENT, tmp_path), folder, seen(call(1)), PASSED)
     assert run.tool_calls is None
     assert [finding.code for finding in findings] == ["no_log"]
+
+
+def test_what_need_not_be_a_log_is_no_finding(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, {"colour": "red"})
+    codes = {}
+    for logs_optional in (False, True):
+        agent = msgspec.structs.replace(AGENT, logs_optional=logs_optional)
+        _, findings = run_of_cell(job_of(agent, tmp_path), folder, seen(call(1)), PASSED)
+        codes[logs_optional] = [finding.code for finding in findings]
+    assert codes == {False: ["unreadable_log", "no_log"], True: []}
 
 
 def test_without_a_meter_the_log_counts(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ class Adapter(Record, frozen=True, kw_only=True):
     """Files that it finds, by a path that begins with `home/` or `work/`."""
     logs: tuple[str, ...] = ()
     """Where its logs are: `stdout`, or patterns below `home/` and `work/`; `**` stands for any folders."""
+    logs_optional: bool = False
+    """Whether what is there need not be a log: then it is no finding that nothing could be read."""
     limits: Bounds = msgspec.field(default_factory=Bounds)
     """What it may use."""
     settings: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
@@ -61,8 +63,9 @@ class Adapter(Record, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """What makes two adapters the same: all but the words for people."""
-        facts = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("about", "install")}
+        """What makes two adapters the same: all but the words for people, and what only says what is told of a try."""
+        left_out = ("about", "install", "logs_optional")
+        facts = {name: getattr(self, name) for name in self.__struct_fields__ if name not in left_out}
         return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()
 
     @property
@@ -119,6 +122,7 @@ BUILT_IN = {
             speaks="any",
             env={"ENDPOINT": "{endpoint}", "TOKEN": "{token}", "MODEL": "{model}", "PROMPT_FILE": "{prompt_file}"},
             logs=("stdout",),
+            logs_optional=True,
         ),
     )
 }

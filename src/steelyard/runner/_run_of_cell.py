@@ -85,8 +85,8 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
             runs.append(item.run)
         elif isinstance(item, Rejected):
             rejected.append(item)
-    if job.adapter.name == "command" and not runs:
-        return []  # what a command prints need not be a log
+    if job.adapter.logs_optional and not runs:
+        return []
     if rejected:
         count = "1 record" if len(rejected) == 1 else f"{len(rejected):,} records"
         reason = f"{count} of the agent's log could not be read: {rejected[0].reason}"
