@@ -125,6 +125,14 @@ def test_the_tree_draws_noise_neither_red_nor_at_full_length(tmp_path: Path) -> 
     assert "█" not in "".join(tree_lines(sy.speedup(**timed_pair(tmp_path, NOISY))))
 
 
+def test_one_attempt_of_each_agent_at_one_task_is_one_table(
+    sides: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--nop", sides["before"], "--oracle", sides["after"], "--quiet"]
+    assert run(["speedup", *given, "--agent", f"ant:m={sides['after']}", "--agent", f"bee:m={sides['other']}"]) == 0
+    assert capsys.readouterr().out.count("───\n") == 1
+
+
 def tree_lines(result: SpeedupResult, *, color: bool = False) -> list[str]:
     return [line for tree in benchmark_trees(result) for line in tree.lines(100, color=color)]
 

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.reports import speedup_sentence
-from steelyard.results import SpeedupAttempt, SpeedupResult
+from steelyard.results import SpeedupResult
 from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings
@@ -47,12 +47,6 @@ def speedup(
     return output.status(result.rejected_count, useless=not result.usable)
 
 
-def _is_told(attempt: SpeedupAttempt) -> bool:
-    """Whether more is known of an attempt than its timings: a verdict, an expert to compare with, or a cost."""
-    payload = attempt.payload
-    return any(value is not None for value in (payload.success, payload.agent_advantage, payload.task_cost_usd))
-
-
 def _show(result: SpeedupResult) -> None:
     from steelyard.reports import benchmark_trees, speedup_summary_table, speedup_table
 
@@ -60,7 +54,7 @@ def _show(result: SpeedupResult) -> None:
     terminal.print(speedup_sentence(result))
     terminal.print()
     terminal.print(speedup_table(result))
-    if result.many or any(map(_is_told, result.attempts)):
+    if result.many or len(result.attempts) > len(result.summaries):  # of one attempt each it is the first again
         terminal.print(speedup_summary_table(result))
     for tree in benchmark_trees(result):
         terminal.print(tree)
