@@ -160,6 +160,14 @@ def test_a_table_is_priced_once_and_naming_another_book_is_refused(verb: str) ->
         work(table, prices="maintained")
 
 
+def test_a_baseline_that_is_a_table_prices_the_runs_too() -> None:
+    table = sy.read(PRICED, prices="seed")
+    (check,) = sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1").checks
+    assert check.candidate == check.baseline is not None
+    with pytest.raises(UsageError, match=r"priced already, by seed .*sy\.read\(path, prices='maintained'\)"):
+        sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1", prices="maintained")
+
+
 def test_a_table_of_what_cannot_be_read_again_is_refused_where_records_are_needed() -> None:
     table = sy.read(record for record in RECORDS)
     assert sy.measure(table).n == len(RECORDS)

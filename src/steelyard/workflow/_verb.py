@@ -109,8 +109,10 @@ def verb(
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                     raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
-            if runs and hasattr(chosen, "prices"):
-                prices = prices_of(runs[0], chosen.prices, is_named="prices" in named)
+            if hasattr(chosen, "prices"):
+                prices = chosen.prices
+                for priced in (*runs, getattr(chosen, "baseline", None)):
+                    prices = prices_of(priced, prices, is_named="prices" in named)
                 chosen = chosen if prices == chosen.prices else replace(cast("Any", chosen), prices=prices)
             try:
                 return work(runs[0] if runs else cast("Input", None), chosen, progress)
