@@ -159,7 +159,7 @@ class TestTimes:
     )
     def test_a_time_without_a_call_says_where_the_calls_are(self, limits: dict[str, object], said: str) -> None:
         result = used(self.RUNS, **limits)
-        assert result.sentence == f"$0.00 in the asked-for time: {said}."
+        assert result.sentence == f"$0.0000 in the asked-for time: {said}."
         assert result.to_dict()["runs_outside"] == 1
 
     def test_no_empty_table_is_printed(self, tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ class TestTimes:
         done = steelyard("usage", str(path), "--since", "2026-02-01", "--tz", "UTC", "--budget", "5")
         assert done.status == 0
         assert done.stdout == (
-            "$0.00 in the asked-for time: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
-            "Budget $5.00: within the budget.\n"
+            "$0.0000 in the asked-for time: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
+            "Budget $5.0000: within the budget.\n"
         )
 
     def test_calls_without_a_time_have_no_day_and_make_a_time_window_uncertain(self) -> None:
@@ -293,7 +293,7 @@ class TestHonesty:
         assert (total.lower_bound_runs, total.unpriced_calls, total.unpriced_runs, total.unstated_runs) == (1, 1, 1, 1)
         assert result.unpriced_models == ("no-such-model",)
         assert result.sentence == (
-            "At least $9.00, 4 runs, 4 calls, 2026-01-31: 1 of 4 runs is a lower bound; "
+            "At least $9.0000, 4 runs, 4 calls, 2026-01-31: 1 of 4 runs is a lower bound; "
             "1 model without a price (no-such-model); 1 run without tokens or cost."
         )
         [finding] = [finding for finding in result.findings if finding.code == "unpriced"]
@@ -340,10 +340,10 @@ class TestRejected:
     def test_makes_the_total_a_lower_bound(self, file: str) -> None:
         result = used(file)
         assert (result.total.cost_usd, result.total.lower_bound, result.rejected_count) == (3.0, True, 1)
-        assert result.sentence == "At least $3.00, 1 run, 1 call, 2026-01-31: 1 record rejected."
+        assert result.sentence == "At least $3.0000, 1 run, 1 call, 2026-01-31: 1 record rejected."
         later = used(file, since="2026-02-01")
         said = "1 run, all before 2026-02-01; the last on 2026-01-31; 1 record rejected"
-        assert later.sentence == f"At least $0.00 in the asked-for time: {said}."
+        assert later.sentence == f"At least $0.0000 in the asked-for time: {said}."
 
     def test_says_why_the_status_is_not_0_where_findings_are_not_printed(self, file: str) -> None:
         done = steelyard("usage", file, "--quiet", "--prices", "seed")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.records import key_label, key_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import CoverageSummary, UsageCount, UsageSummary, dollars
+from steelyard.results import CoverageSummary, UsageCount, UsageSummary, level_of
 
 DASH = "-"
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -39,11 +39,11 @@ def cost_text(used: UsageCount) -> str:
     """The cost with what is to be known of it: a lower bound, or unknown.
 
     >>> cost_text(UsageCount(cost_usd=2.5, lower_bound=True))
-    '≥ $2.50'
+    '≥ $2.5000'
     """
     if used.cost_usd is None:
         return DASH
-    return f"{'≥ ' if used.lower_bound else ''}{dollars(used.cost_usd)}"
+    return f"{'≥ ' if used.lower_bound else ''}{level_of(used.cost_usd, 'USD')}"
 
 
 def _cells(used: UsageCount) -> list[str]:

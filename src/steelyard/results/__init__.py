@@ -275,7 +275,6 @@ if TYPE_CHECKING:
         UsageCount as UsageCount,
         UsageGroup as UsageGroup,
         UsageSummary as UsageSummary,
-        dollars as dollars,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

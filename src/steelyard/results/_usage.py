@@ -8,6 +8,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Literal
 
 from steelyard.records import TOKEN_KINDS, Finding, Zone, finding_dict, zone_of
+from steelyard.results._amounts import level_of
 from steelyard.results._manners import Result
 
 BudgetStatus = Literal["holds", "fails", "inconclusive"]
@@ -134,7 +135,7 @@ class UsageSummary(Result):
         used = self.total
         if used.cost_usd is None:
             return "Cost unknown"
-        return f"{'At least ' if used.lower_bound else ''}{dollars(used.cost_usd)}"
+        return f"{'At least ' if used.lower_bound else ''}{level_of(used.cost_usd, 'USD')}"
 
     @property
     def _calls(self) -> list[str]:
@@ -212,15 +213,6 @@ class UsageSummary(Result):
 
 _PLAIN = tuple(name for name in UsageCount.__slots__ if name != "tokens")
 """The counts that are one number."""
-
-
-def dollars(value: float) -> str:
-    """Dollars as people write them: cents, or more places where there would be none.
-
-    >>> dollars(1202.8), dollars(0.0123)
-    ('$1,202.80', '$0.0123')
-    """
-    return f"${value:,.2f}" if value == 0 or abs(value) >= 1 else f"${value:,.4f}"
 
 
 def _day_or_time(at: datetime, zone: Zone) -> str:

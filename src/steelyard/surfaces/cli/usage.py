@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.reports import clean
-from steelyard.results import UsageSummary
+from steelyard.results import UsageSummary, level_of
 from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
@@ -78,4 +78,4 @@ def _budget_line(budget: Budget) -> str:
         "fails": "over the budget",
         "inconclusive": "inconclusive: what is known is within the budget, and the rest is unknown",
     }
-    return f"Budget ${budget.usd:,.2f}: {said[budget.status]}."
+    return f"Budget {level_of(budget.usd, 'USD')}: {said[budget.status]}."
