@@ -40,7 +40,12 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     open_ = sy.gate(few, baseline=base, rule=["pass_rate >= -0.02"])
     assert (open_.status, open_.exit_code) == ("inconclusive", 4)
     assert open_.checks[0].tasks_needed > 10
-    assert "90 tasks of the baseline were not tried again" in open_.findings[-1].message
+    assert open_.findings[-1].message == (
+        "90 of 100 tasks of the baseline were not tried again (task-010, task-011, task-012 and 87 more); "
+        "rules that compare with the baseline rest on the other 10"
+    )
+    most = sy.gate([run for run in same if run.task != "task-007"], baseline=base, rule=["pass_rate >= -0.05"])
+    assert "1 of 100 tasks of the baseline was not tried again (task-007); rules" in most.findings[-1].message
 
 
 def test_a_gate_of_a_data_set_against_itself_never_fails() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.records import Finding
-from steelyard.results import Gate, Rule
+from steelyard.results import Gate, Rule, tasks_text
 from steelyard.workflow._measured_tables import open_table, other_basis
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import GateOptions
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from steelyard.profiles import Profile
     from steelyard.standings import Mask, Samples
     from steelyard.tables import RunTable
+
+NAMED_TASKS = 3
+"""How many of the tasks that were not tried again a warning names."""
 
 
 @verb(GateOptions)
@@ -55,9 +58,10 @@ def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> G
     findings = [finding for side in sides for finding in side.findings]
     findings += other_basis([table.basis for table in tables.values()])
     if options.baseline is not None:
-        lost = int((samples.attempted(~from_new) & ~tried).sum())
-        tried &= samples.attempted(~from_new)
-        findings += [_not_tried_again(lost)] if lost else []
+        before = samples.attempted(~from_new)
+        lost = [name for name, is_lost in zip(samples.task_names, before & ~tried, strict=True) if is_lost]
+        findings += [_not_tried_again(lost, of=int(before.sum()))] if lost else []
+        tried &= before
     if len(rules) > 1:
         findings.append(_several(len(rules), judging.level))
     return Gate(
@@ -90,9 +94,12 @@ def _read_rules(options: GateOptions) -> list[Rule]:
     return rules
 
 
-def _not_tried_again(lost: int) -> Finding:
-    tasks = "1 task of the baseline was" if lost == 1 else f"{lost:,} tasks of the baseline were"
-    message = f"{tasks} not tried again; rules that compare with the baseline leave them out"
+def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
+    named = ", ".join(lost[:NAMED_TASKS]) + (f" and {len(lost) - NAMED_TASKS:,} more" if lost[NAMED_TASKS:] else "")
+    message = (
+        f"{len(lost):,} of {tasks_text(of)} of the baseline {'was' if len(lost) == 1 else 'were'} not tried again "
+        f"({named}); rules that compare with the baseline rest on the other {of - len(lost):,}"
+    )
     return Finding(code="coverage", message=message)
 
 
