@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from steelyard.statistics._interval import Floats, Ints
-from steelyard.statistics._joint_errors import covariance_of_effects
+from steelyard.statistics._joint_errors import JointErrors, covariance_of_effects
 
 NODES = 21
 POOLED_NODES = 11
@@ -234,33 +234,11 @@ def _with_errors(fit: _Fit, likelihood: float, rounds: int, *, converged: bool) 
 
     An ability's error thus contains what is not known about the tasks, and a task's what is not known about the tools.
     """
-    logits = fit.logits(fit.middle)
-    chance = 1 / (1 + np.exp(-logits))
+    chance = 1 / (1 + np.exp(-fit.logits(fit.middle)))
     sure = fit.attempts * chance * (1 - chance)
-    counted = fit.people[fit.tools]
-    a = np.exp(fit.slope)[fit.tasks]
-    of_ability = fit.of_tools(sure * a**2) + 1
-    above = fit.middle[fit.tools] - fit.difficulty[fit.tasks]
-    cross = (sure * a**2)[:, None] * np.stack([above, -np.ones(len(a))], axis=1)
-    # two columns a task: the cross information times the root of the inverse of the task's own
     low, under, last = fit.roots()
-    root = np.sqrt(counted)[:, None] * np.stack(
-        [
-            cross[:, 0] * low[fit.tasks] + cross[:, 1] * under[fit.tasks],
-            cross[:, 1] * last[fit.tasks],
-        ],
-        axis=1,
-    )
-    tools, tasks = len(fit.people), len(fit.slope)
-    places = np.concatenate([2 * fit.tasks, 2 * fit.tasks + 1])
-    rows = np.concatenate([fit.tools, fit.tools])
-    joined = sparse.csr_array((root.T.reshape(-1), (rows, places)), shape=(tools, 2 * tasks))
-    fixed = np.ones((1, tools)) if fit.is_pooled else np.empty((0, tools))
-    effects = covariance_of_effects(of_ability, joined, fixed)
+    effects = _effects(fit, sure)
     first, between, second = effects.others[0::2], effects.pairs, effects.others[1::2]
-    spare = max(len(fit.tools) - tools - tasks, len(fit.tools) // 2, 1)
-    residuals = float(np.sum(counted * (fit.right - fit.attempts * chance) ** 2))
-    dispersion = max(1.0, residuals / max(float(counted @ sure), 1e-12) * len(fit.tools) / spare)
     slope_variance = low**2 * first
     difficulty_variance = under**2 * first + 2 * under * last * between + last**2 * second
     slope, difficulty = fit.slope, fit.difficulty
@@ -269,6 +247,7 @@ def _with_errors(fit: _Fit, likelihood: float, rounds: int, *, converged: bool) 
         slope, difficulty = means.T
         slope_variance += variances[:, 0] - low**2
         difficulty_variance += variances[:, 1] - (under**2 + last**2)
+    dispersion = _dispersion(fit, chance, sure)
     more = np.sqrt(dispersion)
     return ItemResponse(
         ability=fit.middle,
@@ -282,3 +261,29 @@ def _with_errors(fit: _Fit, likelihood: float, rounds: int, *, converged: bool) 
         iterations=rounds,
         converged=converged,
     )
+
+
+def _effects(fit: _Fit, sure: Floats) -> JointErrors:
+    """Variances of abilities and, two a task and in units of its own root, of its parameters; all known at once."""
+    a = np.exp(fit.slope)[fit.tasks]
+    of_ability = fit.of_tools(sure * a**2) + 1
+    above = fit.middle[fit.tools] - fit.difficulty[fit.tasks]
+    cross = (sure * a**2)[:, None] * np.stack([above, -np.ones(len(a))], axis=1)
+    # two columns a task: the cross information times the root of the inverse of the task's own
+    low, under, last = (root[fit.tasks] for root in fit.roots())
+    columns = [cross[:, 0] * low + cross[:, 1] * under, cross[:, 1] * last]
+    root = np.sqrt(fit.people[fit.tools])[:, None] * np.stack(columns, axis=1)
+    tools, tasks = len(fit.people), len(fit.slope)
+    places = np.concatenate([2 * fit.tasks, 2 * fit.tasks + 1])
+    rows = np.concatenate([fit.tools, fit.tools])
+    joined = sparse.csr_array((root.T.reshape(-1), (rows, places)), shape=(tools, 2 * tasks))
+    fixed = np.ones((1, tools)) if fit.is_pooled else np.empty((0, tools))
+    return covariance_of_effects(of_ability, joined, fixed)
+
+
+def _dispersion(fit: _Fit, chance: Floats, sure: Floats) -> float:
+    """How many times as far answers lie from their chances as chance alone has them; never below 1."""
+    counted, answers = fit.people[fit.tools], len(fit.tools)
+    spare = max(answers - len(fit.people) - len(fit.slope), answers // 2, 1)
+    residuals = float(np.sum(counted * (fit.right - fit.attempts * chance) ** 2))
+    return max(1.0, residuals / max(float(counted @ sure), 1e-12) * answers / spare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -35,7 +36,7 @@ from steelyard.surfaces.cli._output import check_drawing, check_raw, save_result
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, show_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from steelyard.reports import TextTable
@@ -89,9 +90,8 @@ def standings(
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
     is_drawn = check_out(kind, figure, out, csv_raw=csv_raw)
     _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
-    for option, given in (("--until", until), ("--submitter", submitter), ("--metrics", metrics)):
-        if given is not None and not is_of_task:
-            raise UsageError(f"{option} is for the standings of one task", hint=f"name a task, or leave {option} out")
+    if not is_of_task:
+        _refuse_of_task({"--until": until, "--submitter": submitter, "--metrics": metrics})
     order = sort or "overall"
     result: Standings | AllStandings | Leaderboard
     if task is not None:
@@ -111,14 +111,7 @@ def standings(
     else:
         keys = split_names(by or "agent,model")
         result = leaderboard(store, by=keys, policy=policy, confidence=confidence, top=top)
-    save_result(result, figure, out, csv_raw=csv_raw)
-    if json:
-        print_json(result.to_dict())
-    elif out is not None:
-        tell_written(out, [_standings_sentence(result)])
-    else:
-        _print_standings(result)
-    return 0
+    return print_result(result, _standings_parts(result), json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
 def _check_standings(*, is_of_task: bool, by: str | None, sort: str | None, out: Path | None) -> None:
@@ -128,6 +121,12 @@ def _check_standings(*, is_of_task: bool, by: str | None, sort: str | None, out:
         raise UsageError("--by ranks tools and models across tasks", hint=f"leave out {without}, or --by")
     if sort is not None and not is_of_task and out is None:
         raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
+
+
+def _refuse_of_task(options: Mapping[str, str | None]) -> None:
+    for option, given in options.items():
+        if given is not None:
+            raise UsageError(f"{option} is for the standings of one task", hint=f"name a task, or leave {option} out")
 
 
 def _is_drawing(out: Path | None) -> bool:
@@ -143,21 +142,18 @@ def check_out(kind: type[Result], figure: str | None, out: Path | None, *, csv_r
     return is_drawn
 
 
-def _print_standings(result: Standings | AllStandings | Leaderboard) -> None:
-    from steelyard.reports import leaders_tables, standings_table
+def _standings_parts(result: Standings | AllStandings | Leaderboard) -> Iterator[str | TextTable]:
+    """The sentence, then the tables; the standings of every task are only written."""
+    from steelyard.reports import leaders_line, leaders_tables, standings_line, standings_table
 
     if isinstance(result, Leaderboard):
-        show_results([_standings_sentence(result), *(leaders_tables(result) if result.overall else ())])
+        yield leaders_line(result)
+        yield from leaders_tables(result) if result.overall else ()
     elif isinstance(result, Standings):
-        show_results([_standings_sentence(result), standings_table(result)])
-
-
-def _standings_sentence(result: Standings | AllStandings | Leaderboard) -> str:
-    from steelyard.reports import leaders_line, standings_line
-
-    if isinstance(result, Leaderboard):
-        return leaders_line(result)
-    return standings_line(result) if isinstance(result, Standings) else counted(len(result.to_dicts()), "standing")
+        yield standings_line(result)
+        yield standings_table(result)
+    else:
+        yield counted(len(result.to_dicts()), "standing")
 
 
 def show(
@@ -199,7 +195,7 @@ def print_result(
     elif out is None:
         show_results(parts)
     else:
-        tell_written(out, [part for part in parts if isinstance(part, str)][:1])
+        tell_written(out, list(islice((part for part in parts if isinstance(part, str)), 1)))
     return 0
 
 
