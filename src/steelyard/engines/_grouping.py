@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -72,16 +73,18 @@ class KeyCoder:
     n: int
     _known: dict[str, tuple[Codes, Level]] = field(default_factory=dict)
     _combined: dict[tuple[str, ...], Combinations] = field(default_factory=dict)
+    _one_at_a_time: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
         self._names = set(self.frame.collect_schema().names())
 
     def combine(self, by: Sequence[str]) -> Combinations:
         """The combinations of the named keys; missing values come last in order."""
-        self._combined[tuple(by)] = known = self._combined.pop(tuple(by), None) or self._combine(by)
-        numbered_apart = [names for names in self._combined if len(names) != 1]  # one key has its own numbers
-        for oldest in numbered_apart[:-_KEPT]:
-            del self._combined[oldest]
+        with self._one_at_a_time:
+            self._combined[tuple(by)] = known = self._combined.pop(tuple(by), None) or self._combine(by)
+            numbered_apart = [names for names in self._combined if len(names) != 1]  # one key has its own numbers
+            for oldest in numbered_apart[:-_KEPT]:
+                del self._combined[oldest]
         return known
 
     def _combine(self, by: Sequence[str]) -> Combinations:

@@ -6,7 +6,7 @@ it by counting, sorting and adding whole numbers. What is divided or rounded is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from steelyard.engines._exact_limbs import COUNT, VALUE
 from steelyard.engines._grouping import statistics_of
 from steelyard.engines._histograms import Histogram, exact_sums
 from steelyard.engines._local import OrderedRows
-from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
+from steelyard.engines._protocol import RUNS, First, GroupedStatistics, Key, Other
 from steelyard.errors import NoRoom
 from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
@@ -259,6 +259,12 @@ class LazyEngine:
         rows = self.source.frame.filter(condition).select(*shown)
         ordered = rows.sort(rows.collect_schema().names())
         return OrderedRows(lambda most: self.source.collect(ordered if most is None else ordered.head(most)))
+
+    def at_once(
+        self, question: Callable[[], First], others: Sequence[Callable[[], Other]]
+    ) -> tuple[First, list[Other]]:
+        """The answers to questions that ask this engine, one after another: each takes all the memory there is."""
+        return question(), [other() for other in others]
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

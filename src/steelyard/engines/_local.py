@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from steelyard.engines._columns import Formulas, number_column
 from steelyard.engines._grouping import Combinations, Grouping, KeyCoder, grouped_statistics
-from steelyard.engines._protocol import RUNS, GroupedStatistics, Key
+from steelyard.engines._protocol import RUNS, First, GroupedStatistics, Key, Other
 from steelyard.metrics import NotAnExpression, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
@@ -32,6 +32,8 @@ _MINUS_ZERO = np.uint64(1 << 63)
 
 
 _THREADS = min(8, os.cpu_count() or 1)
+_ROWS_AT_ONCE = 4_000_000
+"""So many runs that several questions at a time have room; past that, memory is for one."""
 
 
 @dataclass
@@ -126,6 +128,16 @@ class LocalEngine:
 
         with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
             return dict(zip(columns, threads.map(reduce, columns.values()), strict=True))
+
+    def at_once(
+        self, question: Callable[[], First], others: Sequence[Callable[[], Other]]
+    ) -> tuple[First, list[Other]]:
+        """The answers to questions that ask this engine."""
+        if self.n > _ROWS_AT_ONCE:
+            return question(), [other() for other in others]
+        with ThreadPoolExecutor(_THREADS) as threads:  # numpy and Polars let go of the interpreter while they compute
+            asked = [threads.submit(other) for other in others]
+            return question(), [other.result() for other in asked]
 
     def means(
         self, names: Sequence[str], by: Sequence[str], *, complete: bool = False

@@ -6,8 +6,8 @@ the same bits whoever evaluates them. `by` are the keys that make a group; missi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -19,6 +19,8 @@ from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.statistics import ExactSums, Floats, Ints, WeightBy
 
+First = TypeVar("First")
+Other = TypeVar("Other")
 Key = tuple[str | int | None, ...]
 GroupedStatistics = dict[str, NDArray[Any]]  # Any: floats, NaN where there is no value; whole numbers for counts
 """By the name of each statistic one array, one element a group."""
@@ -118,6 +120,12 @@ class Engine(Protocol):
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
+        ...
+
+    def at_once(
+        self, question: Callable[[], First], others: Sequence[Callable[[], Other]]
+    ) -> tuple[First, list[Other]]:
+        """The answers to questions that ask this engine; asked side by side where that is faster."""
         ...
 
     def values(self, names: Sequence[str]) -> dict[str, Floats | Missing]:

@@ -198,6 +198,7 @@ if TYPE_CHECKING:
         GroupValue as GroupValue,
         Measurement as Measurement,
         Statistics as Statistics,
+        group_label as group_label,
     )
     from steelyard.results._metric_list import (
         MetricList as MetricList,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,11 @@ OF_COMPONENT = {
 """Where a component's metric stands among what is known of a component."""
 
 
+def group_label(names: Iterable[str], values: Iterable[str | int | None]) -> str:
+    """The key of a group in one line."""
+    return key_label(names, values) or "all runs"
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The runs that share a key, weighed."""
@@ -119,7 +124,7 @@ class Group:
     @property
     def label(self) -> str:
         """The key in one line, for findings and messages."""
-        return key_label(self.key, self.key.values()) or "all runs"
+        return group_label(self.key, self.key.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from steelyard.engines import (
     Engine,
@@ -21,7 +22,7 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import ComponentType, Finding, Missing, component_column
-from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
+from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics, group_label
 from steelyard.statistics import WeightBy
 from steelyard.tables import RunTable
 from steelyard.workflow._tiers import keys_with_scheme
@@ -118,24 +119,11 @@ def assemble(
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(by, table.tier_schemes() if "tier" in by else [])
     engine = engine_of(table, profile, weight_by)
     plan = _Plan.of(names)
-    found = engine.groups(keys_by)
-    keys, sizes = found.keys(), found.sizes.tolist()
-    reduced = engine.statistics(plan.reduced, keys_by)
-    complete = {
-        declared.name: _over_complete_cases(engine, declared, keys_by, reduced)
-        for declared in plan.shown_groups
-        if declared.is_ratio
-    }
-    groups = [
-        _group(
-            _Place(engine, keys_by, key, index, sizes[index]),
-            plan,
-            reduced,
-            complete,
-            asked=len(keys) <= _REASONS_ASKED,
-        )
-        for index, key in enumerate(keys)
-    ]
+    keys = engine.groups(keys_by).keys()
+    reduced, checked = engine.at_once(
+        lambda: engine.statistics(plan.reduced, keys_by), _checks(engine, plan, keys, by=keys_by, rows=table.rows)
+    )
+    groups = _groups(engine, plan, reduced, keys, by=keys_by)
     notes: list[Finding] = []
     if interval != "none":
         from steelyard.standings import no_figure_for, with_intervals  # brings scipy
@@ -151,14 +139,7 @@ def assemble(
         tier_scheme=tier_scheme,
         groups=tuple(groups),
         across=tuple(across),
-        findings=(
-            *table.findings,
-            *scheme_findings,
-            *notes,
-            *(unexpected_run_counts(engine, keys_by) if table.rows == "run" else ()),
-            *_uneven(engine, plan, groups, keys_by),
-            *_checked(engine, plan, groups, keys, by=keys_by),
-        ),
+        findings=(*table.findings, *scheme_findings, *notes, *chain.from_iterable(checked)),
         n=table.n,
         rows=table.rows,
         rejected=table.rejected,
@@ -171,6 +152,20 @@ def assemble(
     )
 
 
+def _groups(engine: Engine, plan: _Plan, reduced: Reduced, keys: Sequence[Key], *, by: Sequence[str]) -> list[Group]:
+    """What each group comes to."""
+    complete = {
+        declared.name: _over_complete_cases(engine, declared, by, reduced)
+        for declared in plan.shown_groups
+        if declared.is_ratio
+    }
+    sizes, asked = engine.groups(by).sizes.tolist(), len(keys) <= _REASONS_ASKED
+    return [
+        _group(_Place(engine, by, key, index, sizes[index]), plan, reduced, complete, asked=asked)
+        for index, key in enumerate(keys)
+    ]
+
+
 def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], reduced: Reduced) -> Reduced:
     """The inputs of a ratio of means over the runs that have all of them."""
     names = list(dict.fromkeys(declared.needs.values()))
@@ -180,13 +175,19 @@ def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], re
     return engine.means(names, by, complete=True)
 
 
-def _checked(
-    engine: Engine, plan: _Plan, groups: Sequence[Group], keys: Sequence[Key], *, by: Sequence[str]
-) -> list[Finding]:
-    """What runs contradict, whose results are the same, and where attempts or costs mislead."""
+def _checks(
+    engine: Engine, plan: _Plan, keys: Sequence[Key], *, by: Sequence[str], rows: str
+) -> list[Callable[[], list[Finding]]]:
+    """What attempts are missing or uneven, what runs contradict, whose results agree, and where costs mislead."""
     place_of = {key: place for place, key in enumerate(keys)}
-    skewed = skewed_groups(engine, plan.shown, Labeled(by, place_of.get, [group.label for group in groups]))
-    return [*run_findings(engine), *identical_results(engine), *skewed]
+    labels = [group_label(by, key) for key in keys]
+    return [
+        lambda: unexpected_run_counts(engine, by) if rows == "run" else [],
+        lambda: _uneven(engine, plan, labels, by),
+        lambda: run_findings(engine),
+        lambda: identical_results(engine),
+        lambda: skewed_groups(engine, plan.shown, Labeled(by, place_of.get, labels)),
+    ]
 
 
 def _known_tier(groups: Sequence[Group], tier: str) -> str:
@@ -376,12 +377,12 @@ def _sum(values: Iterable[float | Missing]) -> float | Missing:
     return math.fsum(known)
 
 
-def _uneven(engine: Engine, plan: _Plan, groups: Sequence[Group], by: Sequence[str]) -> list[Finding]:
+def _uneven(engine: Engine, plan: _Plan, labels: Sequence[str], by: Sequence[str]) -> list[Finding]:
     """Groups in which tasks were tried unequally often and a figure that is shown depends on what counts once."""
     weighted = [metric.name for metric in plan.shown_runs if metric.binary]
     weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
-    if not groups or not weighted:
+    if not labels or not weighted:
         return []
     from steelyard.standings import uneven_groups  # brings scipy
 
-    return uneven_groups(engine, weighted, by, [group.label for group in groups])
+    return uneven_groups(engine, weighted, by, labels)
