@@ -23,7 +23,7 @@ def test_a_toml_contract_is_read_with_every_field(tmp_path: Path) -> None:
         '[[cases]]\narguments = [0]\nraises = "ValueError"\n'
     )
     contract = read_contract(path)
-    assert (contract.id, contract.normalization_level, contract.repair.max_steps) == ("f", "names", 3)
+    assert (contract.id, contract.level, contract.repair.max_steps) == ("f", "names", 3)
     assert contract.cases[1].raises == "ValueError"
     assert contract_from(json.loads(contract.snapshot())) == contract
 

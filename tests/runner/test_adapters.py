@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import BadAdapter, UnknownName
-from steelyard.runner._adapters import BUILT_IN, adapter_named, adapters, filled, load_adapter
+from steelyard.errors import BadAdapter
+from steelyard.runner._adapters import BUILT_IN, adapters, filled, load_adapter
 from steelyard.runner._plan_records import AgentUse
 
 AGENTS = sorted(set(adapters()) - set(BUILT_IN))
@@ -49,12 +49,6 @@ def test_a_users_own_agent_lies_beside_the_plan(tmp_path: Path) -> None:
     known = adapters(tmp_path)
     assert known["mine"].command == ("mine", "{prompt}")
     assert "mine" not in adapters()
-
-
-def test_an_unknown_agent_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'claude-code'") as refused:
-        adapter_named("claud-code", adapters(tmp_path))
-    assert "claud-code" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["codex", "nop"])

@@ -30,7 +30,6 @@ from steelyard.statistics import (
 )
 from steelyard.statistics._paired import all_pairs
 from steelyard.statistics._power import paired_power
-from steelyard.statistics._sensitivity import mean_bounds
 
 gaps = st.lists(st.integers(-20, 20).map(lambda k: k / 20), min_size=2, max_size=30)
 
@@ -192,10 +191,7 @@ def test_no_number_of_tasks_shows_a_difference_of_nothing():
     assert detectable_difference(1, 1.0) is None
 
 
-def test_missing_outcomes_bound_a_share_and_a_difference():
-    assert mean_bounds([], 0) is None
-    bounds = mean_bounds([1.0, 0.0], 2)
-    assert (bounds.low, bounds.high) == (0.25, 0.75)  # 1 of 4 or 3 of 4
+def test_missing_outcomes_bound_a_difference():
     bounds = difference_bounds([1.0, np.nan, 0.0], [1.0, 1.0, np.nan], tasks_a=["x", "y", "z"], tasks_b=["x", "y", "w"])
     # common tasks x and y: x differs by 0; y by 1 - 1 or 1 - 0
     assert (bounds.low, bounds.high, bounds.known, bounds.missing) == (0.0, 0.5, 3, 1)

@@ -13,7 +13,7 @@ from steelyard.errors import BadContract, UnknownName, nearest
 from steelyard.files import refused_as, toml_or_json
 from steelyard.records import MOST_NAME_BYTES, is_storable, is_too_long, problem_text
 from steelyard.repeatability._languages import PYTHON, language_named
-from steelyard.repeatability._normalization import Level, default_level
+from steelyard.repeatability._normalization import Level
 
 Comparison = Literal["equal", "close", "unordered"]
 ValueType = Literal["integer", "number", "boolean", "string", "list", "object", "null"]
@@ -160,11 +160,6 @@ class Contract(_Part, frozen=True, kw_only=True):
             raise ValueError("stdin is for the cases of a program")
         if not self.cases and self.constraints == Constraints():
             raise ValueError("a contract needs cases or constraints")
-
-    @property
-    def normalization_level(self) -> Level:
-        """The level that outputs of this contract are compared at."""
-        return self.level or default_level(self.language)
 
     def snapshot(self) -> str:
         """The contract as JSON with its keys in order, as a canon keeps it."""

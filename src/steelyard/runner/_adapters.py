@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.errors import BadAdapter, UnknownName, nearest
+from steelyard.errors import BadAdapter, nearest
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import Record, problem_text, unknown_field
 from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
@@ -137,13 +137,6 @@ def adapters(folder: Path | None = None) -> dict[str, Adapter]:
             raise BadAdapter(f"the name {path.stem!r} is taken", where=str(path), hint="give the file another name")
         known[path.stem] = load_adapter(path)
     return known
-
-
-def adapter_named(name: str, known: Mapping[str, Adapter]) -> Adapter:
-    """The adapter of that name; UnknownName with the nearest."""
-    if name not in known:
-        raise UnknownName("agent", name, known)
-    return known[name]
 
 
 @cache

@@ -25,23 +25,6 @@ class SensitivityBounds:
     """Outcomes that are not."""
 
 
-def mean_bounds(
-    known: npt.ArrayLike, missing: int, *, span: tuple[float, float] = (0.0, 1.0)
-) -> SensitivityBounds | None:
-    """Bounds of a mean of values inside `span` of which some are missing; None when there is no run at all.
-
-    >>> bounds = mean_bounds([1, 1, 0], 1)
-    >>> bounds.low, bounds.high  # 2 or 3 of 4
-    (0.5, 0.75)
-    """
-    values = np.sort(np.asarray(known, dtype=float))
-    total = len(values) + missing
-    if total == 0:
-        return None
-    low, high = (float((values.sum() + missing * end) / total) for end in span)
-    return SensitivityBounds(low=low, high=high, known=len(values), missing=missing)
-
-
 def difference_bounds(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
