@@ -329,6 +329,22 @@ def test_a_tier_lays_files_over_work_and_home(answering: Bench, tmp_path: Path) 
     assert said == "work\nhome\non\nWrite hello into the file hello.txt."
 
 
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("x", "[Write hello into the file hello.txt.][Write hello into the file hello.txt.]"),
+        ("{prompt_file}", "[][Write hello into the file hello.txt.]"),  # what the command line names comes once
+    ],
+)
+def test_a_command_reads_its_task_from_standard_input_and_from_a_file(
+    argument: str, said: str, answering: Bench, tmp_path: Path
+) -> None:
+    command = ("sh", "-c", 'printf "[%s][%s]" "$(cat)" "$(cat "$PROMPT_FILE")"', argument)
+    job = job_of(adapters()["command"], tmp_path, kind=None, command=command)
+    tried = answering.tried(job, tmp_path / "try-1")
+    assert (tried.folder / "stdout").read_text(encoding="utf-8") == said
+
+
 def test_a_users_own_agent_is_run_like_ours(answering: Bench, tmp_path: Path) -> None:
     (tmp_path / "agents").mkdir()
     text = """

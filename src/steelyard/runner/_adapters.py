@@ -43,7 +43,7 @@ class Adapter(Record, frozen=True, kw_only=True):
     version: tuple[str, ...] = ()
     """A command whose output holds the agent's version."""
     command: tuple[str, ...] = ()
-    """The command. With `{prompt}` the task is an argument, with `{prompt_file}` a file, else standard input."""
+    """The command. With `{prompt}` in it the task is an argument, with `{prompt_file}` a file, else standard input."""
     speaks: ApiKind | Literal["any"] | None = None
     """The kind of endpoint it talks to; None for an agent without a model."""
     env: dict[str, str] = msgspec.field(default_factory=dict)

@@ -44,7 +44,7 @@ def command_of(job: Job, *, endpoint: str, token: str) -> AgentCommand:
             hint=f"write an adapter like {adapter.name} that takes it from {{prompt_file}} or standard input",
         )
     variables = {**adapter.env, **job.tier.env}
-    names_prompt = any("{prompt" in word for word in (*declared, *variables.values()))
+    names_prompt = any("{prompt" in word for word in declared)
     work, home = _files(job, values)
     return AgentCommand(
         line=line,
