@@ -227,6 +227,47 @@ def test_three_tasks_never_show_anything_and_say_how_many_would() -> None:
     assert "so few tasks may agree by chance (p = 0.25); about 6 tasks like these would be needed" in found.sentence
 
 
+def lopsided(*agents: str) -> list[Run]:
+    """The first agent fails six tasks at $1, the others pass them at $2."""
+    return [
+        Run(
+            id=f"{agent}{task}",
+            task=f"t{task}",
+            agent=agent,
+            passed=bool(place),
+            cost_usd=min(place, 1) + 1 + task / 100,
+        )
+        for place, agent in enumerate(agents)
+        for task in range(6)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "metrics", "comparisons", "remedy"),
+    [
+        # six tasks of one sign: p = 2 / 2^6 = 0.031 alone, times the number of comparisons after Holm
+        (["y"], ["pass_rate", "cost_usd"], "2 comparisons (p = 0.031 alone, 0.062 after", "--metrics pass_rate."),
+        (["y", "z"], ["pass_rate"], "2 comparisons (p = 0.031 alone, 0.062 after", "--b agent=y."),
+        (
+            ["y", "z"],
+            ["pass_rate", "cost_usd"],
+            "4 comparisons (p = 0.031 alone, 0.12 after",
+            "--metrics pass_rate --b",
+        ),
+    ],
+)
+def test_what_only_the_number_of_comparisons_leaves_open_is_told_with_how_to_ask_for_it_alone(
+    others: list[str], metrics: list[str], comparisons: str, remedy: str
+) -> None:
+    runs = lopsided("x", *others)
+    found = judged(sy.compare(runs, a="agent=x", b=[f"agent={name}" for name in others], metrics=metrics))
+    assert found.verdict == "inconclusive"
+    assert f"inconclusive among {comparisons} correction)" in found.sentence
+    assert f"If this was the one comparison you planned, test it alone: {remedy}" in found.sentence
+    alone = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert (alone.verdict, alone.sentence.count("planned")) == ("better", 0)
+
+
 def test_no_common_task_is_told_not_compared() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))

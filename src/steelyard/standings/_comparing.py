@@ -43,6 +43,7 @@ def judge(
     b: str,
     adjusted: float | None,
     comparisons: int,
+    alone: str,
     otherwise: tuple[Difference, Verdict],
     unscored: str,
     detect: float | None = None,
@@ -54,7 +55,7 @@ def judge(
     """
     told = verdict(difference, adjusted)
     rests = told in CLAIMS and told != otherwise[1]
-    text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, rests=rests)
+    text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, alone=alone, rests=rests)
     text += otherwise_text(difference, otherwise[0], unscored)
     wanted = None if detect is None else tasks_to_detect(difference, detect, comparisons)
     return Judged(

@@ -42,11 +42,19 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
 
 
 def sentence(
-    difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int, rests: bool = False
+    difference: Difference,
+    *,
+    a: str,
+    b: str,
+    adjusted: float | None,
+    comparisons: int,
+    alone: str,
+    rests: bool = False,
 ) -> str:
     """What the data say about B against A on this metric, and what it would take to be sure.
 
-    `rests`: counted the other way, runs without a verdict would say something else.
+    `alone`: the options that ask for this comparison only. `rests`: counted the other way, runs without a verdict
+    would say something else.
     """
     declared = catalog()[difference.metric]
     value, interval = difference.value, difference.interval
@@ -68,6 +76,8 @@ def sentence(
         ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     label = f", {interval.label}" if interval.label else ""
     text = f"{head}, {interval.level * 100:g} % interval {low} to {high}{label}: {ending}."
+    if told == INCONCLUSIVE and not rests and _is_corrected_away(difference, comparisons):
+        text += f" If this was the one comparison you planned, test it alone: {alone}."
     return f"{text}{_typical(difference)}{_about_missing(difference, told, a=a, b=b)}"
 
 
@@ -118,12 +128,18 @@ def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: 
             return f"{INCONCLUSIVE}: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
                 difference, comparisons
             )
-        case "inconclusive" if difference.interval.excludes(0.0) and comparisons > 1 and adjusted is not None:
-            return f"{INCONCLUSIVE} among {comparisons} comparisons (p {_p(adjusted)} after correction)" + _needed(
-                difference, comparisons
-            )
+        case "inconclusive" if _is_corrected_away(difference, comparisons) and adjusted is not None:
+            p_values = f"p {_p(difference.test.p_value or 0)} alone, {_p(adjusted).removeprefix('= ')} after correction"
+            return f"{INCONCLUSIVE} among {comparisons} comparisons ({p_values})" + _needed(difference, comparisons)
         case _:
             return INCONCLUSIVE + _needed(difference, comparisons)
+
+
+def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
+    """Whether an inconclusive difference would be shown if it were the only comparison."""
+    p_value = difference.test.p_value
+    is_shown = p_value is not None and p_value <= 1 - difference.interval.level
+    return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
 
 
 def _p(value: float) -> str:

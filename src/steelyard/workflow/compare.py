@@ -218,6 +218,7 @@ def _judged(
                     b=side.label,
                     adjusted=next(adjusted),
                     comparisons=counted,
+                    alone=_alone(difference.metric, side, metrics=len(row), sides=len(differences)),
                     otherwise=next(otherwise),
                     unscored=samples.profile.unscored,
                     detect=options.detect,
@@ -227,6 +228,12 @@ def _judged(
         )
         for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
     ), tests
+
+
+def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
+    """The options that leave this comparison only."""
+    chosen = [f"--metrics {metric}"] if metrics > 1 else []
+    return " ".join([*chosen, f"--b {b.choice}"] if sides > 1 else chosen)
 
 
 def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
