@@ -171,6 +171,9 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
     figure = compared.figure("differences")
     looks = [element.get("class") for element, _ in elements(figure) if tag(element) == "circle"]
     assert looks == ["sy-hollow", "sy-hollow"]
+    assert "hollow: no difference shown among 2 comparisons" in figure.svg
+    alone = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate"], **FEW).figure("differences")
+    assert alone.svg.count("sy-hollow") < figure.svg.count("sy-hollow")
 
 
 def test_what_is_better_lies_at_the_right_whatever_the_direction_of_its_metric() -> None:

@@ -44,7 +44,9 @@ def difference_dots(result: Comparison, width: int) -> Figure:
     title = f"{sides} minus {result.a.label}"
     tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
     level = confidence_text(result.level, [each.difference.interval for pair in result.pairs for each in pair.metrics])
-    note = f"{level}, {tasks}, paired by task; hollow: no difference shown"
+    is_corrected = result.correction != "none" and result.comparisons > 1
+    among = f" among {result.comparisons} comparisons" if is_corrected else ""
+    note = f"{level}, {tasks}, paired by task; hollow: no difference shown{among}"
     return dots(rows, title=title, axis=_own_scales(*sides_of_zero), note=note, reference=0.0, width=width)
 
 
