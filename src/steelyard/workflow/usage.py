@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf
 from pathlib import Path
 
+import msgspec
+
 from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.formats import log_formats
 from steelyard.prices import open_book
-from steelyard.records import GROUP_KEYS, LOCAL, Finding, Run, RunChoice, is_own_key, zone_of
+from steelyard.records import (
+    GROUP_KEYS,
+    LOCAL,
+    Finding,
+    Run,
+    RunChoice,
+    SetAside,
+    as_utc,
+    is_own_key,
+    set_aside_findings,
+    zone_of,
+)
 from steelyard.results import Budget, LogPlace, UsageCount, UsageSummary
 from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs, log_places, places_text
 from steelyard.workflow._options import Moment, Names, PricedRunOptions
@@ -57,7 +72,8 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
     reader = RecordReader(replace(options.reading(progress), choice=adding.choice))
     for id_, entry in reader.read(runs):
         adding.add(entry.run, id_)
-    findings = _read(reader, places)
+    later = adding.take_later(reader)
+    findings = [*_read(reader, places), *later]
     return adding.summary(findings, rejected_count=len(reader.set_aside), looked_in=places)
 
 
@@ -77,6 +93,8 @@ class UsageAdding:
         )
         self._tally = UsageTally(self._question, self._book)
         self._own_keys = OwnKeysSeen(self._question.by)
+        self._begins_later: dict[str, bool] = {}
+        """Of each file that runs were read from, whether all of them began after the asked-for time."""
         self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))
         """Which runs to add; time and model are those of each call."""
 
@@ -84,6 +102,21 @@ class UsageAdding:
         """One more run."""
         self._own_keys.add(run)
         self._tally.add(run, id_)
+        if self._question.until and run.source and run.source.path and _is_session(run.source.format):
+            moments = [as_utc(at) for at in (run.started_at, *(call.at for call in run.calls or ())) if at]
+            is_later = bool(moments) and min(moments) >= self._question.until
+            self._begins_later[run.source.path] = is_later and self._begins_later.get(run.source.path, True)
+
+    def take_later(self, reader: RecordReader) -> list[Finding]:
+        """Take lines of sessions that began after the asked-for time out of what was rejected: they are not in it."""
+        if not any(self._begins_later.values()):
+            return []
+        counted, later = SetAside(), SetAside()
+        for rejected in reader.set_aside:
+            is_later = rejected.line is not None and self._begins_later.get(rejected.path, False)
+            (later if is_later else counted).add(rejected)
+        reader.set_aside = counted
+        return [msgspec.structs.replace(finding, severity="info") for finding in set_aside_findings(later)]
 
     def summary(
         self, findings: Sequence[Finding], *, rejected_count: int = 0, looked_in: tuple[LogPlace, ...] = ()
@@ -115,6 +148,13 @@ class UsageAdding:
             rejected_count=rejected_count,
             findings=(*findings, *tally.findings()),
         )
+
+
+@cache
+def _is_session(format_name: str | None) -> bool:
+    """Whether the format logs sessions, line after line as they go on; in a table of runs they may have any order."""
+    declared = log_formats().get(format_name or "")
+    return declared is not None and declared.tells == "sessions"
 
 
 def _keys(by: Sequence[str]) -> tuple[str, ...]:
