@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -325,6 +326,21 @@ class TestHonesty:
         assert {name: group[name] for name in asked} == asked
         assert set(group["tokens"]) == set(TOKEN_KINDS)
         assert group["tokens"]["input_tokens"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("by", "days", "title"),
+    [
+        (["model", "day"], 35, "Cost by day and model"),
+        (["model", "day"], 36, "Cost by week and model"),
+        (["model", "month"], 35, "Cost by week and model"),  # as a report asks, which stays small
+    ],
+)
+def test_days_that_are_asked_for_are_drawn_up_to_five_weeks(by: list[str], days: int, title: str) -> None:
+    first = datetime(2026, 10, 1, 12, tzinfo=UTC)
+    runs = [run(f"{day}", call((first + timedelta(days=day)).isoformat(), f"m{day % 4}")) for day in range(days)]
+    priced = [msgspec.structs.replace(each, cost_usd=1.0) for each in runs]
+    assert used(priced, by=by).figure().title == title
 
 
 class TestRejected:

@@ -50,6 +50,7 @@ def days(
     axis: Axis,
     by: str = "",
     kinds: Sequence[str] = (),
+    by_day_up_to: int = 0,
     zone: str = "UTC",
     note: str = "",
     description: str = "",
@@ -57,15 +58,16 @@ def days(
 ) -> Figure:
     """A bar for each day, or for so many days as have room; a day of unknown amount is hatched below the axis.
 
-    With `kinds` a bar is stacked of them, in their order, each paler than the last. The title goes on with the days of
-    a bar and with what kinds are told apart `by`.
+    With `kinds` a bar is stacked of them, in their order, each paler than the last; however many they are, up to
+    `by_day_up_to` days have a bar each. The title goes on with the days of a bar and with what kinds are told apart
+    `by`.
     """
     width = checked_width(width)
     ordered = sorted(amounts, key=lambda each: each.day)
     step = 1
     if ordered:
         length = ordered[-1].day.toordinal() - ordered[0].day.toordinal() + 1
-        most = min(width / 8, MOST_PIECES / max(len(kinds), 1))
+        most = min(width / 8, max(MOST_PIECES / max(len(kinds), 1), by_day_up_to if length <= by_day_up_to else 0))
         step = next((many for many in PERIODS if length / many <= most), max(PERIODS))
     title = f"{title} by {PERIODS[step]}{f' and {by}' if by else ''}"
     said = "; ".join(part for part in (note, f"{step} days a bar" if step > 1 else "") if part)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MOST_SERIES = 5
 """Models, agents or projects that are told apart; the rest are one."""
 REST = "others"
+FIVE_WEEKS = 35
+"""Up to so many days are drawn one by one where they are asked for; a report asks for months, and stays small."""
 WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 
 
@@ -39,6 +41,7 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
         by=result.series_by,
         axis=Axis(title="Cost, USD", unit="USD"),
         kinds=kinds,
+        by_day_up_to=FIVE_WEEKS if "day" in result.by else 0,
         zone=result.tz,
         note=result.sentence.removesuffix("."),
         width=width,
