@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
+from steelyard.errors import NothingUsable
 from steelyard.records import encode_run
 from steelyard.surfaces.server._pages import navigation
 from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_standings
@@ -91,6 +93,26 @@ def test_the_command_serves_by_a_mapping(mapped: tuple[Path, Path]) -> None:
             assert asked.api("/runs")["total"] == 4
         finally:
             process.terminate()
+
+
+def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: tuple[Path, Path]) -> None:
+    sheet, runs = mapped[0], mapped[0].with_name("runs.jsonl")
+    runs.write_text('{"task": "a", "passed": true}\n', encoding="utf-8")
+    told = [str(error) for error in RunsSource([sheet, runs]).unrecognized()]
+    with pytest.raises(NothingUsable) as refused:
+        sy.measure(sheet)
+    assert told == [str(refused.value)]
+    assert not list(RunsSource([sheet], map=str(mapped[1])).unrecognized())
+    command = [sys.executable, "-m", "steelyard", "serve", str(sheet), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            lines = list(takewhile(lambda line: not line.startswith("serving at"), process.stderr))
+        finally:
+            process.terminate()
+    said = " ".join("".join(lines).split())
+    assert "no run could be read: not recognized" in said
+    assert "`steelyard map" in said
 
 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:

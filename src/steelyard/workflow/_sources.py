@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import structs
 
 from steelyard.arena import Arena, arena_version
-from steelyard.errors import UnreadableFile, UsageError
+from steelyard.errors import NothingUsable, UnreadableFile, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.records import Run
 from steelyard.settings import is_stdin
 from steelyard.store.schema import applied
 from steelyard.workflow._arena import open_arena
 from steelyard.workflow._arena_views import task_standings
-from steelyard.workflow._opening_runs import RecordReader, open_mapping
+from steelyard.workflow._opening_runs import RecordReader, open_mapping, refuse_unrecognized
 from steelyard.workflow._options import RunOptions
 from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
 from steelyard.workflow.read import read
@@ -164,6 +164,14 @@ class RunsSource:
     def run_paths(self) -> list[Path]:
         """The paths that tell of runs."""
         return [path for path in self.sorted_inputs().runs if isinstance(path, Path)]
+
+    def unrecognized(self) -> Iterator[NothingUsable]:
+        """What other verbs say of each named file that no format recognizes, and from which nothing is shown."""
+        for path in self.run_paths() if self.map is None else ():
+            try:
+                refuse_unrecognized(path)
+            except NothingUsable as error:
+                yield error
 
     def _current(self) -> threading.RLock:
         """The lock, with nothing kept of files that have changed since."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from cyclopts import Parameter
 from steelyard.errors import MissingExtra, UsageError
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import FromOne, FromZero, Paths
-from steelyard.surfaces.cli._print import console
+from steelyard.surfaces.cli._print import console, print_error
 from steelyard.workflow import ReadOptions, field_sentences
 
 
@@ -76,7 +77,7 @@ def serve(
             webbrowser.open(address)
 
     try:
-        answer(runs or (), store or DEFAULT_STORE, options, ready=ready)
+        answer(runs or (), store or DEFAULT_STORE, options, ready=ready, warn=partial(print_error, as_json=False))
     finally:
         if is_ready:
             console(stderr=True).print("stopped")

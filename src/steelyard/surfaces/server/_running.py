@@ -12,7 +12,7 @@ from pathlib import Path
 
 import uvicorn
 
-from steelyard.errors import UsageError
+from steelyard.errors import SteelyardError, UsageError
 from steelyard.surfaces.server._access import Access
 from steelyard.surfaces.server._app import Application
 from steelyard.surfaces.server._guard import LOOPBACK, Guard
@@ -113,10 +113,23 @@ def bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(paths: Sequence[Path], store: str, options: ServeOptions, *, ready: Callable[[str], None]) -> None:
-    """Show the files of runs, or without any the arena, until a signal comes; `ready` is told the address."""
+def serve(
+    paths: Sequence[Path],
+    store: str,
+    options: ServeOptions,
+    *,
+    ready: Callable[[str], None],
+    warn: Callable[[SteelyardError], None],
+) -> None:
+    """Show the files of runs, or without any the arena, until a signal comes.
+
+    `ready` is told the address, `warn` of files from which nothing is shown.
+    """
     # what cannot be served is refused before a port is taken
-    site = site_of(open_source(paths, store, map=options.map), options)
+    source = open_source(paths, store, map=options.map)
+    site = site_of(source, options)
+    for error in source.unrecognized() if isinstance(source, RunsSource) else ():
+        warn(error)
     listening = bound(options.host, options.port)
     shown = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown}:{listening.getsockname()[1]}{site.root_path}/"
