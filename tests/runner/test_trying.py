@@ -215,7 +215,7 @@ def test_nop_changes_nothing_and_needs_no_model(answering: Bench, tmp_path: Path
         verify=Verify(command=("grep", "hello", "hello.txt")),
     )
     tried = answering.tried(job, tmp_path / "try-1")
-    assert (tried.ending.name, tried.run.usage, tried.run.calls) == ("passed", None, None)
+    assert (tried.ending.name, tried.run.cost_usd, tried.run.calls) == ("passed", 0.0, None)
     assert tried.evidence.count is None
 
 
@@ -343,6 +343,17 @@ def test_a_command_reads_its_task_from_standard_input_and_from_a_file(
     job = job_of(adapters()["command"], tmp_path, kind=None, command=command)
     tried = answering.tried(job, tmp_path / "try-1")
     assert (tried.folder / "stdout").read_text(encoding="utf-8") == said
+
+
+def test_a_command_that_can_call_no_model_is_known_to_cost_nothing(answering: Bench, tmp_path: Path) -> None:
+    job = job_of(adapters()["command"], tmp_path, kind=None, command=("true",))
+    found = answering.tried(job, tmp_path / "try-1").run
+    assert (found.cost_usd, found.total_usage and found.total_usage.total) == (0.0, 0)
+    # what its own log states is not replaced by 0
+    stated = ("sh", "-c", """echo '{"task": "t", "cost_usd": 0.5}'""")
+    job = job_of(adapters()["command"], tmp_path, kind=None, command=stated)
+    found = answering.tried(job, tmp_path / "try-2").run
+    assert (found.cost_usd, found.usage) == (0.5, None)
 
 
 def test_a_users_own_agent_is_run_like_ours(answering: Bench, tmp_path: Path) -> None:

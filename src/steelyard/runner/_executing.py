@@ -136,15 +136,14 @@ class PlanExecutor:
         )
         run, cost_usd = self._priced(job, run)
         count = evidence.count
-        is_silent = count is None and evidence.isolation != "none"  # without a network it can call nobody
         result = TryResult(
             number=_number(folder),
             ending=ending,
             started_at=evidence.started_at,
             ended_at=evidence.ended_at,
-            calls=len(count.calls) if count is not None else 0 if is_silent else None,
-            usage=count.usage if count is not None else NO_TOKENS if is_silent else None,
-            cost_usd=0.0 if is_silent else cost_usd,
+            calls=len(count.calls) if count is not None else 0 if evidence.is_silent else None,
+            usage=count.usage if count is not None else NO_TOKENS if evidence.is_silent else None,
+            cost_usd=0.0 if evidence.is_silent else cost_usd,
             is_lower_bound=count is not None and count.is_lower_bound,
         )
         return TryOutcome(result=result, run=run, findings=findings)

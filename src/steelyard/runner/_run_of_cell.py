@@ -51,6 +51,9 @@ def run_of_cell(
     if count is not None:
         _compare(job, logged, count, findings)
         facts |= _from_meter(count, provenance)
+    elif evidence.is_silent and not facts.keys() & {"usage", "calls", "cost_usd"}:
+        facts |= {"usage": NO_TOKENS, "cost_usd": 0.0}
+        provenance |= {"usage": "counted", "cost_usd": "counted"}
     facts |= _verdict(ending, verified, provenance)
     if job.adapter.name == "model" and evidence.exit_status == 0:
         facts["output"] = Output(text=read_text(folder / "stdout"))

@@ -77,6 +77,11 @@ class TryEvidence(Record, frozen=True, kw_only=True):
     last_words: str | None = None
     """The end of what it said on standard error, else on standard output."""
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it is known to have called no model: without a network and without a meter it can call nobody."""
+        return self.count is None and self.isolation != "none"
+
 
 class VerifyEvidence(Record, frozen=True, kw_only=True):
     """What was seen when the work was checked."""
