@@ -322,6 +322,20 @@ def test_what_a_command_prints_need_not_be_a_log(plan: Path, tmp_path: Path) -> 
     assert sy.run(plan, out=tmp_path / "runs", only=["shell"]).findings == ()
 
 
+def test_the_list_of_cells_and_the_summary_agree_on_what_passed(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(plan, "echo hi > done.txt", "echo hi > done.txt; exit 3")
+    result = sy.run(plan, out=tmp_path / "runs")
+    assert result.endings == {"agent_crashed": 2, "failed": 2, "passed": 2}
+    assert "(4 passed, 2 failed)" in result.sentence  # who crashed had done the work, as the oracle; nop does none
+    capsys.readouterr()
+    assert run(["run", "list", str(tmp_path / "runs"), "--json"]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    found = sorted((cell["ending"], cell["verdict"]) for cell in cells)
+    assert found == [("agent_crashed", "passed")] * 2 + [("failed", "failed")] * 2 + [("passed", "passed")] * 2
+
+
 def test_an_unknown_cell_is_answered_with_what_there_is(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,15 +70,15 @@ def _forecasts(result: PlanOutlook) -> TextTable:
 
 def _cells(result: PlanCells) -> TextTable:
     table = plain_table()
-    for heading in ("id", "state", "ending", "task", "agent", "model", "tier", "setting"):
+    for heading in ("id", "state", "ending", "verdict", "task", "agent", "model", "tier", "setting"):
         table.add_column(heading)
-    for heading in ("attempt", "tries", "cost"):
-        table.add_column(heading, justify="right")
+    for spare, heading in ((1, "attempt"), (2, "tries"), (0, "cost")):
+        table.add_column(heading, justify="right", spare=spare)
     table.add_column("detail")
     for cell in result.listed[:SHOWN]:
         style = _STATES.get(cell.state)
         state = Painted(cell.state, style) if style else cell.state
-        names = (cell.ending, cell.task, cell.agent, cell.model, cell.tier, cell.setting)
+        names = (cell.ending, cell.verdict, cell.task, cell.agent, cell.model, cell.tier, cell.setting)
         numbers = (str(cell.attempt), str(cell.tries), number_text(cell.cost_usd, "USD"))
         add_row(table, cell.id, state, *(name or DASH for name in names), *numbers, cell.detail or DASH)
     return table

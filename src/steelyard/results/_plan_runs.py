@@ -226,6 +226,8 @@ class PlanCell:
     state: Literal["done", "unfinished", "open"]
     ending: str | None
     """How its last try ended; None where none was made."""
+    verdict: Literal["passed", "failed"] | None
+    """What the check said of its work, however the agent ended; None without a verdict."""
     detail: str | None
     """What was seen at its end."""
     tries: int

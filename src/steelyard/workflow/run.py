@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from steelyard.errors import UsageError
 from steelyard.records import Finding, Place, sum_of_known
@@ -310,6 +310,9 @@ def _tries(folder: PlanFolder, states: Iterable[CellState]) -> Iterator[PlanTry]
             )
 
 
+VERDICTS: Mapping[bool | None, Literal["passed", "failed"] | None] = {True: "passed", False: "failed", None: None}
+
+
 def _listed(folder: PlanFolder, states: Iterable[CellState]) -> PlanCells:
     listed = tuple(
         PlanCell(
@@ -323,6 +326,7 @@ def _listed(folder: PlanFolder, states: Iterable[CellState]) -> PlanCells:
             attempt=state.cell.attempt,
             state=state.state,
             ending=state.ending.name if state.ending else None,
+            verdict=VERDICTS[state.run.verdict if state.run else None] if state.state == "done" else None,
             detail=state.ending.detail if state.ending else None,
             tries=len(state.tries),
             cost_usd=cost_of_tries(state),
