@@ -157,6 +157,13 @@ def test_flips_count_each_common_task_once() -> None:
     assert "t2" not in table
 
 
+def test_an_option_that_figures_lack_is_answered_with_those_that_they_have() -> None:
+    measured = sy.measure([Run(id="1", task="t", passed=True)])
+    with pytest.raises(UsageError, match="figure has no option 'metric'") as refused:
+        measured.figure(metric="cost_usd")  # type: ignore[arg-type] # what is tested
+    assert "where name is 'dots', 'pareto', 'tokens', 'components'; metrics and" in str(refused.value.hint)
+
+
 def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
     # pass rate and cost alone are clear (p = 0.031 each, intervals without 0); Holm over two makes it p = 0.0625
     runs = [

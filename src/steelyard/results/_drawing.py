@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
@@ -105,6 +105,15 @@ def check_figure(kind: type[Result], name: str | None) -> str:
         error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
         raise error
     return name or names[0]
+
+
+def check_keywords(kind: type[Result], unknown: Iterable[str]) -> None:
+    """Refuse options that figures do not have, with those that they have and the figures that there are."""
+    for keyword in unknown:
+        names = ", ".join(repr(name) for name in figure_names(kind))
+        drawn = f", where name is {names}" if names else ""
+        hint = f"figure(name, width=720){drawn}; metrics and groups are chosen in the call that gave the result"
+        raise UsageError(f"figure has no option {keyword!r}", hint=hint)
 
 
 def draw(result: Result, name: str | None, *, width: int | None) -> Figure:

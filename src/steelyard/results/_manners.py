@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 from steelyard.errors import MissingExtra
 from steelyard.plain_text import clean
@@ -99,10 +99,11 @@ class Result(ABC):
         """The rows as a pandas frame."""
         return pandas_frame(self.to_dicts())
 
-    def figure(self, name: str | None = None, *, width: int | None = None) -> Figure:
+    def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Never) -> Figure:
         """The figure of that name, or the main one; it shows itself in a notebook and has `save("x.svg")`."""
-        from steelyard.results._drawing import draw  # names every kind of result
+        from steelyard.results._drawing import check_keywords, draw  # names every kind of result
 
+        check_keywords(type(self), unknown)
         return draw(self, name, width=width)
 
     def save(self, path: Path | str, *, csv_raw: bool = False) -> None:
