@@ -10,6 +10,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from steelyard.errors import MissingExtra, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
+from steelyard.reports._terminal_tables import cell_len
 from steelyard.results import Canons, Result, RunOutput, piece_of
 from steelyard.surfaces.cli import run
 from steelyard.surfaces.server import routes_listed
@@ -138,11 +140,18 @@ def breaches(result: Result) -> list[str]:
         "its pandas frame holds its rows": result.to_pandas().shape[0] == len(result.to_dicts()),
         "it is one short line as text": repr(result).isprintable() and len(repr(result)) < 120,
         "it is named as text": repr(result).startswith(f"{type(result).__name__}("),
+        "it prints in lines that fit": is_printed(result),
         "it is a table in a notebook": result._repr_html_().startswith("<table><caption>"),
         "it is a page": result_document(result).count("<h1") == 1,
         "it is text for a pull request": "# " in result_markdown(result),
     }
     return [manner for manner, holds in kept.items() if not holds]
+
+
+def is_printed(result: Result) -> bool:
+    """Whether its text has an answer and lines of printable characters, none too wide."""
+    lines, width = str(result).split("\n"), max(get_terminal_size((80, 24)).columns, 40)
+    return bool(lines[0]) and all(line.isprintable() and cell_len(line) <= width for line in lines)
 
 
 def strict(shape: dict[str, Any]) -> bool:
@@ -274,6 +283,20 @@ def test_a_result_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         comparison.profile = "mine"  # type: ignore[misc] # that is the point
     assert repr(comparison) == "Comparison(B tier=T2 vs A tier=T0: 6 metrics, 20 common tasks)"
+
+
+def test_a_printed_result_says_what_the_command_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    runs = written_runs(tmp_path)
+    assert run(["measure", str(runs), "--by", "tier"]) == 0
+    answer = capsys.readouterr().out.split("\n\n")[0]
+    printed = str(sy.measure(runs, by=["tier"]))
+    assert printed.startswith(f"{answer}\n\n")
+    assert "T6 hybrid       200     84.5 %" in printed
+    many = str(sy.coverage(runs, by=["task"]))
+    assert max(map(len, many.splitlines())) <= 100
 
 
 def test_names_from_logs_do_not_break_the_line() -> None:

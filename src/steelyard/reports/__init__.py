@@ -148,6 +148,7 @@ if TYPE_CHECKING:
         result_document as result_document,
         result_html as result_html,
         result_markdown as result_markdown,
+        result_text as result_text,
     )
     from steelyard.reports._result_files import (
         RESULT_ENDINGS as RESULT_ENDINGS,

@@ -1,24 +1,53 @@
-"""Results as files for people: one HTML document, or Markdown for a pull request."""
+"""Results for people: as text, as one HTML document, or as Markdown for a pull request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
+from steelyard.plain_text import clean
 from steelyard.records import Redaction
 from steelyard.reports._html import document, plain_table
 from steelyard.reports._plain_text import counted, markdown_text
-from steelyard.reports.pages import Facts, Page, page_of, report_pages
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table as text_table, wrapped
+from steelyard.reports.pages import Facts, Page, PageTable, page_of, report_pages
 from steelyard.results import Report, Result
 
 MARKDOWN_ROWS = 20
 """Rows of a table in Markdown: a pull request is read, not searched."""
 LONGEST_MARKDOWN_CELL = 120
+TEXT_ROWS = 50
+"""Rows of a table in a text, which may be printed by the way."""
 
 
 def result_html(result: Result) -> str:
     """The result as a table, for notebooks."""
     return plain_table(page_of(result).table, caption=repr(result))
+
+
+def result_text(result: Result, *, width: int) -> str:
+    """The result in lines of at most that width: what it answers, and the first rows of its table."""
+    page = page_of(result)
+    sentences = [clean(line) for line in (page.answer, *page.notes) if line]
+    lines = [line for sentence in sentences for line in wrapped(sentence, width)]
+    if page.table is not None and page.table.rows:
+        lines += ["", *_text_table(page.table.in_words).lines(width)]
+        more = page.table.left_out + max(page.table.rows - TEXT_ROWS, 0)
+        below = [*([f"... {counted(more, 'more row')}"] if more else []), *map(clean, page.legend)]
+        lines += [line for text in below for line in wrapped(text, width)]
+    return "\n".join(lines).rstrip("\n")
+
+
+def _text_table(table: PageTable) -> TextTable:
+    """The first rows for a terminal; where it is narrow, the last columns leave first."""
+    shown = text_table(table.caption)
+    for number, column in enumerate(table.columns):
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        shown.add_column(column.title, justify=justify, spare=max(number - 1, 0))
+    for row in range(min(table.rows, TEXT_ROWS)):
+        add_row(shown, *(column.shown(row) for column in table.columns))
+    return shown
 
 
 def result_document(result: Result) -> str:

@@ -172,7 +172,7 @@ class Pair:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """The result of comparing. `str()` gives the sentences."""
+    """The result of comparing."""
 
     a: ComparedSide
     pairs: tuple[Pair, ...]
@@ -193,9 +193,6 @@ class Comparison(Result):
     def empty(self) -> bool:
         """Whether no metric could be compared on any task."""
         return not any(judged.difference.tasks for pair in self.pairs for judged in pair.metrics)
-
-    def __str__(self) -> str:
-        return "\n".join(sentence for pair in self.pairs for sentence in pair.sentences)
 
     def _about(self) -> str:
         first, more = self.pairs[0], len(self.pairs) - 1

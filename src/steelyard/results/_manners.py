@@ -1,4 +1,4 @@
-"""The manners that every verb's result shares: JSON, rows, data frames, files, one line as text, a notebook's table."""
+"""The manners that every verb's result shares: JSON, rows, data frames, files, text, a notebook's table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 from steelyard.errors import MissingExtra
@@ -39,6 +40,8 @@ SCHEMA_VERSION = 1
 """The version of every JSON answer; a renamed field is a new one (docs/upgrading.md)."""
 
 LONGEST_REPR = 110
+USUAL_WIDTH, LEAST_WIDTH = 80, 40
+"""Columns of a text where neither COLUMNS nor a terminal says, and at least."""
 
 
 def versioned(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
@@ -120,6 +123,11 @@ class Result(ABC):
         from steelyard.reports import result_html  # renders, and stands above results
 
         return result_html(self)
+
+    def __str__(self) -> str:
+        from steelyard.reports import result_text  # renders, and stands above results
+
+        return result_text(self, width=max(get_terminal_size((USUAL_WIDTH, 24)).columns, LEAST_WIDTH))
 
     def __repr__(self) -> str:
         # names come from logs: they must not break the line or drive the terminal
