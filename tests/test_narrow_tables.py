@@ -55,11 +55,11 @@ def test_standings_keep_scores_and_say_notes_below(
     capsys.readouterr()
     above, text = heading(80, ["arena", "standings", "fix-race", *STORE])
     assert above.endswith("rank submission agent model overall speed cost correctness")
-    assert "Notes: claimed file_exists, no_errors (12 rows)" in text.splitlines()
-    assert text.count("claimed") == 1
+    assert "Notes: not verified: file_exists, no_errors (12 rows)" in text.splitlines()
+    assert text.count("not verified") == 1
     above, text = heading(160, ["arena", "standings", "fix-race", *STORE])
     assert above.endswith("correctness adjusted notes")
-    assert text.count("claimed") == 12
+    assert text.count("not verified") == 12
 
 
 @pytest.mark.parametrize("width", [40, 60, 64, 68, 72, 76, 80])

@@ -221,7 +221,7 @@ def _notes(standing: Standing | Receipt) -> list[str]:
     notes += standing.flags
     notes += [STATES_FAILURE] if isinstance(standing, Standing) and standing.hides_failure else []
     notes += [_unstated(standing.defaulted)] if standing.defaulted else []
-    notes += [f"claimed {', '.join(standing.claimed)}"] if standing.claimed else []
+    notes += [f"not verified: {', '.join(standing.claimed)}"] if standing.claimed else []
     notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []
     return [*notes, *standing.warnings]
 
