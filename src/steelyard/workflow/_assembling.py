@@ -119,11 +119,16 @@ def assemble(
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(by, table.tier_schemes() if "tier" in by else [])
     engine = engine_of(table, profile, weight_by)
     plan = _Plan.of(names)
-    keys = engine.groups(keys_by).keys()
+    found = engine.groups(keys_by)
+    keys = found.keys()
     reduced, checked = engine.at_once(
         lambda: engine.statistics(plan.reduced, keys_by), _checks(engine, plan, keys, by=keys_by, rows=table.rows)
     )
-    groups = _groups(engine, plan, reduced, keys, by=keys_by)
+    places = [
+        _Place(engine, keys_by, key, index, size)
+        for index, (key, size) in enumerate(zip(keys, found.sizes.tolist(), strict=True))
+    ]
+    groups = _groups(places, plan, reduced)
     notes: list[Finding] = []
     if interval != "none":
         from steelyard.standings import no_figure_for, with_intervals  # brings scipy
@@ -152,18 +157,17 @@ def assemble(
     )
 
 
-def _groups(engine: Engine, plan: _Plan, reduced: Reduced, keys: Sequence[Key], *, by: Sequence[str]) -> list[Group]:
+def _groups(places: Sequence[_Place], plan: _Plan, reduced: Reduced) -> list[Group]:
     """What each group comes to."""
+    if not places:
+        return []
     complete = {
-        declared.name: _over_complete_cases(engine, declared, by, reduced)
+        declared.name: _over_complete_cases(places[0].engine, declared, places[0].by, reduced)
         for declared in plan.shown_groups
         if declared.is_ratio
     }
-    sizes, asked = engine.groups(by).sizes.tolist(), len(keys) <= _REASONS_ASKED
-    return [
-        _group(_Place(engine, by, key, index, sizes[index]), plan, reduced, complete, asked=asked)
-        for index, key in enumerate(keys)
-    ]
+    asked = len(places) <= _REASONS_ASKED
+    return [_group(place, plan, reduced, complete, asked=asked) for place in places]
 
 
 def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], reduced: Reduced) -> Reduced:
