@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
+from steelyard.formats._catalog import each_timing_format
 
 pytestmark = pytest.mark.checkout
 
@@ -43,3 +44,10 @@ def test_the_readme_shows_what_the_demonstration_prints() -> None:
     assert len(block) > 8
     for line in block:
         assert line in printed
+
+
+def test_only_timings_that_are_read_are_promised() -> None:
+    page = (ROOT / "docs" / "questions" / "faster.md").read_text(encoding="utf-8")
+    (promised,) = re.findall(r"timings before and after, from (.+) or a plain table", page)
+    titles = " ".join(declared.title.lower() for declared in each_timing_format())
+    assert [tool for tool in promised.split(", ") if tool.lower() not in titles] == []
