@@ -231,3 +231,20 @@ def test_one_file_alone_and_a_folder_beside_files_are_refused(sides: dict[str, s
         sy.speedup(SAMPLES / "pyperf.json")
     with pytest.raises(UsageError, match="before is for the files of one task"):
         sy.speedup(tmp_path, before=sides["before"])
+
+
+@pytest.mark.parametrize(("count", "enough"), [(3, False), (6, True)])
+def test_too_few_samples_for_an_interval_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, enough: bool
+) -> None:
+    before = timed(tmp_path / "b.jsonl", *[1.07 + 0.01 * number for number in range(count)])
+    after = timed(tmp_path / "a.jsonl", *[1.0 + 0.01 * number for number in range(count)])
+    assert run(["speedup", "--before", before, "--after", after]) == 0
+    printed = capsys.readouterr()
+    # the range of 3 samples holds the median in 1 - 2 / 2^3 = 75 % of all cases, of 6 in 97 %
+    assert ("(1 without an interval)" not in printed.out) == enough
+    warning = "1 benchmark with too few samples to tell a change from noise; a 95 % interval needs 6 samples a side"
+    assert (warning not in printed.err) == enough
+    # who asks for no intervals gets no warning
+    assert run(["speedup", "--before", before, "--after", after, "--interval", "none"]) == 0
+    assert "interval" not in (printed := capsys.readouterr()).out + printed.err

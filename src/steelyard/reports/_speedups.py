@@ -49,8 +49,13 @@ def _of_one_task(result: SpeedupResult, best: str, beside: str) -> str:
     """How many times as fast the fastest is, and how many of its benchmarks say so."""
     attempt = next(attempt for attempt in result.attempts if attempt.agent == best)
     payload = attempt.payload
-    verdicts = Counter(entry["verdict"] for entry in attempt.benchmarks.values() if entry.get("verdict"))
-    told = ", ".join(f"{verdicts[word]} {word}" for word in ("faster", "slower", "unclear") if verdicts[word])
+    verdicts = Counter(
+        entry["verdict"]
+        for name, entry in attempt.benchmarks.items()
+        if payload.per_benchmark_speedups[name].agent is not None
+    )
+    words = {"faster": "faster", "slower": "slower", "unclear": "unclear", "unknown": "without an interval"}
+    told = ", ".join(f"{verdicts[verdict]} {word}" for verdict, word in words.items() if verdicts[verdict])
     valid = f"{payload.num_valid_benchmarks:,} of {counted(payload.num_benchmarks, 'benchmark')}"
     fastest = ", the fastest," if len(result.summaries) > 1 else ""
     speed = "not measured"

@@ -16,6 +16,7 @@ from steelyard.speedups._failures import snapshot_failed
 from steelyard.speedups._identical_agents import identical_agents
 from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Side
+from steelyard.speedups._speedup_intervals import BASES, MIN_PROCESSES, samples_needed
 
 UNCHANGED, EXPERT = "the unchanged code", "the expert's change"
 """What the sides beside the agent's are called, also for those who only have timings before and after a change."""
@@ -37,6 +38,7 @@ def findings_of(
         findings += _of_sides(attempt, where)
         if surety is not None:
             findings += _noisy(table, index, surety, options, where)
+            findings += _too_few_samples(table, index, surety, options, where)
         share = figures[index]["largest_share"]
         rows = table.rows(index)
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
@@ -152,6 +154,28 @@ def _noisy(
     if names:
         message = f"{_counted(names)} too noisy to tell faster from slower: {listed(names)}"
         yield Finding(code="too_noisy", message=message, where=where)
+
+
+def _too_few_samples(
+    table: BenchmarkTable, index: int, surety: Surety, options: SpeedupConstants, where: str
+) -> Iterator[Finding]:
+    rows = table.rows(index)
+    before, after = table.nop_row[rows], table.agent_row[rows]
+    needed = samples_needed(options.interval_level)
+    few = np.minimum(table.pool.counts[before], table.pool.counts[after]) < needed
+    few |= surety.speedup.bases[rows] == BASES.index("processes")
+    timed = np.isfinite(table.pool.medians[before])  # a file may state speedups alone
+    names = [
+        table.name(rows.start + int(row))
+        for row in np.flatnonzero(table.valid[rows] & ~surety.judged[rows] & few & timed)
+    ]
+    if names:
+        enough = f"{needed} samples a side, or {MIN_PROCESSES} processes"
+        message = (
+            f"{_counted(names)} with too few samples to tell a change from noise; "
+            f"a {100 * options.interval_level:g} % interval needs {enough}: {listed(names)}"
+        )
+        yield Finding(code="too_few_samples", message=message, where=where)
 
 
 def dominant(
