@@ -248,3 +248,13 @@ def test_too_few_samples_for_an_interval_are_said(
     # who asks for no intervals gets no warning
     assert run(["speedup", "--before", before, "--after", after, "--interval", "none"]) == 0
     assert "interval" not in (printed := capsys.readouterr()).out + printed.err
+
+
+def test_a_benchmark_under_another_name_is_named_with_the_remedy(tmp_path: Path) -> None:
+    before = timed(tmp_path / "b.jsonl", 1.0, 1.1, name="./run old")
+    after = timed(tmp_path / "a.jsonl", 1.0, 1.2, name="./run new")
+    told = {finding.code: finding.message for finding in sy.speedup(before=before, after=after).findings}
+    assert told["agent_only_failures"] == (
+        "1 benchmark usable in the unchanged code but not after the change: ./run old; only after the change: "
+        "./run new. Benchmarks are matched by name, so name both sides alike (hyperfine: -n NAME)"
+    )

@@ -73,6 +73,12 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
     if failing:
         expert = "" if attempt.oracle is None else f" and with {EXPERT}"
         message = f"{_counted(failing)} usable in {UNCHANGED}{expert} but not after the change: {listed(failing)}"
+        known = set(attempt.nop.names)
+        if new := [name for name in attempt.side.measured_names if name not in known]:
+            message += (
+                f"; only after the change: {listed(new)}. Benchmarks are matched by name, so name both sides alike"
+            )
+            message += " (hyperfine: -n NAME)"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if attempt.success is True and attempt.snapshot is None:
         ground = "tests" if attempt.tests is not None else "stated verdict"
