@@ -51,7 +51,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["explain", "RUNS", "pass_rate", "--run", "demo", "--by", "tier"], "exclude each other"),
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
         (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),
-        (["repeat", "OUTPUTS", "--samples"], "--json --samples"),
+        (["repeat", "OUTPUTS", "--samples", "--csv"], "--json --samples"),
         (["repeat", "OUTPUTS", "--no-store"], "is now the default"),
         (["repeat", "OUTPUTS", "--by", "task,task"], "named twice"),
         (["repeat", "OUTPUTS", "--tau", "10"], "between 0 and 1"),

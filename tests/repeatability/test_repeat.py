@@ -221,6 +221,27 @@ def test_folders_under_one_contract_are_told_apart(steelyard: Steelyard, tmp_pat
     assert [prompt["prompt"] for prompt in prompts] == ["clamp (mixed/old)", "clamp (mixed)"]
 
 
+def test_outputs_that_do_not_meet_the_contract_are_listed_with_the_reason(steelyard: Steelyard, tmp_path: Path) -> None:
+    (tmp_path / "clamp").mkdir()
+    good = "def clamp(value, low, high):\n    return max(low, min(value, high))\n"
+    for number, code in enumerate((good, good.replace("clamp", "clip"), "def clamp(:\n"), 1):
+        (tmp_path / "clamp" / f"{number}.py").write_text(code)
+    listed = steelyard("repeat", "clamp", "--contract", CONTRACT).stdout.split("Outputs that do not meet the contract")[
+        1
+    ]
+    rows = [line.split() for line in listed.split("\n\n")[0].splitlines()[4:]]
+    assert [(row[0], row[1], " ".join(row[4:])) for row in rows] == [
+        ("2", "2.py", "clamp, which the contract calls, is not defined"),
+        ("3", "3.py", "does not parse"),
+    ]
+    listed = steelyard("repeat", "clamp", "--contract", CONTRACT, "--samples").stdout.split("\nOutputs\n")[1]
+    assert [line.split()[:3] for line in listed.splitlines()[3:6]] == [
+        ["1", "1.py", "yes"],
+        ["2", "2.py", "no"],
+        ["3", "3.py", "no"],
+    ]
+
+
 def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(repeat: Repeat, tmp_path: Path) -> None:
     folder = tmp_path / "clamp"
     folder.mkdir()

@@ -106,10 +106,13 @@ def main() -> None:
     sys.modules["answer"] = module
     try:
         exec(compile(job["code"], "answer.py", "exec"), module.__dict__)  # noqa: S102 - this is the sandbox
-        entry = module.__dict__[job["entry_point"]]
     except BaseException as error:  # noqa: BLE001 - whatever the answer raises is reported
         report(loading=said(error))
         return
+    if job["entry_point"] not in module.__dict__:
+        report(loading=f"{job['entry_point']}, which the contract calls, is not defined")
+        return
+    entry = module.__dict__[job["entry_point"]]
     for number, case in enumerate(job["cases"]):
         try:
             outcome = perform(case, entry)

@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     from steelyard.reports._repeatability_tables import (
         MOST_BARS as MOST_BARS,
         distance_bars as distance_bars,
+        output_table as output_table,
         repeatability_sentence as repeatability_sentence,
         repeatability_table as repeatability_table,
     )

@@ -8,7 +8,7 @@ from statistics import median
 
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import range_text
-from steelyard.reports._plain_text import counted, number_text
+from steelyard.reports._plain_text import DASH, counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import PromptResult, Repeatability, level_of
 
@@ -16,6 +16,8 @@ SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre"
 WITHOUT_CANON = ("r_raw", "r_bytes", "mean_pairwise_distance", "pairs_within_tau")
 SPARED = {"r_bytes": 5, "r_anchor_pre": 3, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
 _BAR = 20
+MOST_FAILING = 10
+"""How many outputs that do not meet the contract are listed unasked."""
 MOST_BARS = 8
 """With more prompts than this, the table alone is shown."""
 _EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -61,6 +63,37 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
         outputs = f"{result.n:,} of {result.n + result.failed:,}" if result.failed else f"{result.n:,}"
         add_row(table, result.prompt, outputs, different, *values, canon)
+    return table
+
+
+def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable:
+    """One row an output: whether it meets the contract and why not, and how far it is from the canon.
+
+    With `failing`, only those that do not meet the contract, the first few of them.
+    """
+    rows = [
+        (result, sample)
+        for result in results
+        for sample in result.samples
+        if not failing or sample.compliant_pre is False
+    ]
+    more = len(rows) - MOST_FAILING if failing else 0
+    beside = f" (the first {MOST_FAILING} of {len(rows):,}; --samples lists all)" if more > 0 else ""
+    table = plain_table(f"Outputs that do not meet the contract{beside}" if failing else "Outputs")
+    if len(results) > 1:
+        table.add_column("prompt")
+    table.add_column("output", justify="right")
+    table.add_column("from")
+    if not failing:
+        table.add_column("meets the contract")
+    table.add_column("distance\nbefore repair", justify="right", spare=1)
+    table.add_column("distance\nafter repair", justify="right", spare=2)
+    table.add_column("reason")
+    for result, sample in rows[:MOST_FAILING] if failing else rows:
+        prompt = [result.prompt] if len(results) > 1 else []
+        verdict = [] if failing else [{True: "yes", False: "no", None: DASH}[sample.compliant_pre]]
+        distances = [f"{distance:.3f}" for distance in (sample.d_pre, sample.d_post)]
+        add_row(table, *prompt, f"{sample.sample}", sample.run or DASH, *verdict, *distances, sample.reason)
     return table
 
 

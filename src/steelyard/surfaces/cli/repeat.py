@@ -47,7 +47,7 @@ def repeat(
     /,
     *,
     options: Typed[RepeatOptions] = DEFAULTS,
-    samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
+    samples: Annotated[bool, Parameter(help="List every output too.", negative="")] = False,
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
     csv_raw: CsvRaw = False,
     out: Annotated[
@@ -66,8 +66,8 @@ def repeat(
     """
     from steelyard.workflow.repeat import repeat_telling  # brings rapidfuzz
 
-    if samples and not showing.json:
-        raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --out DIR/")
+    if samples and not showing.json and (csv or out is not None):
+        raise UsageError("--samples lists outputs as a table or in JSON", hint="--json --samples, or --out DIR/")
     check_printed(json=showing.json, csv=csv)
     check_raw(csv_raw=csv_raw, csv=csv, out=out)
     is_file = out is not None and out.suffix.lower() in (*RESULT_ENDINGS, *FIGURE_ENDINGS) and not out.is_dir()
@@ -95,19 +95,22 @@ def repeat(
     elif out is not None:
         tell_written(out, [repeatability_sentence(result)])
     else:
-        _show(result)
+        _show(result, samples=samples)
     if not showing.quiet:
         print_findings(result.all_findings)
     return showing.status(len(result.rejected))
 
 
-def _show(repeatability: Repeatability) -> None:
-    from steelyard.reports import MOST_BARS, distance_bars, repeatability_table
+def _show(repeatability: Repeatability, *, samples: bool) -> None:
+    from steelyard.reports import MOST_BARS, distance_bars, output_table, repeatability_table
 
     terminal, results = console(), repeatability.prompts
     terminal.print(repeatability_sentence(repeatability))
     terminal.print()
     terminal.print(repeatability_table(results))
+    outputs = output_table(results, failing=not samples)
+    if outputs.rows:
+        terminal.print(outputs)
     for result in results:
         if result.canon is not None and result.samples and len(results) <= MOST_BARS:
             for line in distance_bars(result):
