@@ -95,6 +95,21 @@ def test_a_ranking_explains_the_front_only_where_it_is_shown(heading: Headed) ->
     assert "Pareto:" not in narrow
 
 
+def test_repeatability_keeps_its_interval_longer_than_the_hash_of_the_canon(heading: Headed) -> None:
+    above, text = heading(80, ["repeat", "outputs", "--contract", "contract.toml"])
+    assert "95 % interval" in above
+    assert "canon" in text.split("Not shown at 80 columns:")[1].split("\n\n")[0].split()
+
+
+def test_bars_of_distances_stay_aligned(heading: Headed) -> None:
+    _, text = heading(60, ["repeat", "outputs", "--contract", "contract.toml"])
+    heads, *bars = text.split("distance to the canon")[1].splitlines()[1:]
+    assert len(bars) == 4
+    left, right = heads.index("before"), heads.index("after")
+    assert {line[left - 1] + line[right - 1] for line in bars} == {"  "}
+    assert all(line[left] == "░" for line in bars)
+
+
 def table_with_dashes() -> TextTable:
     table = plain_table()
     table.add_column("agent")

@@ -15,7 +15,8 @@ from steelyard.results import PromptResult, Repeatability, level_of
 SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre", "mu_post", "p_tau_pre", "p_tau_post")
 WITHOUT_CANON = ("r_raw", "r_bytes", "mean_pairwise_distance", "pairs_within_tau")
 SPARED = {"r_bytes": 5, "r_anchor_pre": 3, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
-_BAR = 20
+_BAR = 16
+"""Cells of the longest bar: two of them and their counts fit into 60 columns."""
 MOST_FAILING = 10
 """How many outputs that do not meet the contract are listed unasked."""
 MOST_BARS = 8
@@ -53,8 +54,8 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
     for name in shown:
         table.add_column(catalog()[name].title, justify="right", spare=SPARED.get(name, 0))
         if name == "r_raw":
-            table.add_column("95 % interval", justify="right", spare=3)
-    table.add_column("canon", spare=1)
+            table.add_column("95 % interval", justify="right", spare=1)
+    table.add_column("canon", spare=4)
     for result in results:
         values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in shown]
         interval = result.intervals.get("r_raw", {})
@@ -108,11 +109,12 @@ def distance_bars(result: PromptResult) -> Iterator[str]:
     before = _counts([sample.d_pre for sample in result.samples])
     after = _counts([sample.d_post for sample in result.samples])
     most = max([*before, *after, 1])
-    yield f"  {'':>9}  {'before repair':<{_BAR + 6}}after repair"
+    wide = _BAR + len(f" {most}") + 2
+    yield f"  {'':>9}  {'before repair':<{wide}}after repair"
     for label, pre, post in zip(_labels(), before, after, strict=True):
         if pre or post:
             left, right = (f"{mark * round(_BAR * count / most)} {count}" for mark, count in (("░", pre), ("█", post)))
-            yield f"  {label:>9}  {left:<{_BAR + 6}}{right}"
+            yield f"  {label:>9}  {left:<{wide}}{right}"
 
 
 def _labels() -> list[str]:
