@@ -18,6 +18,8 @@ _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow
 GAP = 2
 IN_A_PIPE = 160
 """How wide a table is where nothing says how wide: long texts go on below, and every column is there."""
+FEW_ROWS = 12
+"""A table of at most so many rows turns rather than lose most of its columns; a longer one would fill the screen."""
 EASY_TO_READ = 16
 """No text is broken into a column narrower than this."""
 _BREAK = re.compile(r" +(?!%)")  # a number keeps its percent sign
@@ -105,9 +107,9 @@ class _Column:
 class TextTable:
     """Columns and rows, laid out when the width is known.
 
-    Where not all columns fit, those that can be spared leave, the highest `spare` first, and are named below; where
-    the others do not fit either, each row becomes a block with a line for each column. A column of nothing but dashes
-    leaves before all others.
+    Where not all columns fit, those that can be spared leave, the highest `spare` first, and are named below; a column
+    of nothing but dashes leaves before all others. Where the others do not fit either, or more columns of a short table
+    would leave than stay, the table turns: a line for each column, and as many rows side by side as fit.
     """
 
     title: str = ""
@@ -135,7 +137,7 @@ class TextTable:
         if self.title:
             yield from (paint(line, "bold", color=color) for line in wrapped(self.title, width or IN_A_PIPE))
         shown, widths = self._fitting(width)
-        yield from self._grid(shown, widths, color=color) if shown else self._blocks(width or IN_A_PIPE, color=color)
+        yield from self._grid(shown, widths, color=color) if shown else self._turned(width or IN_A_PIPE, color=color)
         below = list(self._below(set(shown or self._filled), width))
         yield from (paint(line, "dim", color=color) for text in below for line in wrapped(text, width or IN_A_PIPE))
         if shown or below:
@@ -160,6 +162,9 @@ class TextTable:
         while shown:
             room = width - GAP * (len(shown) - 1)
             if sum(least[number] for number in shown) <= room:
+                left = len(set(self._filled) - self._unknown - set(shown))
+                if left > len(shown) and len(self.rows) <= FEW_ROWS:
+                    return [], []
                 return shown, _shared([least[number] for number in shown], [most[number] for number in shown], room)
             spare = max(shown, key=lambda number: (number in self._unknown, self.columns[number].spare, number))
             if not self.columns[spare].spare and spare not in self._unknown:
@@ -222,21 +227,37 @@ class TextTable:
             painted = [cell.style if isinstance(cell, Painted) else None for cell in cells]
             yield from _joined(broken, widths, justified, painted, color=color)
 
-    def _blocks(self, width: int, *, color: bool) -> Iterator[str]:
-        """A block for each row: what a column is called, and what it holds."""
+    def _turned(self, width: int, *, color: bool) -> Iterator[str]:
+        """A line for each column: what it is called, and what it holds of each row of a band."""
         names = [" ".join(column.heading.split()) for column in self.columns]
         label = min(max(map(cell_len, names), default=0), width // 3)
-        room = width - label - GAP
-        for row in self.rows:
-            for name, cell in zip(names, row, strict=True):
-                text = _text(cell)
-                if not text.strip():
+        for rows, widths in self._bands(width - label):
+            for number, name in enumerate(names):
+                cells = [row[number] for row in rows]
+                if not any(_text(cell).strip() for cell in cells):
                     continue
-                beside = [part for line in text.split("\n") for part in wrapped(line, room)]
-                style = cell.style if isinstance(cell, Painted) else None
-                for left, right in zip_longest(wrapped(name, label), beside, fillvalue=""):
-                    yield f"{_padded(left, label)}{' ' * GAP}{paint(right, style, color=color)}".rstrip()
+                beside = [
+                    [part for line in _text(cell).split("\n") for part in wrapped(line, room)]
+                    for cell, room in zip(cells, widths, strict=True)
+                ]
+                styles = [cell.style if isinstance(cell, Painted) else None for cell in cells]
+                lines = [wrapped(name, label), *beside]
+                yield from _joined(lines, [label, *widths], [False] * len(lines), [None, *styles], color=color)
             yield ""
+
+    def _bands(self, width: int) -> Iterator[tuple[list[tuple[Cell, ...]], list[int]]]:
+        """Rows that fit side by side, and how wide each is; a row that is too wide stands alone."""
+        rows: list[tuple[Cell, ...]] = []
+        widths: list[int] = []
+        for row in self.rows:
+            longest = max(cell_len(line) for cell in row for line in _text(cell).split("\n"))
+            room = min(longest, width - GAP)
+            if rows and sum(widths) + room + GAP * (len(widths) + 1) > width:
+                yield rows, widths
+                rows, widths = [], []
+            rows, widths = [*rows, row], [*widths, room]
+        if rows:
+            yield rows, widths
 
 
 def _text(cell: Cell) -> str:
