@@ -247,6 +247,18 @@ def test_a_german_sheet_needs_no_correction(tmp_path: Path) -> None:
     assert [(run.cost_usd, run.duration_seconds) for run in runs] == [(0.78, 90), (None, 120), (0.5, None)]
 
 
+def test_umlauts_and_errors_of_a_german_sheet_are_understood(tmp_path: Path) -> None:
+    path = tmp_path / "ergebnisse.csv"
+    rows = "Aufgabe;Ergebnis;Erfüllungsgrad;Prüfgröße\na;bestanden;63,4 %;7\nb;Fehler;12,0 %;8\n"
+    path.write_text(rows, encoding="utf-8")
+    proposed = steelyard("map", str(path)).stdout
+    assert 'impl_rate = "Erfüllungsgrad"\n' in proposed
+    assert 'outcome = { from = "Ergebnis", words = { bestanden = "passed", Fehler = "errored" } }\n' in proposed
+    assert '# x_pruefgroesse = "Prüfgröße"\n' in proposed
+    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    assert [(run.outcome, run.impl_rate) for run in runs] == [("passed", 0.634), ("errored", 0.12)]
+
+
 def test_columns_of_attempts_are_seen_in_german(tmp_path: Path) -> None:
     path = tmp_path / "breit.csv"
     path.write_text("Aufgabe;GPT-5 Lauf 1;GPT-5 Lauf 2\na;bestanden;durchgefallen\nb;bestanden;bestanden\n", "utf-8")

@@ -49,7 +49,7 @@ FAIL_WORDS = _words(
 )
 ERROR_WORDS = _words(
     "error errored exception crash crashed timeout timed_out time_out tle killed aborted cancelled canceled "
-    "abbruch abgebrochen absturz"
+    "abbruch abgebrochen absturz fehler"
 )
 _UNITS: dict[str, Fraction] = {
     "percent": Fraction(1, 100),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import combining, normalize
 
 from steelyard.mappings._mapping import Unit
 
@@ -23,7 +24,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
         "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
         "correctness", "ergebnis", "ok", "won", "worked", "work", "bestanden",
     ),
-    "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte"),
+    "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte", "erfuellungsgrad", "qualitaet"),
     "cost_usd": ("cost", "total cost", "price", "spend", "spent", "kosten", "usd", "bill"),
     "started_at": (
         "started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time",
@@ -83,10 +84,22 @@ COMMENT_WORDS = frozenset(
 )
 """Words of columns that say something of a run, and are none of its fields."""
 _WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
+
+
+def plain_letters(name: str) -> str:
+    """The name without umlauts and accents, as it is written where there are none.
+
+    >>> plain_letters("Erfüllungsgrad"), plain_letters("coût")
+    ('Erfuellungsgrad', 'cout')
+    """
+    return "".join(
+        char for char in normalize("NFKD", normalize("NFC", name).translate(_UMLAUTS)) if not combining(char)
+    )
 
 
 def header_words(name: str) -> list[str]:
     """The words of a header: `latencyMs`, `Score %` and `tokens_in` are two each."""
-    words = [word.lower() for word in _WORD.findall(name)]
+    words = [word.lower() for word in _WORD.findall(plain_letters(name))]
     return [_WRITTEN_OUT.get(word, word) for word in words]

@@ -16,7 +16,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import archive_kind, beginning_of
 from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._event_lines import ADDED, EventLines, event_lines
-from steelyard.mappings._header_words import HEADERS
+from steelyard.mappings._header_words import HEADERS, plain_letters
 from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
 from steelyard.mappings._mapping import VERSION, Field, Mapping, Numbers, parse_mapping
 from steelyard.mappings._matching import SURE, Match, matches, may_be_task, meaning_of, number_signs
@@ -335,7 +335,7 @@ def _cells(column: Column) -> str:
 
 def _own_key(name: str, taken: Collection[str]) -> str:
     """A key for a column of no known field, other than those that are taken."""
-    key = "x_" + (re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()[:60] or "own")
+    key = "x_" + (re.sub(r"\W+", "_", plain_letters(name), flags=re.ASCII).strip("_").lower()[:60] or "own")
     return key if key not in taken else next(each for n in count(2) if (each := f"{key}_{n}") not in taken)
 
 
