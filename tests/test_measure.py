@@ -524,3 +524,16 @@ def test_a_notebook_says_which_figures_are_means_and_which_are_medians_as_a_term
     headings = [" ".join(column.heading.split()) for column in table.columns]
     assert {"Pass rate mean ↑", "Cost median ↓"} <= set(headings)
     assert [heading for heading in headings if f"<th>{heading}</th>" not in html] == []
+
+
+def test_metrics_that_no_run_has_are_no_rows_unless_they_are_named() -> None:
+    runs = [sy.Run(id=f"{n}", task="t", passed=True, tool_calls=n) for n in (1, 2)]
+    result = sy.measure(runs)
+    metrics = {row["metric"] for row in result.to_dicts()}
+    assert "r_prog" not in metrics  # no expected steps
+    assert "total_tool_calls" in metrics
+    assert {"pass_rate", "cost_usd"} <= metrics  # the overview is always there, with the reason
+    assert "r_prog" in result.to_dict()["groups"][0]["metrics"]
+    (row,) = sy.measure(runs, metrics=["r_prog"]).to_dicts()
+    assert (row["metric"], row["mean"]) == ("r_prog", None)
+    assert row["reason"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from steelyard.metrics import catalog
 from steelyard.records import (
     Finding,
     Rejected,
@@ -197,7 +198,10 @@ class Measurement(Result):
         return one_a_kind((*set_aside_findings(self.rejected), *self.findings))
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a group and metric; of what was asked for by name also a row a component, and a row a tier."""
+        """One flat row a group and metric; of what was asked for by name also a row a component, and a row a tier.
+
+        A metric that no group has a value of has rows only where it was asked for or is in the overview.
+        """
         rows = self._group_rows()
         extra = [*self._component_rows(), *self._across_rows()]
         names = dict.fromkeys(name for row in (*rows, *extra) for name in row)
@@ -223,10 +227,23 @@ class Measurement(Result):
                 row |= {"metric": name, "value": value.value, "count": value.count, "missing": value.missing}
                 yield row | {"reason": value.reason, "profile": self.profile}
 
+    def _told_metrics(self) -> set[str]:
+        """Metrics of the overview, those asked for, and others that any group has a value of."""
+        always = {*self.asked, *(metric.name for metric in catalog().overview())}
+        return always | {
+            name
+            for group in self.groups
+            for name, value in group.metrics.items()
+            if (value.value is not None if isinstance(value, GroupValue) else value.count)
+        }
+
     def _group_rows(self) -> list[dict[str, Any]]:  # Any: cells of any type
         rows: list[dict[str, Any]] = []
+        told = self._told_metrics()
         for group in self.groups:
             for name, value in group.metrics.items():
+                if name not in told:
+                    continue
                 row: dict[str, Any] = {
                     **scheme_dict(self.tier_scheme),
                     **group.key,
