@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from steelyard.metrics import Metric, catalog
 from steelyard.plain_text import clean
-from steelyard.records import key_text, tier_text
+from steelyard.records import key_label, key_text, tier_text
 from steelyard.reports._plain_text import DASH, counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
@@ -178,7 +178,7 @@ def _tiers(result: Measurement) -> TextTable:
     rest = [name for name in result.by if name != "tier"]
     for name in (*rest, "figure"):
         table.add_column(name)
-    table.add_column("value", justify="right")
+    table.add_column("value", justify="right", legend="; ".join(_same_medians(result)))
     for across in result.across:
         keys = [key_text(across.key[name]) for name in rest]
         for tier, uplift in across.uplift.items():
@@ -186,10 +186,23 @@ def _tiers(result: Measurement) -> TextTable:
             add_row(table, *keys, f"uplift of {clean(tier_text(tier, result.tier_scheme))} ↑", text)
         for name, value in across.values.items():
             label = " ".join(heading(name).split())
-            # a pass rate's median is 0 or 1, so it often is the same for every tier
-            apart = " (all medians equal)" if value.value == 0 else ""
-            add_row(table, *keys, label, f"{number_text(value.value, catalog()[name].unit)}{apart}")
+            add_row(table, *keys, label, number_text(value.value, catalog()[name].unit))
     return table
+
+
+def _same_medians(result: Measurement) -> Iterator[str]:
+    """Where a figure is 0, the median that every tier has: that of a pass rate is mostly 0 or 1, whatever the rates."""
+    for across in result.across:
+        groups = [group.metrics for group in result.groups if across.key.items() <= group.key.items()]
+        within = f"{clean(key_label(across.key, across.key.values()))}, " if across.key else ""
+        for declared in (catalog()[name] for name, value in across.values.items() if value.value == 0):
+            behind = [spec.of or name for name, spec in declared.inputs.items()]
+            for of in (catalog()[name] for name in behind if name in catalog()):
+                values = [value for metrics in groups if isinstance(value := metrics.get(of.name), Statistics)]
+                medians = {value.median for value in values} - {None}
+                if len(medians) == 1:
+                    same = f"every tier's median {of.title.lower()} is {number_text(medians.pop(), of.unit)}"
+                    yield f"{within}{declared.title.lower()} 0: {same}"
 
 
 def _components(result: Measurement) -> TextTable:
