@@ -11,7 +11,7 @@ import pytest
 from tests.commands import steelyard
 
 import steelyard as sy
-from steelyard.errors import UnreadableFile, UsageError
+from steelyard.errors import UnreadableFile
 from steelyard.mappings import MappedRun, propose, read_mapped
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
@@ -485,9 +485,14 @@ def test_a_sign_at_the_very_end_of_a_sheet_leaves_it_utf_8(end: str, tmp_path: P
     assert "täsk" in proposal.text
 
 
-def test_a_mapping_is_proposed_for_files_alone() -> None:
-    with pytest.raises(UsageError, match="not for a data frame"):
-        sy.map(pl.DataFrame({"task": ["a"]}))  # type: ignore[arg-type] # what is tried
+def test_a_mapping_is_proposed_for_a_data_frame_and_reads_it(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"Ticket": ["a", "b"], "Worked?": [True, False], "Minutes": [1.5, None]})
+    proposal = sy.map(frame)
+    assert (proposal.runs, proposal.set_aside) == (2, ())
+    (tmp_path / "frame.toml").write_text(proposal.text, encoding="utf-8")
+    (group,) = sy.measure(frame, map=tmp_path / "frame.toml").groups
+    assert group.metrics["pass_rate"].mean == 0.5
+    assert group.metrics["duration_seconds"].mean == 90  # 1.5 minutes, and one unknown
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.files import Budget, piped
-from steelyard.formats import is_frame
+from steelyard.formats import GIVEN_FRAME, frame_cells, is_frame
 from steelyard.mappings import Proposal, propose
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
@@ -17,7 +18,7 @@ from steelyard.workflow._opening_runs import PathInput
 
 
 def map(files: PathInput | Sequence[PathInput]) -> Proposal:  # noqa: A001 # the user's word for it
-    r"""A mapping for the first file, and what it reads of each; nothing is applied.
+    r"""A mapping for the first file or for a data frame, and what it reads of each; nothing is applied.
 
     Its `text` is what the command prints: save it, correct it, and read with `map="mapping.toml"`.
 
@@ -29,12 +30,23 @@ def map(files: PathInput | Sequence[PathInput]) -> Proposal:  # noqa: A001 # the
     Proposal('results': 2 runs read, 0 rows rejected)
     """
     if is_frame(files):
-        raise UsageError("a mapping is proposed for a file, not for a data frame", hint="write the frame as CSV first")
+        with scratch_folder() as scratch:
+            return propose([_written(files, scratch / f"{GIVEN_FRAME}.csv")])
     paths = [files] if isinstance(files, (str, PathLike)) else files
     if not paths:
         raise UsageError("there is no file to propose a mapping for", hint="steelyard map FILE")
     with scratch_folder() as scratch:
         return propose([_file(named_path(path), scratch) for path in paths])
+
+
+def _written(frame: object, path: Path) -> Path:
+    """The frame as a file: its headers and texts are understood as those of a table are."""
+    cells = frame_cells(frame)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(cells)
+        rows.writerows(zip(*cells.values(), strict=True))
+    return path
 
 
 def _file(path: Path, scratch: Path) -> Path:
