@@ -153,3 +153,19 @@ def test_no_interval_is_a_point(method: str) -> None:
         for interval in intervals:
             assert interval is None or not interval.known or interval.low < interval.high, name
             assert interval is None or interval.known or interval.reason
+
+
+def test_a_grade_whose_median_is_not_settled_is_a_finding() -> None:
+    # every second task passes: the median composite lies between two humps, at 0.1 and at 1
+    halves = [Run(task=f"{n}", agent="x", passed=n % 2 == 0, impl_rate=1.0 if n % 2 == 0 else 0.2) for n in range(21)]
+    steady = [Run(task=f"{n}", agent="y", passed=True, impl_rate=1.0) for n in range(21)]
+    result = sy.measure([*halves, *steady], by=["agent"], interval="auto")
+    told = [finding for finding in result.findings if finding.code == "unsettled_grade"]
+    assert [(finding.where, finding.message) for finding in told] == [
+        (
+            "agent x",
+            "grade A rests on the median composite score, whose 95 % interval, 10.0 % to 100.0 %, spans F to A",
+        )
+    ]
+    plain = sy.measure(halves, by=["agent"])
+    assert "unsettled_grade" not in {finding.code for finding in plain.findings}

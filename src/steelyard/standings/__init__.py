@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from steelyard.standings._measured_intervals import (
         no_figure_for as no_figure_for,
+        unsettled_grades as unsettled_grades,
         with_intervals as with_intervals,
     )
     from steelyard.standings._ranking import (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from steelyard.engines import Engine
 from steelyard.metrics import Metric, catalog
+from steelyard.profiles import Profile
 from steelyard.records import Finding, Missing
-from steelyard.results import Group, GroupValue, Statistics
+from steelyard.results import Group, GroupValue, Statistics, level_of
 from steelyard.standings._choosing_intervals import (
     METHODS,
     group_intervals,
@@ -63,6 +64,24 @@ def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
                 return []
     message = f"no figure that is shown can have an interval by {method}, which is for {METHODS[method]}"
     return [Finding(code="interval_method", message=message)]
+
+
+def unsettled_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Finding]:
+    """A finding for each group whose interval of the median composite score reaches past the grades next to its own."""
+    letters = [grade.grade for grade in profile.grades]
+    for group in groups:
+        composite = group.metrics.get("composite_score")
+        median = composite.intervals.get("median") if isinstance(composite, Statistics) else None
+        if group.grade is None or median is None or median.low is None or median.high is None:
+            continue
+        lowest, highest = (profile.grade_of(end).grade for end in (median.low, median.high))
+        if letters.index(lowest) - letters.index(highest) > 1:
+            ends = f"{level_of(median.low, 'share')} to {level_of(median.high, 'share')}"
+            message = (
+                f"grade {group.grade} rests on the median composite score, whose {100 * median.level:g} % interval, "
+                f"{ends}, spans {lowest} to {highest}"
+            )
+            yield Finding(code="unsettled_grade", severity="info", message=message, where=group.label)
 
 
 def _group(
