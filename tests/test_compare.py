@@ -158,6 +158,9 @@ def test_missing_outcomes_are_not_failures_and_their_reach_is_told() -> None:
     # of 30 tasks 28 differ by 1; the two open ones by -1 (y fails, x passes) or 0 (y passes, x too), or up to 1
     assert (found.difference.bounds.low, found.difference.bounds.high) == (pytest.approx(27 / 30), 1.0)
     assert "3 runs have no verdict (x 2, y 1): with them the difference could be 90.0 to 100.0." in found.sentence
+    runs = [msgspec.structs.replace(run, passed=True) if run.id in {"x1", "y0"} else run for run in runs]
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert "1 run has no verdict (x 1): with it the difference could be" in found.sentence
 
 
 def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:

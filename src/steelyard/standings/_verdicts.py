@@ -221,9 +221,9 @@ def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> 
     low, high = (amount(end, unit, bare=True) for end in (difference.bounds.low, difference.bounds.high))
     sides = ", ".join(f"{name} {count:,}" for count, name in zip(difference.missing, (a, b), strict=True) if count)
     total = sum(difference.missing)
-    runs = "1 run has" if total == 1 else f"{total:,} runs have"
+    runs, them = ("1 run has", "it") if total == 1 else (f"{total:,} runs have", "them")
     what = "verdict" if difference.metric == "pass_rate" else "value"
-    text = f" {runs} no {what} ({sides}): with them the difference could be {low} to {high}"
+    text = f" {runs} no {what} ({sides}): with {them} the difference could be {low} to {high}"
     undone = told in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
     return f"{text}, which could reverse the answer." if undone else f"{text}."
 
