@@ -362,3 +362,10 @@ def test_distances_of_outputs_are_those_of_their_pairs() -> None:
     assert sorted(apart for *_, apart in pairs) == pytest.approx([1 / 6, 2 / 7, 3 / 7])  # edits over the longer length
     with pytest.raises(UsageError, match="of one prompt"):
         sy.repeat([*runs, Run(id="other", task="u", output=Output(text="z"))]).figure("distances")
+
+
+def test_labels_name_only_what_a_group_has() -> None:
+    runs = [sy.Run(task=task, model=model, passed=True) for task in ("a", "b") for model in ("Alpha", "Beta")]
+    labels = sy.rank(runs, by=["agent", "model"], metrics=["pass_rate"]).figure().svg
+    assert "Beta" in labels
+    assert "- / Beta" not in labels

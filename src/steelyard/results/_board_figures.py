@@ -51,16 +51,14 @@ def metric_axis(metric: Metric, title: str = "") -> Axis:
 
 
 def key_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> str:
-    """A group's values in one line, a tier with what it stands for."""
+    """A group's values in one line, a tier with what it stands for; a dash only where it has none of them."""
     scheme = key.get("tier_scheme", tier_scheme)
+    known = {name: value for name, value in key.items() if name != "tier_scheme" and value is not None}
     values = [
-        tier_text(str(value), None if scheme is None else str(scheme))
-        if name == "tier" and value is not None
-        else key_text(value)
-        for name, value in key.items()
-        if name != "tier_scheme"
+        tier_text(str(value), None if scheme is None else str(scheme)) if name == "tier" else key_text(value)
+        for name, value in known.items()
     ]
-    return " / ".join(values) or "all runs"
+    return " / ".join(values) or (key_text(None) if key else "all runs")
 
 
 def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
