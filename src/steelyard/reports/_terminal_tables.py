@@ -108,8 +108,8 @@ class TextTable:
     """Columns and rows, laid out when the width is known.
 
     Where not all columns fit, those that can be spared leave, the highest `spare` first, and are named below; a column
-    of nothing but dashes leaves before all others. Where the others do not fit either, or more columns of a short table
-    would leave than stay, the table turns: a line for each column, and as many rows side by side as fit.
+    of nothing but dashes leaves before all others. Where the others do not fit either, or too many would leave, the
+    table turns: a line for each column, and as many rows side by side as fit.
     """
 
     title: str = ""
@@ -162,8 +162,7 @@ class TextTable:
         while shown:
             room = width - GAP * (len(shown) - 1)
             if sum(least[number] for number in shown) <= room:
-                left = len(set(self._filled) - self._unknown - set(shown))
-                if left > len(shown) and len(self.rows) <= FEW_ROWS:
+                if self._better_turned(len(set(self._filled) - self._unknown - set(shown)), len(shown), width):
                     return [], []
                 return shown, _shared([least[number] for number in shown], [most[number] for number in shown], room)
             spare = max(shown, key=lambda number: (number in self._unknown, self.columns[number].spare, number))
@@ -171,6 +170,18 @@ class TextTable:
                 return [], []
             shown.remove(spare)
         return [], []
+
+    def _better_turned(self, left: int, kept: int, width: int) -> bool:
+        """Whether most columns of a short table would leave, or a third of them where all rows fit side by side."""
+        if left > kept:
+            return len(self.rows) <= FEW_ROWS
+        bands = self._bands(width - self._label(width)) if 2 * left >= kept else iter(())
+        return next(bands, None) is not None and next(bands, None) is None
+
+    def _label(self, width: int) -> int:
+        """How wide the names of columns are in a table that has turned."""
+        longest = max((cell_len(" ".join(column.heading.split())) for column in self.columns), default=0)
+        return min(longest, width // 3)
 
     @cached_property
     def _filled(self) -> list[int]:
@@ -230,7 +241,7 @@ class TextTable:
     def _turned(self, width: int, *, color: bool) -> Iterator[str]:
         """A line for each column: what it is called, and what it holds of each row of a band."""
         names = [" ".join(column.heading.split()) for column in self.columns]
-        label = min(max(map(cell_len, names), default=0), width // 3)
+        label = self._label(width)
         for rows, widths in self._bands(width - label):
             for number, name in enumerate(names):
                 cells = [row[number] for row in rows]
