@@ -259,6 +259,15 @@ def test_umlauts_and_errors_of_a_german_sheet_are_understood(tmp_path: Path) -> 
     assert [(run.outcome, run.impl_rate) for run in runs] == [("passed", 0.634), ("errored", 0.12)]
 
 
+@pytest.mark.parametrize("header", ["Kosten (€)", "cost_eur", "Cost GBP", "price £"])
+def test_other_money_is_never_taken_for_dollars(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "costs.csv"
+    path.write_text(f"task,{header}\na,0.12\nb,0.2\n", encoding="utf-8")
+    proposed = steelyard("map", str(path)).stdout
+    assert f'# not in dollars: give the rate, as in {{ from = "{header}", times = 1.1 }}\n' in proposed
+    assert [item.run.cost_usd for item in read_mapped(path, propose([path]).mapping)] == [None, None]
+
+
 def test_columns_of_attempts_are_seen_in_german(tmp_path: Path) -> None:
     path = tmp_path / "breit.csv"
     path.write_text("Aufgabe;GPT-5 Lauf 1;GPT-5 Lauf 2\na;bestanden;durchgefallen\nb;bestanden;bestanden\n", "utf-8")

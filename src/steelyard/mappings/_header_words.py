@@ -76,16 +76,18 @@ UNIT_WORDS: dict[str, Unit] = {
     "k": "thousand",
 }
 NOISE = frozenset({
-    "$", "usd", "the", "of", "is", "name", "eur", "€", "did", "it", "which", "what", "was", "used", "ai", "count", "nr",
+    "$", "usd", "the", "of", "is", "name", "did", "it", "which", "what", "was", "used", "ai", "count", "nr",
 })  # fmt: skip
 """Words that do not tell which field it is."""
+OTHER_MONEY = frozenset({"€", "eur", "euro", "euros", "£", "gbp", "chf", "jpy", "inr", "cny"})
+"""Words of amounts that are not in dollars."""
 COMMENT_WORDS = frozenset(
     {"comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz"}
 )
 """Words of columns that say something of a run, and are none of its fields."""
 _WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€£]")
 
 
 def plain_letters(name: str) -> str:

@@ -20,7 +20,7 @@ from steelyard.mappings._conversions import (
     to_time,
     to_whole,
 )
-from steelyard.mappings._header_words import COMMENT_WORDS, HEADERS, NOISE, UNIT_WORDS, header_words
+from steelyard.mappings._header_words import COMMENT_WORDS, HEADERS, NOISE, OTHER_MONEY, UNIT_WORDS, header_words
 from steelyard.mappings._layouts import Column
 from steelyard.mappings._mapping import Field, Numbers, Scalar, Unit
 from steelyard.records import TOKEN_KINDS, Usage
@@ -159,12 +159,14 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     score = likeness * (fits / len(column.present)) - DEPTH_COUNTS * column.name.count(".")
     if field.startswith("usage.") and not any(plain_text(cell) != "0" for cell in column.present):
         score /= 2  # a count that is always 0 was not counted
+    if field == "cost_usd" and OTHER_MONEY & {*words, *whole}:
+        score, remark = score / 2, f'not in dollars: give the rate, as in {{ from = "{column.name}", times = 1.1 }}'
     return Match(field, column, score, spec, fits, remark) if score >= LEAST else None
 
 
 def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:
     """How well the header's words are those of the field: 1 where they are the same, less for each word more."""
-    plain = {word for word in words if word not in NOISE and (word not in UNIT_WORDS or unit is None)}
+    plain = {word for word in words if word not in NOISE | OTHER_MONEY and (word not in UNIT_WORDS or unit is None)}
     bare = plain or set(words)
     best = 0.0
     for place, text in enumerate(HEADERS[field]):
