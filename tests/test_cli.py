@@ -166,6 +166,19 @@ def test_a_closed_pipe_is_no_error() -> None:
         assert done.stdout.endswith("0\n")
 
 
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_a_closed_pipe_does_not_hide_a_failed_gate(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps({"task": f"t{n}", "passed": False}) + "\n" for n in range(40)))
+    rules = " ".join(f'--rule "pass_rate >= 0.{n}"' for n in range(500, 590))  # more than a pipe's buffer holds
+    gate = f"{sys.executable} -m steelyard gate {path} {rules} {form}"
+    done = subprocess.run(
+        ["bash", "-c", f"{gate} | true; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert done.stdout == "3\n"
+
+
 def test_names_from_logs_are_shown_as_they_are_and_do_not_drive_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     agent = "[red]evil[/red]\x1b]0;title\x07"

@@ -16,7 +16,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionErro
 
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
-from steelyard.surfaces.cli._print import print_error
+from steelyard.surfaces.cli._print import print_error, write_no_more
 from steelyard.version import __version__
 from steelyard.workflow import renamed_words
 
@@ -120,14 +120,14 @@ def _option_about(error: UnknownOptionError) -> str | None:
 
 def run(tokens: list[str]) -> int:
     """Run one command and give its exit status."""
-    as_json = "--json" in tokens
+    as_json, status = "--json" in tokens, 0
     tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     try:
         if renamed := renamed_words(tokens):
             raise renamed.error()
-        status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
         sys.stdout.flush()  # what cannot be written is an error here, and no complaint when Python ends
     except SteelyardError as error:
         return _failed(error, as_json=as_json)
@@ -136,12 +136,11 @@ def run(tokens: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader (head, less) has what it wanted
-        _write_no_more()
-        return 0
+        write_no_more()
     except OSError as error:
         where = None if error.filename is None else str(error.filename)
         return _failed(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
-    return status if isinstance(status, int) else 0
+    return status
 
 
 def _failed(error: SteelyardError, *, as_json: bool) -> int:
@@ -150,12 +149,7 @@ def _failed(error: SteelyardError, *, as_json: bool) -> int:
         print_error(error, as_json=as_json)
         sys.stdout.flush()
     except OSError:
-        _write_no_more()
+        write_no_more()
         if as_json:
             print_error(error, as_json=False)
     return error.exit_code
-
-
-def _write_no_more() -> None:
-    """Python would fail again when it flushes at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -51,8 +51,16 @@ class Terminal:
             self._stream.flush()
 
     def _write(self, lines: Iterable[str], style: Style | None) -> None:
-        for line in lines:
-            self._stream.write(_encodable(paint(line, style, color=self.color), self._stream.encoding) + "\n")
+        try:
+            for line in lines:
+                self._stream.write(_encodable(paint(line, style, color=self.color), self._stream.encoding) + "\n")
+        except BrokenPipeError:  # the reader has enough, and the exit status is still to come
+            write_no_more(self._stream)
+
+
+def write_no_more(stream: TextIO | None = None) -> None:
+    """Whatever else goes to stdout, or to this stream, goes nowhere; Python would fail again when it flushes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def _encodable(line: str, encoding: str | None) -> str:
@@ -99,7 +107,10 @@ def show_results(parts: Iterable[str | TextTable]) -> None:
 
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Strict JSON to stdout."""
-    sys.stdout.write(json_text(value) + "\n")
+    try:
+        sys.stdout.write(json_text(value) + "\n")
+    except BrokenPipeError:  # as of tables
+        write_no_more()
 
 
 def print_text(text: str, *, flush: bool = False) -> None:
