@@ -259,6 +259,13 @@ def test_umlauts_and_errors_of_a_german_sheet_are_understood(tmp_path: Path) -> 
     assert [(run.outcome, run.impl_rate) for run in runs] == [("passed", 0.634), ("errored", 0.12)]
 
 
+def test_a_comma_after_a_lone_zero_is_a_decimal_one(tmp_path: Path) -> None:
+    path = tmp_path / "costs.csv"
+    path.write_text("Task;Passed;Cost\na;yes;0,109\nb;no;0,250\nc;yes;0,500\n")
+    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    assert [run.cost_usd for run in runs] == [0.109, 0.25, 0.5]
+
+
 @pytest.mark.parametrize("header", ["Kosten (€)", "cost_eur", "Cost GBP", "price £"])
 def test_other_money_is_never_taken_for_dollars(tmp_path: Path, header: str) -> None:
     path = tmp_path / "costs.csv"

@@ -53,6 +53,7 @@ NUMBERS = [
     ("1e-3", {}, 0.001),
     ("−3", {}, "cost_usd: expected float >= 0.0 (c: '-3')"),  # noqa: RUF001 # a minus as sheets have it
     ("12,5", {}, "c: '12,5' is not a number"),  # groups of digits are of three, so this is another decimal sign
+    ("0,109", {}, "c: '0,109' is not a number"),  # nor does a group begin with 0
     ("3 €", {}, "c: '3 €' is not in US dollars"),
     ("many", {}, "c: 'many' is not a number"),
     ("inf", {}, "c: 'inf' is not a number"),

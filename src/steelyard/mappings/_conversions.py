@@ -164,11 +164,11 @@ def _no_number(value: Any) -> Problem:  # Any: as above
 
 
 def _plain_digits(text: str, decimal: str, thousands: str) -> str | None:
-    """The digits with a point; None where groups are not of three digits, since the signs then mean something else."""
+    """The digits with a point; None where the groups are none, as in `0,109` or `1,5`."""
     whole, _, fraction = text.partition(decimal)
     if thousands and any(sign in whole for sign in thousands):
         groups = re.split(f"[{re.escape(thousands)}]", whole)
-        if not 0 < len(groups[0]) <= 3 or any(len(group) != 3 for group in groups[1:]):
+        if not 0 < len(groups[0]) <= 3 or groups[0][0] == "0" or any(len(group) != 3 for group in groups[1:]):
             return None
         whole = "".join(groups)
     if not (whole + fraction).isdecimal() or not (whole + fraction).isascii():

@@ -137,10 +137,14 @@ def may_be_task(column: Column) -> bool:
 
 
 def number_signs(columns: Sequence[Column]) -> Numbers:
-    """The decimal sign, by counting: a sign before other than three digits, or after another sign, is decimal."""
+    """The decimal sign, by counting: one after a lone 0 or another sign, or not before three digits, is decimal."""
     texts = [cell for column in columns for cell in column.present if isinstance(cell, str)]
     numeric = [match for text in texts if len(text) < 40 and (match := _NUMERIC.fullmatch(text.strip()))]
-    decimals = [match for match in numeric if len(match["after"]) != 3 and match["sign"] not in match["before"]]
+    decimals = [
+        match
+        for match in numeric
+        if match["before"] == "0" or (len(match["after"]) != 3 and match["sign"] not in match["before"])
+    ]
     counts = Counter(match["sign"] for match in decimals)
     return Numbers(decimal=",", thousands=".") if counts[","] > counts["."] else Numbers()
 
