@@ -244,3 +244,11 @@ def test_whatever_code_says_the_reason_can_be_stored_and_shown(code: str) -> Non
     assert not verdict.passed
     assert verdict.reason.isprintable()
     assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict
+
+
+def test_what_an_answer_makes_of_a_set_is_the_same_each_time(isolation: Isolation) -> None:
+    words = ["pear", "fig", "plum", "kiwi", "lime"]
+    contract = Contract(id="distinct", entry_point="distinct", cases=(Case(arguments=[words], expected=words),))
+    oracle = Oracle(contract, isolation=isolation)
+    reasons = {oracle.check("def distinct(items):\n    return list(set(items))\n").reason for _ in range(6)}
+    assert len(reasons) == 1

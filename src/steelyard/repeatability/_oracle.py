@@ -25,6 +25,8 @@ from steelyard.sandbox import Isolation, IsolationName, Limits, SandboxResult
 
 ORACLE_VERSION = "oracle-1"
 _HARNESS = Path(_harness.__file__).read_bytes()
+_SAME_HASHES = {"PYTHONHASHSEED": "0"}
+"""Python orders the texts of a set by chance otherwise, and with it what an answer that lists one gives back."""
 _LONGEST_REASON = 300
 
 
@@ -147,7 +149,8 @@ class Oracle:
             "cases": [_inputs(case) for case in cases],
         }
         ended = sandbox.run(
-            [isolation.python, "-I", "-S", "-B", "harness.py"],
+            [isolation.python, "-P", "-s", "-S", "-B", "harness.py"],  # -I, save that the variable below counts
+            variables=_SAME_HASHES,
             files={"harness.py": _HARNESS},
             stdin=json.dumps(job).encode(),
             limits=self._limits(),
@@ -207,6 +210,7 @@ class Oracle:
         for case in self.contract.cases:
             last = sandbox.run(
                 program.command,
+                variables=_SAME_HASHES,
                 files={program.file: code.encode("utf-8", errors="surrogatepass")},
                 stdin=(case.stdin or "").encode(),
                 limits=self._limits(),
