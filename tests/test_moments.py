@@ -61,6 +61,9 @@ def test_the_first_and_the_last_of_many_times_are_those_of_all_of_them(values: l
         ("1m", "2026-03-01", "2026-03-02"),  # February has no 31st
         ("3m", "2026-01-01", "2026-01-02"),
         ("30d", "2026-03-02", "2026-03-03"),
+        ("today", "2026-03-31", "2026-04-01"),
+        ("Yesterday", "2026-03-30", "2026-03-31"),
+        ("this month", "2026-03-01", "2026-04-01"),
     ],
 )
 def test_months_are_named_as_days_are(named: str, first: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +81,7 @@ def test_months_are_named_as_days_are(named: str, first: str, after: str, monkey
 def test_what_names_no_time_is_refused_with_what_does(named: str) -> None:
     with pytest.raises(UsageError, match="is not a date") as told:
         end_of(named, option="--until")
-    assert "2026-01 or 'last month'" in str(told.value.hint)
+    assert "2026-01, yesterday or 'last month'" in str(told.value.hint)
 
 
 def test_a_month_brings_its_own_end_unless_another_is_given() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from operator import itemgetter
 from time import time_ns
@@ -114,7 +114,7 @@ def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> d
         placed = named if named.tzinfo is not None or zone is None else named.replace(tzinfo=zone)
         return placed.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        hint = "write 2026-01-31, 2026-01-31T12:00:00Z, 30d, 1m, 2026-01 or 'last month'"
+        hint = "write 2026-01-31, 2026-01-31T12:00:00Z, 30d, 1m, 2026-01, yesterday or 'last month'"
         raise UsageError(f"{option} {str(given)!r} is not a date", hint=hint) from error
 
 
@@ -143,11 +143,11 @@ def names_month(given: str | date) -> bool:
     >>> names_month("2026-10"), names_month("last month"), names_month("1m"), names_month("2026-10-01")
     (True, True, False, False)
     """
-    return isinstance(given, str) and (bool(_MONTH.fullmatch(given.strip())) or _is_last_month(given))
+    return isinstance(given, str) and (bool(_MONTH.fullmatch(given.strip())) or _spaced(given).endswith(" month"))
 
 
-def _is_last_month(text: str) -> bool:
-    return text.strip().lower().replace("-", " ") == "last month"
+def _spaced(text: str) -> str:
+    return text.strip().lower().replace("-", " ")
 
 
 _AGO = re.compile(r"(\d{1,6})([dwm])")
@@ -164,8 +164,8 @@ def _days_named(given: str | date, zone: tzinfo | None) -> tuple[date, date] | N
         return first, first
     if month := _MONTH.fullmatch(text):
         return _month(date(int(month[1]), int(month[2]), 1))
-    if _is_last_month(text):
-        return _month(datetime.now(zone).date().replace(day=1) - timedelta(days=1))
+    if words := _WORDS.get(_spaced(text)):
+        return words(datetime.now(zone).date())
     try:
         return (day := date.fromisoformat(text)), day
     except ValueError:
@@ -185,3 +185,12 @@ def _first_of_last(count: int, unit: str, today: date) -> date:
 
 def _month(day: date) -> tuple[date, date]:
     return day.replace(day=1), day.replace(day=monthrange(day.year, day.month)[1])
+
+
+_WORDS: dict[str, Callable[[date], tuple[date, date]]] = {
+    "today": lambda today: (today, today),
+    "yesterday": lambda today: (today - timedelta(days=1),) * 2,
+    "this month": _month,
+    "last month": lambda today: _month(today.replace(day=1) - timedelta(days=1)),
+}
+"""The first and the last day that words mean."""
