@@ -8,11 +8,13 @@ from typing import Literal
 
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
+from steelyard.reports._comparisons import comparison_answers, comparison_lines, comparison_tables
+from steelyard.reports._gates import gate_sentence, gate_table
 from steelyard.reports._html import document, plain_table
 from steelyard.reports._plain_text import counted, markdown_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table as text_table, wrapped
 from steelyard.reports.pages import Facts, Page, PageTable, page_of, report_pages
-from steelyard.results import Report, Result
+from steelyard.results import Comparison, Gate, Report, Result
 
 MARKDOWN_ROWS = 20
 """Rows of a table in Markdown: a pull request is read, not searched."""
@@ -28,15 +30,35 @@ def result_html(result: Result) -> str:
 
 def result_text(result: Result, *, width: int) -> str:
     """The result in lines of at most that width: what it answers, and the first rows of its table."""
-    page = page_of(result)
-    sentences = [clean(line) for line in (page.answer, *page.notes) if line]
-    lines = [line for sentence in sentences for line in wrapped(sentence, width)]
-    if page.table is not None and page.table.rows:
-        lines += ["", *_text_table(page.table.in_words).lines(width)]
-        more = page.table.left_out + max(page.table.rows - TEXT_ROWS, 0)
-        below = [*([f"... {counted(more, 'more row')}"] if more else []), *map(clean, page.legend)]
-        lines += [line for text in below for line in wrapped(text, width)]
+    lines: list[str] = []
+    after_text = False
+    for part in _parts(result):
+        is_text = isinstance(part, str)
+        lines += [""] if after_text and not is_text else []
+        lines += wrapped(clean(part), width) if isinstance(part, str) else part.lines(width)
+        after_text = is_text
     return "\n".join(lines).rstrip("\n")
+
+
+def _parts(result: Result) -> Iterator[str | TextTable]:
+    """Its sentences and tables as the command line has them, or else as its page has them."""
+    match result:
+        case Comparison():
+            yield from comparison_answers(result)
+            yield from comparison_tables(result)
+            yield from comparison_lines(result)
+        case Gate():
+            yield gate_sentence(result).text
+            yield gate_table(result)
+            yield from (check.sentence for check in result.checks)
+        case _:
+            page = page_of(result)
+            yield from (line for line in (page.answer, *page.notes) if line)
+            if page.table is not None and page.table.rows:
+                yield _text_table(page.table.in_words)
+                if more := page.table.left_out + max(page.table.rows - TEXT_ROWS, 0):
+                    yield f"... {counted(more, 'more row')}"
+                yield from page.legend
 
 
 def _text_table(table: PageTable) -> TextTable:
