@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.statistics import STATISTICS
+
 pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent
 HOME = "statistics/_group_statistics.py"
 ENTRY = """Statistic(
-            "range",
+            "planted_range",
             "The largest value less the smallest.",
             lambda groups: groups.largest - groups.smallest,
             between=False,
@@ -28,7 +30,7 @@ from typing import Annotated, Any
 
 from steelyard.metrics import Example, Input, metric
 
-Range = Annotated[Any, Input(reduce="range", of="cost_usd")]
+Range = Annotated[Any, Input(reduce="planted_range", of="cost_usd")]
 
 
 @metric(
@@ -38,7 +40,7 @@ Range = Annotated[Any, Input(reduce="range", of="cost_usd")]
     better="lower",
     bounds=(0, float("inf")),
     spec="outcome",
-    formula="range of cost_usd",
+    formula="planted_range of cost_usd",
     example=Example({"spread": 3.0}, 3.0),
 )
 def cost_spread(*, spread: Range):
@@ -73,13 +75,15 @@ def run(changed: Path, *command: str) -> str:
 def test_it_is_shown_wherever_statistics_are(changed: Path) -> None:
     runs = str(changed / "runs.jsonl")
     metrics = json.loads(run(changed, "-m", "steelyard", "measure", runs, "--json"))["groups"][0]["metrics"]
-    assert metrics["cost_usd"]["range"] == 7.0  # 9 - 2
-    assert " ".join(metrics["cost_usd"]) == "median mean mode min max std_dev range count missing"
+    assert metrics["cost_usd"]["planted_range"] == 7.0  # 9 - 2
+    before_sum = list(STATISTICS).index("sum")  # where the entry is put
+    names = [*list(STATISTICS)[:before_sum], "planted_range", *list(STATISTICS)[before_sum:]]
+    assert list(metrics["cost_usd"]) == [name for name in names if name == "planted_range" or STATISTICS[name].shown]
     rows = csv.DictReader(run(changed, "-m", "steelyard", "measure", runs, "--csv").splitlines())
-    assert [row["range"] for row in rows if row["metric"] == "cost_usd"] == ["7.0"]
-    frame = f"import steelyard as sy; f = sy.measure({runs!r}).to_polars(); print(f.schema['range'])"
+    assert [row["planted_range"] for row in rows if row["metric"] == "cost_usd"] == ["7.0"]
+    frame = f"import steelyard as sy; f = sy.measure({runs!r}).to_polars(); print(f.schema['planted_range'])"
     assert run(changed, "-c", frame) == "Float64\n"
-    assert " range" in run(changed, "-m", "steelyard", "explain", runs, "cost_usd", "--by", "agent", "--quiet")
+    assert " planted_range" in run(changed, "-m", "steelyard", "explain", runs, "cost_usd", "--by", "agent", "--quiet")
 
 
 def test_a_group_metric_may_name_it(changed: Path) -> None:
@@ -94,4 +98,4 @@ def test_the_documentation_lists_it(changed: Path) -> None:
         "-c",
         "import runpy, sys; sys.path.append('docs'); print(runpy.run_path('docs/generate.py')['metrics_page']())",
     )
-    assert "| `range` | yes | yes | The largest value less the smallest. |" in page
+    assert "| `planted_range` | yes | yes | The largest value less the smallest. |" in page
