@@ -23,15 +23,22 @@ SAMPLES = Path(__file__).parent.parent / "tests" / "samples"
 
 
 def files_run(work: Callable[[], object]) -> list[str]:
-    """The project's files of which a function runs, in the order of their first call; no `__init__`, no import."""
+    """The project's files of which a function runs, in the order of their first call; no `__init__`.
+
+    What a module calls while it is imported, such as a decorator, is no step of the walk.
+    """
     seen: dict[str, None] = {}
     codes: set[CodeType] = set()
+    imports = 0
 
     def profile(frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal imports
         code = frame.f_code
-        if event == "call" and code not in codes:
+        if code.co_name == "<module>":
+            imports += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not imports and code not in codes:
             codes.add(code)
-            is_function = code.co_flags & CO_OPTIMIZED  # the body of a module or a class is none
+            is_function = code.co_flags & CO_OPTIMIZED  # the body of a class is none
             if is_function and code.co_filename.startswith(str(ROOT)):
                 seen.setdefault(Path(code.co_filename).relative_to(ROOT).as_posix())
 
