@@ -30,7 +30,12 @@ def _verbs() -> dict[str, type[Any]]:
         work = getattr(importlib.import_module(f"steelyard.workflow.{module}"), module, None)
         parameters = inspect.signature(work).parameters if callable(work) else {}
         if "options" in parameters and not module.startswith("_"):
-            found[module] = getattr(sy, parameters["options"].annotation)  # its class is as public as the verb
+            options = parameters["options"].annotation
+            for name in (module, options):  # its class is as public as the verb
+                assert name in sy.__all__, (
+                    f"list {name} in src/steelyard/__init__.py: every verb is part of the package"
+                )
+            found[module] = getattr(sy, options)
     return found
 
 
