@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from inspect import CO_OPTIMIZED
@@ -25,28 +27,30 @@ SAMPLES = Path(__file__).parent.parent / "tests" / "samples"
 def files_run(work: Callable[[], object]) -> list[str]:
     """The project's files of which a function runs, in the order of their first call; no `__init__`.
 
-    What a module calls while it is imported, such as a decorator, is no step of the walk.
+    What a module calls while it is imported, such as a decorator, is no step of the walk; what its threads call is one.
     """
     seen: dict[str, None] = {}
     codes: set[CodeType] = set()
-    imports = 0
+    imports: Counter[int] = Counter()
+    """How many modules each thread is in the middle of importing."""
 
     def profile(frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal imports
-        code = frame.f_code
+        code, thread = frame.f_code, threading.get_ident()
         if code.co_name == "<module>":
-            imports += {"call": 1, "return": -1}.get(event, 0)
-        elif event == "call" and not imports and code not in codes:
+            imports[thread] += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not imports[thread] and code not in codes:
             codes.add(code)
             is_function = code.co_flags & CO_OPTIMIZED  # the body of a class is none
             if is_function and code.co_filename.startswith(str(ROOT)):
                 seen.setdefault(Path(code.co_filename).relative_to(ROOT).as_posix())
 
+    threading.setprofile(profile)
     sys.setprofile(profile)
     try:
         work()
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
     return [name for name in seen if not name.endswith("__init__.py")]
 
 
