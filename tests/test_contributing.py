@@ -63,7 +63,7 @@ def test_the_example_of_a_format_gives_what_the_example_of_its_test_states(tmp_p
     assert (run.source.format, run.task) == ("my-agent", "fix-it")
     names = {"only": lambda _: run, "SAMPLES": tmp_path, "Usage": Usage}
     exec(block("Add a log format", "python", 1), names)  # noqa: S102 - our own page
-    names["test_my_agent_adds_up_the_tokens_of_its_steps"]()  # type: ignore[operator] # the page defines it
+    names["test_my_agent_adds_up_its_steps"]()  # type: ignore[operator] # the page defines it
 
 
 @pytest.mark.parametrize(

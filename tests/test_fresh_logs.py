@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gathered import only
 from steelyard.formats import PlacedRun
 from steelyard.records import Finding, Run, Usage
 from steelyard.tables import gather
@@ -19,11 +20,6 @@ SONNET = "claude-sonnet-4-5-20250929"
 def read(*paths: Path) -> tuple[list[Run], list[Finding]]:
     items = list(gather(list(paths)))
     return [item.run for item in items if isinstance(item, PlacedRun)], [i for i in items if isinstance(i, Finding)]
-
-
-def only(*paths: Path) -> Run:
-    (run,), _ = read(*paths)
-    return run
 
 
 def how(run: Run, name: str) -> str | None:

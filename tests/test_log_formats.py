@@ -12,25 +12,17 @@ from typing import Any
 import pytest
 
 from agent_stores import opencode_store
+from gathered import only, runs
 from steelyard.formats import PlacedRun
 from steelyard.prices import open_book, price_run
-from steelyard.records import Failure, Finding, Judgment, Rejected, Run, Usage
+from steelyard.records import Failure, Finding, Judgment, Rejected, Usage
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 
 
-def runs(*paths: Path) -> list[Run]:
-    return [item.run for item in gather(list(paths)) if isinstance(item, PlacedRun)]
-
-
 def findings(*paths: Path) -> list[Finding]:
     return [item for item in gather(list(paths)) if isinstance(item, Finding)]
-
-
-def only(*paths: Path) -> Run:
-    (run,) = runs(*paths)
-    return run
 
 
 def changed(source: Path, target: Path, **words: str) -> Path:

@@ -5,20 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from steelyard.formats import PlacedRun
+from gathered import only, runs
 from steelyard.records import Run, Usage
-from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
-
-
-def runs(*paths: Path) -> list[Run]:
-    return [item.run for item in gather(list(paths)) if isinstance(item, PlacedRun)]
-
-
-def only(*paths: Path) -> Run:
-    (run,) = runs(*paths)
-    return run
 
 
 def how(run: Run, name: str) -> str | None:
