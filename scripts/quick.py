@@ -25,11 +25,16 @@ SECONDS = 40.0
 """After so many seconds no further test begins."""
 GRACE_SECONDS = 10.0
 """How long a test that has begun may go on after that, so that all ends within a minute."""
+MOST_NAMES = 5
+"""How many names of what was changed are told."""
 PAGES = ["tests/test_docs.py", "tests/test_contributing.py"]
 _ROW = re.compile(r"^\| \[[^|]+\]\(#add-[^|]+\) \| (?P<files>[^|]+) \| (?P<command>[^|]+) \|$", re.MULTILINE)
 _DECLARED = re.compile(r'^(?:def (\w+)|NAME = "(.+)"| +name="(.+)",)', re.MULTILINE)
 _OUTSIDE = ("docs/", "tests/")
 """Folders that the table of recipes does not name from `src/steelyard/`."""
+
+_PASSED_OVER = {"plugin"} | (set() if (ROOT.parent / "shared" / "samples").is_dir() else {"real"})
+"""Folders of tests that cannot run: those of a package of its own, and those of samples that are not here."""
 
 
 class Recipe(NamedTuple):
@@ -68,7 +73,7 @@ def related_tests(changed: list[str]) -> list[str]:
     def add(test: str, distance: int) -> None:
         near[test] = min(distance, near.get(test, distance))
 
-    files = (test for test in (ROOT / "tests").rglob("test_*.py") if "plugin" not in test.parts)
+    files = (test for test in (ROOT / "tests").rglob("test_*.py") if not _PASSED_OVER & set(test.parts))
     texts = {str(test.relative_to(ROOT)): test.read_text("utf-8") for test in files}
     known = recipes()
     for path in changed:
@@ -123,7 +128,10 @@ class Nearest:
 
     def __init__(self, tests: list[str], names: set[str], *, until: float) -> None:
         self.until = until
-        self.name = re.compile(rf"\[(?:.*[^\w-])?(?:{'|'.join(map(re.escape, sorted(names))) or '(?!)'})(?![\w-])")
+        either = "|".join(map(re.escape, sorted(names))) or "(?!)"
+        self.name = re.compile(rf"\[(?:.*[^\w-])?(?P<name>{either})(?![\w-])")
+        self.names: dict[str, str] = {}
+        """What was changed and a test to be run is about, by the id of the test."""
         self.left = {test: test for test in tests}
         """The files of tests that have not ended, by the ids of the tests once these are known."""
         self.stopped = False
@@ -143,6 +151,7 @@ class Nearest:
         """Notes what there is to run; nothing is known of that if the time was up before."""
         if not self.stopped:
             self.left = {item.nodeid: str(item.path.relative_to(ROOT)) for item in session.items}
+            self.names = {test: found["name"] for test in self.left if (found := self.name.search(test))}
 
     def pytest_runtest_protocol(self) -> bool | None:
         """Passes over whatever comes after the time is up."""
@@ -151,6 +160,16 @@ class Nearest:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Notes what has ended."""
         del self.left[nodeid]
+
+    def about_names(self) -> str | None:
+        """Which files ran all their tests of what was changed, and which did not; None where no test is about that."""
+        files = dict.fromkeys(test.partition("::")[0] for test in self.names)
+        late = dict.fromkeys(test.partition("::")[0] for test in self.names if test in self.left)
+        ran = " ".join(file for file in files if file not in late) or "nothing"
+        names = sorted(set(self.names.values()))
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        told = f"ran for {', '.join(names[:MOST_NAMES])}{more}: {ran}"
+        return told + (f"; not reached: {' '.join(late)}" if late else "") if files else None
 
 
 def main(seconds: float) -> int:
@@ -168,9 +187,11 @@ def main(seconds: float) -> int:
     signal.setitimer(signal.ITIMER_REAL, 0)
     if status == pytest.ExitCode.INTERRUPTED and nearest.stopped:
         status = pytest.ExitCode.OK
+    if status == pytest.ExitCode.OK and (about_names := nearest.about_names()):
+        print(about_names)
     if nearest.left and status == pytest.ExitCode.OK:
         files = " ".join(dict.fromkeys(nearest.left.values()))
-        print(f"INCOMPLETE: the time was up before these had run to their end: {files}; `make test` runs everything")
+        print(f"INCOMPLETE: the time was up before all tests of these had run: {files}; `make test` runs everything")
     return int(status)
 
 

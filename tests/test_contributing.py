@@ -159,6 +159,11 @@ def test_quick_knows_formats_and_metrics_by_the_names_in_test_ids() -> None:
 
 def test_quick_runs_what_is_named_before_other_files_and_the_rest_of_its_own_after_them() -> None:
     ids = ["a.py::test[runs/x.json]", "a.py::test[codex/x.json]", "a.py::test[codex-exec/x.json]", "b.py::test"]
-    items = [SimpleNamespace(nodeid=name, path=name[:4]) for name in ids]
-    Nearest([], {"codex"}, until=0.0).pytest_collection_modifyitems(items)  # type: ignore[arg-type] # all it looks at
+    items = [SimpleNamespace(nodeid=name, path=ROOT / name[:4]) for name in ids]
+    nearest = Nearest([], {"codex"}, until=0.0)
+    nearest.pytest_collection_modifyitems(items)  # type: ignore[arg-type] # all it looks at
     assert [ids.index(item.nodeid) for item in items] == [1, 3, 0, 2]
+    nearest.pytest_collection_finish(SimpleNamespace(items=items))  # type: ignore[arg-type] # all it looks at
+    assert nearest.about_names() == "ran for codex: nothing; not reached: a.py"
+    nearest.pytest_runtest_logfinish(ids[1])
+    assert nearest.about_names() == "ran for codex: a.py"
