@@ -35,6 +35,7 @@ endif
 
 $(STAMP): requirements/dev.lock pyproject.toml | same-python
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "steelyard needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@echo "installing the dependencies into $(VENV) (about two minutes) ..."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
