@@ -180,6 +180,8 @@ def test_the_command_stops_at_once_with_streams_open(address: str, opened: Calla
                 assert next_event(opened(int(port[1])))["event"] == "changed"
             process.send_signal(signal.SIGINT)
             stopped = time.monotonic()
+            time.sleep(0.01)
+            process.send_signal(signal.SIGINT)  # as the impatient do
             assert process.wait(10) in (0, 130, -signal.SIGINT)
             assert time.monotonic() - stopped < 3
             assert process.stderr.read() == "stopped\n"

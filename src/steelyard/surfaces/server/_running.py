@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -85,6 +86,11 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._site = site
         self._ready = ready
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End at the first signal: that takes seconds at most, and another one would only cut it off midway."""
+        if not self.should_exit:
+            super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
