@@ -77,9 +77,8 @@ def check_says_how(name: str, path: Path) -> None:
 def check_cut_anywhere(path: Path, folder: Path) -> None:
     """A file that is cut at any byte gives a true prefix or an error, and a line of JSON that is cut is reported.
 
-    Tokens of the prefix may be called `counted` or `reported` as those of the whole are: they are what the lines that
-    are left state, and a log that is cut between two lines, or still being written, looks like that of a shorter
-    session. That something is missing is said of the line that was cut, and not of the run.
+    A log that is cut between two lines looks like that of a shorter session, so its tokens may be called `counted` or
+    `reported` as those of the whole are. How sure a session is whose line is cut, `check_lost_lines` tells.
     """
     data = path.read_bytes()
     full = outcome(path)[0]
@@ -119,7 +118,29 @@ def _cuts(size: int) -> list[int]:
 
 
 def _unlabeled(runs: list[Run]) -> list[bytes]:
-    return [encode_run(msgspec.structs.replace(run, id=None)) for run in runs]
+    return [encode_run(msgspec.structs.replace(run, id=None, provenance=None)) for run in runs]
+
+
+def check_lost_lines(path: Path, folder: Path) -> int:
+    """A session of which a line is broken has no tokens added up from its lines that are called sure.
+
+    Gives how many broken lines took tokens away. A total that the tool states itself does not come from the lines.
+    """
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = outcome(path)[0]
+    broken = folder / path.name
+    losses = 0
+    for number, line in enumerate(lines):
+        broken.write_bytes(b"".join([*lines[:number], line[: len(line) // 2] + b"\n", *lines[number + 1 :]]))
+        runs, rejected, _ = outcome(broken)
+        for run in runs if rejected else ():
+            if run.total_usage in [before.total_usage for before in whole]:
+                continue
+            losses += 1
+            word = (run.provenance or {}).get("usage")
+            stated = word == "reported" and (not run.calls or any(call.summed for call in run.calls))
+            assert stated or word in ("lower_bound", "unknown"), f"line {number + 1} is lost, and the tokens are {word}"
+    return losses
 
 
 def check_same_twice(path: Path) -> None:

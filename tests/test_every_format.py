@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from format_laws import (
     check_counts,
     check_cut_anywhere,
+    check_lost_lines,
     check_reading,
     check_recognized,
     check_run,
@@ -66,6 +68,14 @@ def test_every_read_run_says_how_its_tokens_and_cost_came(path: Path) -> None:
 @every_sample
 def test_a_file_cut_at_any_byte_gives_a_true_prefix_or_an_error(path: Path, tmp_path: Path) -> None:
     check_cut_anywhere(path, tmp_path)
+
+
+SESSION_LOGS = [path for path in FILES if log_formats()[format_of(path)].tells == "sessions"]
+
+
+@pytest.mark.parametrize("path", SESSION_LOGS, ids=lambda path: path.relative_to(SAMPLES).as_posix())
+def test_tokens_of_a_session_that_lost_a_line_are_never_sure(path: Path, tmp_path: Path) -> None:
+    check_lost_lines(path, tmp_path)
 
 
 @every_sample
@@ -133,6 +143,19 @@ def test_the_law_of_cut_files_catches_a_format_that_passes_over_a_line_that_is_c
     monkeypatch.setattr("format_laws.outcome", silent)
     with pytest.raises(AssertionError, match="does not say so"):
         check_cut_anywhere(path, tmp_path)
+
+
+def test_the_law_of_lost_lines_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = SAMPLES / "claude-code" / "session.jsonl"
+    assert check_lost_lines(path, tmp_path) == 3  # one for each call
+
+    def sure(path: Path) -> tuple[list[Run], list[Rejected], list[Finding]]:
+        runs, rejected, findings = outcome(path)
+        return [msgspec.structs.replace(run, provenance={"usage": "counted"}) for run in runs], rejected, findings
+
+    monkeypatch.setattr("format_laws.outcome", sure)
+    with pytest.raises(AssertionError, match="the tokens are counted"):
+        check_lost_lines(path, tmp_path)
 
 
 def test_the_law_of_counts_can_fail() -> None:

@@ -56,6 +56,10 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """The session that started this one, where a subagent has a log of its own."""
     notes: tuple[Finding, ...] = ()
     """What a reader of this run's numbers should know."""
+    lacks_lines: bool = False
+    """Whether lines of the file that may belong to this session were rejected. Reading sets it, no format has to."""
+    is_one_record: bool = False
+    """Whether one line tells all of this session, so that it lacks nothing when other lines are rejected."""
 
 
 ReadItem = PlacedRun | RunPart | Rejected | Finding

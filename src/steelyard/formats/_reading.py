@@ -77,7 +77,17 @@ def read_file(job: ReadJob) -> FileResult:
         result.rejected.append(Rejected(path=job.path, reason=refused.reason, hint=refused.hint))
     except OSError as error:
         result.rejected.append(Rejected(path=job.path, reason=error.strerror or str(error), code="unreadable_file"))
+    if result.rejected and result.parts:
+        _mark_lost_lines(result)
     return result
+
+
+def _mark_lost_lines(result: FileResult) -> None:
+    """Marks the sessions of a log some of whose lines were rejected."""
+    if result.format is not None and log_format_named(result.format).tells == "sessions":
+        result.parts = [
+            part if part.is_one_record else msgspec.structs.replace(part, lacks_lines=True) for part in result.parts
+        ]
 
 
 def _not_read(job: ReadJob, head: Head) -> FileResult:

@@ -283,7 +283,7 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
         tool_calls=(len(tools) or len(acts)) if events else None,
         iterations=len(calls) or len(answers) or len(acts) or None,
     )
-    return RunPart(run=run, path=str(path), line=line, role="session", notes=notes)
+    return RunPart(run=run, path=str(path), line=line, role="session", notes=notes, is_one_record=True)
 
 
 def _flat(item: Event | list[Event | msgspec.Raw]) -> Iterator[Event]:

@@ -12,7 +12,8 @@ import msgspec
 from steelyard.files import file_repeated
 from steelyard.formats import PlacedRun, Precedence, RunPart, itemized, tokens_in
 from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
-from steelyard.tables._sessions import Building, difference, merged_sessions, repeated_run, share_calls, with_totals
+from steelyard.tables._session_totals import difference, with_totals
+from steelyard.tables._sessions import Building, merged_sessions, repeated_run, share_calls, weakest
 
 PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
 HARNESS_DIFFERENCE = 0.01
@@ -151,6 +152,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
         calls = (*(home.run.calls or ()), *(session.run.calls or ()))
         home.tool_ids |= session.tool_ids
         home.notes += session.notes
+        home.lacks_lines |= session.lacks_lines
         costs = [run.cost_usd for run in (home.run, session.run) if run.cost_usd is not None]
         tools = (home.run.tool_calls, session.run.tool_calls)
         home.change(
@@ -301,7 +303,7 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
             stated = f"the harness states {tokens_in(run.usage):,} tokens, the agent's own log {tokens_in(usage):,}"
             message = f"{stated}; the log's are taken"
             owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
-        word = "reported" if sure else (chosen[0].run.provenance or {}).get("usage")
+        word = "reported" if sure else weakest(chosen, "usage")
         owner.change(usage=usage, calls=tuple(call for session in chosen for call in session.run.calls or ()) or None)
         owner.how(usage=word)
     elif run.usage is not None and any(

@@ -9,14 +9,13 @@ from typing import Any
 
 import msgspec
 
-from steelyard.formats import LogFormat, Role, RunPart, busiest_model, itemized, log_format_named, tokens_in
+from steelyard.formats import LogFormat, Role, RunPart, itemized, log_format_named, tokens_in
 from steelyard.records import (
     Call,
     Finding,
     Place,
     Provenance,
     Run,
-    Usage,
     add_usage,
     content_digest,
     repeated_finding,
@@ -40,6 +39,7 @@ class Building:
     copied: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
     notes: list[Finding] = field(default_factory=list)
+    lacks_lines: bool = False
 
     @classmethod
     def of(cls, part: RunPart) -> Building:
@@ -55,6 +55,7 @@ class Building:
             copied=set(part.copied),
             doubtful=set(part.doubtful),
             notes=list(part.notes),
+            lacks_lines=part.lacks_lines,
         )
 
     @property
@@ -247,16 +248,17 @@ def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Bu
         first.how(usage="lower_bound" if first.doubtful else "counted", cost_usd="unknown")
         return
     first.doubtful = set()
+    first.lacks_lines = any(building.lacks_lines for building in distinct)
     first.change(
         usage=add_usage(call.usage for call in calls) if calls else usage,
         calls=calls or (tuple(sums) if stated else None),
         cost_usd=sum_in_order(costs) if costs else None,
         tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
     )
-    first.how(usage=_weakest(distinct, "usage"), cost_usd=_weakest(distinct, "cost_usd") if costs else "unknown")
+    first.how(usage=weakest(distinct, "usage"), cost_usd=weakest(distinct, "cost_usd") if costs else "unknown")
 
 
-def _weakest(buildings: Sequence[Building], name: str) -> Provenance | None:
+def weakest(buildings: Sequence[Building], name: str) -> Provenance | None:
     """How a sum came: as its least sure part."""
     words = [(building.run.provenance or {}).get(name) for building in buildings]
     return "lower_bound" if "lower_bound" in words else _first(words)
@@ -303,6 +305,7 @@ def _take_calls(first: Building, group: Sequence[Building]) -> None:
     calls_by_key = _each_call(group)
     first.copied |= {call.id for building in group for call in building.run.calls or () if call.id in building.copied}
     first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
+    first.lacks_lines = any(building.lacks_lines for building in group)
     first.change(calls=tuple(call for call, _ in calls_by_key.values()) or None, usage=None)
 
 
@@ -358,35 +361,3 @@ def _have_calls_in_common(sessions: Sequence[Building]) -> bool:
 def _age(session: Building, id_: str) -> tuple[bool, datetime, datetime, str]:
     run = session.run
     return id_ in session.copied, run.started_at or _NEVER, run.ended_at or _NEVER, run.id or session.path
-
-
-def with_totals(session: Building) -> None:
-    """Adds up what the parts left open: tokens of the calls, tools, the model that did most."""
-    run = session.run
-    if run.usage is None and session.named:
-        before = (run.provenance or {}).get("usage")
-        sure: Provenance = (
-            "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
-        )
-        usage = add_usage(call.usage for call in run.calls or ())
-        session.change(usage=usage)
-        session.how(
-            usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None
-        )
-    if run.tool_calls is None and (session.tool_ids or session.declared.shows_every_tool_call):
-        session.change(tool_calls=len(session.tool_ids))
-        session.how(tool_calls="counted")
-    if run.model is None:
-        session.change(model=busiest_model(run.calls or ()))
-    if run.iterations is not None and "iterations" not in (run.provenance or {}):
-        session.how(iterations="counted")
-    if run.cost_usd is None and "cost_usd" not in (run.provenance or {}):
-        session.how(cost_usd="unknown")
-    if session.run.usage is None and "usage" not in (session.run.provenance or {}):
-        session.how(usage="unknown")
-
-
-def difference(a: Usage | None, b: Usage | None) -> float:
-    """By which share two totals of tokens differ; 0 when either is not known."""
-    left, right = tokens_in(a), tokens_in(b)
-    return abs(left - right) / max(left, right) if left and right else 0.0
