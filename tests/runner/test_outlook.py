@@ -9,6 +9,7 @@ import pytest
 import steelyard as sy
 from steelyard.results import PlanOutlook, PlanRun
 from steelyard.surfaces.cli import run
+from steelyard.workflow.run import plan_cells
 
 PLAN = """
 [plan]
@@ -131,3 +132,26 @@ def test_what_answers_the_plans_question_comes_next_and_works(
     assert run(["run", str(written(folder, task=task, more="")), "--out", "runs"]) == 0
     assert f"Next: {command}" in capsys.readouterr().out
     assert run(command.split()[1:]) == 0
+
+
+def test_what_an_agent_without_a_meter_states_in_its_log_is_what_the_plan_shows(folder: Path) -> None:
+    (folder / "agents").mkdir()
+    log = '{"task": "t", "usage": {"input_tokens": 22000, "output_tokens": 400}}'
+    (folder / "agents/mine.toml").write_text(
+        f"""command = ["echo", '{log}']\nspeaks = "any"\nlogs = ["stdout"]\n""", encoding="utf-8"
+    )
+    plan = folder / "plan.toml"
+    plan.write_text(
+        """[plan]\nname = "stated"\n[[tasks]]\nid = "t"\nprompt = "Say it."\nverify = { command = ["true"] }\n"""
+        """[[agents]]\nuse = "mine"\n""",
+        encoding="utf-8",
+    )
+    told = sy.run(plan, out=folder / "runs")
+    assert isinstance(told, PlanRun)
+    (group,) = told.groups
+    assert (group.tokens, group.cost_usd) == (22_400, None)
+    (cell,) = plan_cells(folder / "runs").listed
+    (tried,) = plan_cells(folder / "runs", cell=cell.id).tries
+    assert (cell.cost_usd, tried.tokens, tried.cost_usd) == (None, 22_400, None)
+    used = sy.usage(folder / "runs").total
+    assert (used.total_tokens, used.cost_usd) == (22_400, None)

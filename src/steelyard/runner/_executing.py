@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import Interrupted
-from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, token_cost
-from steelyard.records import Run
+from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book, token_cost
+from steelyard.records import Run, calls_in
 from steelyard.runner._agent_command import shown_command
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
@@ -135,17 +135,19 @@ class PlanExecutor:
             job, folder, evidence, ending, verified=verified, tier_scheme=tier_scheme_of(self._read)
         )
         run, cost_usd = self._priced(job, run)
-        count = evidence.count
         result = TryResult(
-            number=_number(folder),
-            ending=ending,
-            started_at=evidence.started_at,
-            ended_at=evidence.ended_at,
-            calls=len(count.calls) if count is not None else 0 if evidence.is_silent else None,
-            usage=count.usage if count is not None else NO_TOKENS if evidence.is_silent else None,
-            cost_usd=0.0 if evidence.is_silent else cost_usd,
-            is_lower_bound=count is not None and count.is_lower_bound,
+            number=_number(folder), ending=ending, started_at=evidence.started_at, ended_at=evidence.ended_at
         )
+        if (count := evidence.count) is not None:
+            result = msgspec.structs.replace(
+                result,
+                calls=len(count.calls),
+                usage=count.usage,
+                cost_usd=cost_usd,
+                is_lower_bound=count.is_lower_bound,
+            )
+        else:
+            result = _with_amounts_of_run(result, run, self._book(job.endpoint))
         return TryOutcome(result=result, run=run, findings=findings)
 
     def _priced(self, job: Job, run: Run) -> tuple[Run, float | None]:
@@ -203,6 +205,19 @@ def command_shown(read: PlanRead, cell: Cell) -> str:
 
 def _quoted(word: str) -> str:
     return word if word and not set(word) & set(" \t\n\"'$\\") else f"'{word}'"
+
+
+def _with_amounts_of_run(result: TryResult, run: Run, book: PriceBook) -> TryResult:
+    """What a try without a meter spent, as its Run has it: from the agent's own log, else 0 if it could call none."""
+    cost = cost_of(run, book)
+    called_none = run.usage == NO_TOKENS and not run.calls
+    return msgspec.structs.replace(
+        result,
+        calls=calls_in(run.calls) if run.calls else 0 if called_none else None,
+        usage=run.total_usage,
+        cost_usd=cost.usd,
+        is_lower_bound=cost.how == "lower_bound" or (run.provenance or {}).get("usage") == "lower_bound",
+    )
 
 
 def _number(folder: Path) -> int:
