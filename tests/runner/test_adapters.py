@@ -55,7 +55,7 @@ def test_a_users_own_agent_lies_beside_the_plan(tmp_path: Path) -> None:
 def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
     path = own(tmp_path, GOOD, name)
     with pytest.raises(BadAdapter, match="taken") as refused:
-        adapters(tmp_path)
+        adapters(tmp_path)[name]
     assert refused.value.where == str(path)
 
 

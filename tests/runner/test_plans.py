@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.errors import BadPlan, UsageError
+from steelyard.errors import BadAdapter, BadPlan, UsageError
 from steelyard.records import Run
 from steelyard.runner import Cell, open_plan
 from steelyard.surfaces.cli import run
@@ -53,6 +53,20 @@ def changed(plan: Path, old: str, new: str) -> Path:
     assert old in text
     plan.write_text(text.replace(old, new))
     return plan
+
+
+def test_a_mistake_in_an_agents_file_stops_only_a_plan_that_uses_it(plan: Path) -> None:
+    own = plan.parent / "agents"
+    own.mkdir()
+    (own / "bea.toml").write_text("command = [\n")
+    (own / "codex.toml").write_text('command = ["true"]\n')  # the name is taken
+    assert open_plan(plan).cells
+    for name, problem in (("bea", "TOML"), ("codex", "taken")):
+        with pytest.raises(BadAdapter, match=problem):
+            open_plan(changed(plan, 'use = "nop"', f'use = "{name}"'))
+        changed(plan, f'use = "{name}"', 'use = "nop"')
+    with pytest.raises(BadPlan, match="did you mean 'bea'"):
+        open_plan(changed(plan, 'use = "nop"', 'use = "beaa"'))
 
 
 def ids(plan: Path) -> list[str]:

@@ -128,15 +128,37 @@ BUILT_IN = {
 }
 
 
-def adapters(folder: Path | None = None) -> dict[str, Adapter]:
+class Adapters(Mapping[str, Adapter]):
+    """Adapters by name. A user's own file is read when it is asked for: a mistake in it concerns only who uses it."""
+
+    def __init__(self, shipped: Mapping[str, Adapter], files: Mapping[str, Path]) -> None:
+        self._shipped, self._files = shipped, files
+        self._loaded: dict[str, Adapter] = {}
+
+    def __getitem__(self, name: str) -> Adapter:
+        path = self._files.get(name)
+        if path is None:
+            return self._shipped[name]
+        if name in self._shipped:
+            raise BadAdapter(f"the name {name!r} is taken", where=str(path), hint="give the file another name")
+        if name not in self._loaded:
+            self._loaded[name] = load_adapter(path)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._shipped or name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._shipped, **self._files})
+
+    def __len__(self) -> int:
+        return len(self._shipped.keys() | self._files.keys())
+
+
+def adapters(folder: Path | None = None) -> Adapters:
     """Every adapter by name: the built-in ones, ours, and those of the plan in the folder."""
     own = sorted((folder / OWN_AGENTS).glob("*.toml")) if folder else []
-    known = {**BUILT_IN, **_shipped()}
-    for path in own:
-        if path.stem in known:
-            raise BadAdapter(f"the name {path.stem!r} is taken", where=str(path), hint="give the file another name")
-        known[path.stem] = load_adapter(path)
-    return known
+    return Adapters({**BUILT_IN, **_shipped()}, {path.stem: path for path in own})
 
 
 @cache
