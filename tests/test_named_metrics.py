@@ -11,6 +11,7 @@ import pytest
 import steelyard as sy
 from matchups import write
 from steelyard.metrics import Metric, catalog
+from steelyard.reports import measurement_sentence
 from steelyard.results import OF_COMPONENT
 from steelyard.surfaces.cli import run
 
@@ -77,3 +78,18 @@ def test_the_speedup_table_shows_success_levels_cost_and_passes(capsys: pytest.C
 def test_pass_at_k_is_known_however_it_is_written(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["metrics", name]) == 0
     assert "1 - C(n - c, k) / C(n, k)" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("metrics", "sentence"),
+    [
+        ("skill_efficiency", "1 run."),  # whether it passed and what it cost was not asked
+        ("pass_rate", "1 run: pass rate 100.0 %."),
+        ("", "1 run: pass rate 100.0 %."),
+    ],
+)
+def test_the_first_sentence_says_nothing_of_what_was_not_measured(metrics: str, sentence: str) -> None:
+    assert measurement_sentence(sy.measure([{"task": "t", "passed": True}], metrics=metrics)) == sentence
+    nothing = [{"task": "t", "outcome": "not_scored"}]
+    measured = sy.measure(nothing, metrics="pass_rate,cost_usd")
+    assert measurement_sentence(measured) == "1 run, without a verdict or a cost."

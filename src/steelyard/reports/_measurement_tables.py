@@ -64,7 +64,10 @@ def _delivered(result: Measurement) -> str:
         for name, beside in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
             number = _mean(result.groups[0], name)
             told += [f"{beside} {level_of(number, catalog()[name].unit)}"] if number is not None else []
-        return f"{runs}: {', '.join(told)}." if told else f"{runs}, without a verdict or a cost."
+        if told:
+            return f"{runs}: {', '.join(told)}."
+        looked_for = {"pass_rate", "cost_usd"} <= result.groups[0].metrics.keys()
+        return f"{runs}, without a verdict or a cost." if looked_for else f"{runs}."
     groups = f"{runs} in {counted(len(result.groups), 'group')} by {', '.join(result.by)}"
     known = [(rate, group) for group in result.groups if (rate := _mean(group, "pass_rate")) is not None]
     if not known:
