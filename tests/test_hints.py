@@ -26,6 +26,17 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (["measure", "--bogus"], "Unknown option", "steelyard measure --help"),
         (["usage", "--month", "2026-10"], "Unknown option: --month", "--since: A month (2026-10, "),
         (["speedup", "--expert", "x.json"], "Unknown option: --expert", "--oracle: Timings of the expert's change; "),
+        (
+            ["measure", "runs.jsonl", "--metrics", "pass_rate", "cost_usd"],
+            "separate names by commas: --metrics pass_rate,cost_usd",
+            "steelyard measure --help",
+        ),
+        (
+            ["usage", "runs.jsonl", "--by=day", "model", "task"],
+            "separate names by commas: --by day,model,task",
+            "steelyard usage --help",
+        ),
+        (["measure", "runs.jsonl", "--prices", "seed", "other"], "Unused Tokens: ['other']", "steelyard measure"),
         (["arena", "standings", "--bogus"], "Unknown option", "steelyard arena standings --help"),
         (["comapre"], 'Did you mean "compare"?', "steelyard --help"),
         (["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"], "is not a rule: write >= instead of >", "--rule"),

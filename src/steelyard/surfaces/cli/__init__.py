@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
@@ -94,6 +94,8 @@ def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
     hint = f"steelyard {command} --help".replace("  ", " ")
     if isinstance(error, UnknownOptionError) and (meant := _option_about(error)):
         hint = f"{meant}; {hint}"
+    if isinstance(error, UnusedCliTokensError) and (together := _list_meant(error, tokens)):
+        return UsageError(f"separate names by commas: {together}", hint=hint)
     if type(error) is not MissingArgumentError or error.argument is None:
         return UsageError(str(error).strip(), hint=hint)
     name = error.argument.name
@@ -101,6 +103,19 @@ def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
         return UsageError(f"{name} needs a value", hint=hint)
     example = re.search("Example: (.+)", getattr(error.target, "__doc__", None) or "")
     return UsageError(f"{command} needs {name}", hint=example[1] if example else hint)
+
+
+def _list_meant(error: UnusedCliTokensError, tokens: Sequence[str]) -> str | None:
+    """The option whose names were typed as several words, as it is to be typed; None where the words are others."""
+    left = error.unused_tokens or []
+    if not left or error.app is None or any(os.path.exists(word) for word in left):
+        return None
+    first = len(tokens) - list(reversed(tokens)).index(left[0]) - 1
+    name, _, value = tokens[first - 1].partition("=")
+    if not value:
+        name, value = tokens[first - 2], tokens[first - 1]
+    lists = {each.name for each in error.app.assemble_argument_collection() if each.parameter.n_tokens == 1}
+    return f"{name} {','.join([value, *left])}" if name in lists else None
 
 
 def _option_about(error: UnknownOptionError) -> str | None:
