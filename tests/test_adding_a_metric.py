@@ -191,3 +191,19 @@ def test_a_name_taken_twice_an_unknown_input_and_a_circle_are_refused(tmp_path: 
         assert done.status != 0
         assert sentences[name] in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_sum_of_shares_that_a_group_metric_takes_is_shown_as_a_count(tmp_path: Path) -> None:
+    declared = (
+        GROUP_FILE[GROUP_FILE.rindex("@metric") :].replace("cost_usd", "pass_rate").replace("spent_usd", "passes")
+    )
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "ours.py").write_text(
+        f"{GROUP_FILE.partition('@metric')[0]}{declared}".replace("USD", "passes")
+    )
+    runs = tmp_path / "runs.jsonl"
+    runs.write_text('{"task": "a", "passed": true}\n{"task": "b", "passed": false}\n')
+    done = steelyard("explain", str(runs), "passes", STEELYARD_METRICS=str(tmp_path / "ours"))
+    assert done.status == 0, done.stderr
+    assert "%" not in done.stdout.splitlines()[-1]
+    assert done.stdout.split()[-1] == "1"  # one pass of two

@@ -62,7 +62,7 @@ def _groups(explanation: GroupsExplanation) -> TextTable:
         cells += [_figure(group, group.metrics[declared.name], declared.name, figure) for figure in own]
         if declared.level == "group":
             put_in = zip(inputs, explanation.put_in(group).values(), strict=True)
-            cells += [_figure(group, value, of, "value") for (of, _), value in put_in]
+            cells += [_figure(group, value, of, "value", reduced_by=how) for (of, how), value in put_in]
         else:
             cells += [_figure(group, group.metrics[of], of, figure) for of, figure in inputs]
         add_row(table, *cells)
@@ -78,9 +78,13 @@ def _inputs(explanation: GroupsExplanation) -> list[tuple[str, str]]:
     return [(of, how) for of, how in inputs if all(of in group.metrics for group in explanation.result.groups)]
 
 
-def _figure(group: Group, value: Statistics | GroupValue, name: str, figure: str) -> str:
-    """The figure of a metric or fact, or why there is none."""
+def _figure(
+    group: Group, value: Statistics | GroupValue, name: str, figure: str, *, reduced_by: str | None = None
+) -> str:
+    """The figure of a metric or fact, or why there is none; shares that are added up are a count."""
     unit = catalog()[name].unit if name in catalog() else "tokens" if name.endswith("_tokens") else ""
+    if reduced_by == "sum" and unit == "share":
+        unit = "count"
     text = cell_text(value, figure, unit, group.n)
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
 

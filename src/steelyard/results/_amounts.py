@@ -35,7 +35,7 @@ def _number_and_word(value: float, unit: str) -> tuple[str, str]:
             return f"{size:,.0f}", unit
         case "s":
             return f"{size:,.1f}", unit
-        case "tool calls" | "iterations" | "interactions" | "signatures":
+        case "tool calls" | "iterations" | "interactions" | "signatures" | "count":
             return f"{size:,.{0 if size.is_integer() else 1}f}", unit
         case _:
             number = f"{size:,.1f}" if size >= 1000 else f"{size:.3f}" if size >= 0.1 or not size else f"{size:.3g}"
