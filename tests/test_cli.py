@@ -40,6 +40,14 @@ def test_help_is_light() -> None:
     assert not HEAVY & modules_after("from steelyard.surfaces.cli import run; run(['--help'])")
 
 
+@pytest.mark.parametrize("verb", ["read", "usage"])
+def test_adding_up_logs_is_light(verb: str) -> None:
+    logs = Path(__file__).parent / "samples" / "formats" / "claude-code"
+    command = [verb, str(logs), "--json"]
+    found = modules_after(f"from steelyard.surfaces.cli import run; assert run({command!r}) == 0")
+    assert not (HEAVY - {"genai_prices"}) & found
+
+
 def test_metrics_on_plain_numbers_are_light() -> None:
     code = "from steelyard.metrics import composite_score; composite_score(pass_rate=1.0, impl_rate=0.5)"
     assert not (HEAVY - {"narwhals"}) & modules_after(code)

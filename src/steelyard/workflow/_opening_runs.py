@@ -110,16 +110,16 @@ def evaluated_by(table: RunTable, engine: object) -> RunTable:
     return choose_engine(replace(table, engine=engine))
 
 
-def is_table(runs: Runs) -> TypeGuard[RunTable]:
+def is_table(runs: Runs | None) -> TypeGuard[RunTable]:
     """Whether it is the table that `read` made; what surely is none is told without numpy and Polars."""
-    if isinstance(runs, (str, PathLike, Run, AbstractMapping, list, tuple)):
+    if runs is None or isinstance(runs, (str, PathLike, Run, AbstractMapping, list, tuple)):
         return False
     from steelyard.tables import RunTable
 
     return isinstance(runs, RunTable)
 
 
-def prices_of(runs: Runs, asked: str, *, is_named: bool) -> str:
+def prices_of(runs: Runs | None, asked: str, *, is_named: bool) -> str:
     """The price book asked for; of a table the one that it was priced by, and to name another is refused."""
     if not is_table(runs):
         return asked
