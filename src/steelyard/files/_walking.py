@@ -8,8 +8,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
 
 from steelyard.errors import OverLimit, UnreadableFile
 from steelyard.files._archives import packing, stated_bytes, unpack
@@ -61,11 +62,13 @@ def is_plan_folder(folder: Path) -> bool:
     return (folder / PLAN_CELLS).is_dir() and (folder / PLAN_LIST).is_file()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+_HERE = os.path.join(os.curdir, "")  # a text, as `scandir` gives it
+
+
+class Found(msgspec.Struct, frozen=True):
     """A file, and how it is named to the user: a file in an archive as `logs.zip!/inner/path`."""
 
-    path: Path
+    location: str
     shown: str
     size: int
     named: bool = False
@@ -76,8 +79,13 @@ class Found:
     """Whether it was packed alone (gz, zst): a tar and its packing are one archive to the user."""
     counted: int = 0
     """What the budget was charged for it, when it came out of an archive."""
-    budget: Budget = field(default_factory=Budget, repr=False, compare=False)
+    budget: Budget = msgspec.field(default_factory=Budget)
     """What the input that it came with may still come to."""
+
+    @property
+    def path(self) -> Path:
+        """Where it lies; made when it is asked for, as most of many files are only listed."""
+        return Path(self.location)
 
 
 def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected | Finding]:
@@ -102,7 +110,7 @@ def _of_input(path: Path, scratch: Path) -> Iterator[Found | Rejected]:
     elif path.is_dir():
         yield from _below(path, budget)
     elif path.is_file():
-        yield Found(path, path.as_posix(), path.stat().st_size, named=True, budget=budget)
+        yield Found(str(path), path.as_posix(), path.stat().st_size, named=True, budget=budget)
     else:
         reason = "not a file or folder" if path.exists() else "there is no such file or folder"
         yield Rejected(path=str(path), reason=reason, code="unreadable_file")
@@ -120,7 +128,7 @@ def piped(kept: Path, budget: Budget) -> Found | Rejected:
             size += len(chunk)
             file.write(chunk)
     # Like an archive's: it is shown under another name.
-    return Found(kept, PIPED, size, named=True, depth=1, budget=budget)
+    return Found(str(kept), PIPED, size, named=True, depth=1, budget=budget)
 
 
 def rejected_file(error: UnreadableFile, shown: str) -> Rejected:
@@ -155,9 +163,9 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
         if isinstance(item, Rejected):
             continue  # nothing is closed to us that we unpacked
         shown = f"{archive.shown}!/{item.path.relative_to(folder).as_posix()}"
-        inside = replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
+        inside = msgspec.structs.replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
         try:
-            yield replace(inside, counted=_counted(inside))
+            yield msgspec.structs.replace(inside, counted=_counted(inside))
         except UnreadableFile as error:
             yield rejected_file(error, shown)
 
@@ -191,11 +199,11 @@ def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
                 if entry.name not in SKIPPED_FOLDERS:
                     folders.append(entry.path)
                 continue
-            path = Path(entry.path)
             try:
                 status = entry.stat()
             except OSError:
                 continue  # a link that leads nowhere
             if stat.S_ISREG(status.st_mode) and status.st_size:
-                yield Found(path, path.as_posix(), status.st_size, budget=budget)
+                location = entry.path.removeprefix(_HERE)
+                yield Found(location, location.replace(os.sep, "/"), status.st_size, budget=budget)
         waiting += reversed(folders)

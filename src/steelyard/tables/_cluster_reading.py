@@ -167,7 +167,7 @@ def _count_files(rows: Iterator[Row], how: How, counted: GatheringCount, total: 
     repeated: dict[bytes, str] = {}
     for row in rows:
         seen = msgspec.msgpack.decode(row.value, type=FileSeen)
-        file = Found(Path(seen.path), seen.shown, seen.size, alone=seen.alone)
+        file = Found(seen.path, seen.shown, seen.size, alone=seen.alone)
         counted.count(FileResult(0, seen.kind, seen.format), file)
         if seen.content is not None and seen.content in contents:
             repeated[row.order] = seen.shown

@@ -38,7 +38,7 @@ def told_parts(result: FileResult, file: Found) -> list[RunPart]:
 
 def told_items(result: FileResult, file: Found) -> Iterator[Gathered]:
     """What else it gave: whole runs, what was rejected, and findings."""
-    real = str(file.path)
+    real = file.location
     renamed = file.depth > 0
     for entry in result.entries:
         yield PlacedRun(_renamed_run(entry.run, file), file.shown, entry.line) if renamed else entry

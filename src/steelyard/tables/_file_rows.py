@@ -166,7 +166,7 @@ def read_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]:
         with _at(reading), scratch_folder() as scratch:
             worker = _Worker(reading.format, mapping, scratch)
             for job in _decode_jobs(row.value):
-                file = Found(Path(job.path), job.shown, job.size, named=job.named)
+                file = Found(job.path, job.shown, job.size, named=job.named)
                 yield from worker.file_rows(file, (job.number,))
 
 

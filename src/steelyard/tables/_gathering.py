@@ -220,7 +220,7 @@ class _Round:
         if mapping is not None:
             return (mapped_result(number, file, mapping) for number, file in enumerate(self.files))
         format_name = self.how.format
-        jobs = [(ReadJob(n, str(file.path), file.named, format_name), file.size) for n, file in enumerate(self.files)]
+        jobs = [(ReadJob(n, file.location, file.named, format_name), file.size) for n, file in enumerate(self.files)]
         return read_files(jobs, workers=self.how.workers)
 
     def _count(self, result: FileResult, file: Found) -> None:
