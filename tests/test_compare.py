@@ -193,7 +193,7 @@ def test_sides_without_a_common_task_are_told_of_once(tmp_path: Path) -> None:
     told = "b and a cannot be compared: they have no task in common."
     assert done.stdout.count("cannot be compared") == 1
     assert done.stdout.startswith(told)
-    assert str(sy.compare(runs, a="agent=a", b="agent=b")).startswith(f"{told}\n\n")
+    assert str(sy.compare(runs, a="agent=a", b="agent=b")).startswith(f"{told}\n")
 
 
 def test_a_verdict_that_both_ways_of_counting_share_is_told_with_what_open_runs_could_undo() -> None:

@@ -144,7 +144,7 @@ def test_an_empty_text_is_not_the_current_folder(
 
 
 @pytest.mark.parametrize("command", [["read", "RUNS"], ["arena", "history"], ["arena", "notify", "--targets", "t"]])
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01"])
+@pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01"])
 def test_what_is_no_date_is_refused_in_the_same_words_everywhere(
     command: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

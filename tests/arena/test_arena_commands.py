@@ -516,7 +516,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
         (["show", "ant-9"], 2),
         (["show", "ant-1", "sped_score"], 2),
         (["standings", "--until", "2026-11-01"], 2),
-        (["history", "--since", "yesterday"], 2),
+        (["history", "--since", "tomorrow"], 2),
         (["submit"], 2),
         (["rescore", "--policy", "curent"], 2),
         (["rescore", "fix-race", "--policy", "current"], 2),

@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[type[Exception], Verb]] = {
     "a changed task": (TaskExists, lambda arena: arena.add_task({"id": "b", "title": "another"})),
     "no task": (UsageError, lambda arena: arena.add_task({"titel": "b"})),
     "no reason": (UsageError, lambda arena: arena.review("s/5", "exclude")),
-    "no day": (UsageError, lambda arena: arena.changes(since="yesterday")),
+    "no day": (UsageError, lambda arena: arena.changes(since="tomorrow")),
 }
 
 
