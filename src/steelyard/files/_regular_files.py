@@ -13,11 +13,21 @@ from steelyard.errors import UnreadableFile
 
 
 def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
-    """The file for reading; a pipe, which would be waited for, or a device, which may have no end, is refused."""
+    """The file for reading."""
+    handle, _ = open_handle(path)
+    return os.fdopen(handle, "rb") if buffered else FileIO(handle)
+
+
+def open_handle(path: Path) -> tuple[int, int]:
+    """The file's descriptor for reading and its size, for a caller who closes it.
+
+    A pipe, which would be waited for, or a device, which may have no end, is refused.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    mode = os.fstat(handle).st_mode
+    status = os.fstat(handle)
+    mode = status.st_mode
     if stat.S_ISREG(mode):
-        return os.fdopen(handle, "rb") if buffered else FileIO(handle)
+        return handle, status.st_size
     os.close(handle)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import hashlib
 import os
 import stat
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import OverLimit, UnreadableFile
-from steelyard.files._archives import packing, stated_bytes, unpack
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, ONE_FILE
 from steelyard.records import Finding, Rejected
@@ -37,6 +35,8 @@ class SeenFiles:
 
 def content_of(path: Path) -> bytes | None:
     """A digest of the file's bytes, by which files that one machine does not see together are compared."""
+    import hashlib  # brings OpenSSL
+
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
@@ -141,6 +141,8 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
 
     A file that was packed alone is what the user meant by the archive's name.
     """
+    from steelyard.files._archives import packing, unpack  # only those who have an archive need it
+
     kind = packing(archive.path)
     depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
     budget = archive.budget.for_packed(archive.size)
@@ -172,6 +174,8 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
 
 def _counted(inside: Found) -> int:
     """What the budget is charged for a file out of an archive: for a zip what it holds, since it may be a log."""
+    from steelyard.files._archives import packing, stated_bytes
+
     size = inside.size
     if packing(inside.path) == "zip":
         size = max(size, stated_bytes(inside.path, inside.shown))

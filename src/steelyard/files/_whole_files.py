@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
 import lzma
 import os
 import re
 import sys
-import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from steelyard.errors import NESTED_TOO_DEEPLY, BadContract, OverLimit, UnreadableFile, UsageError
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, ONE_FILE, BrokenOff, archive_kind, packed_chunks
-from steelyard.files._regular_files import open_file
+from steelyard.files._regular_files import open_handle
 from steelyard.settings import FILE_BYTES, NESTED_DEEP, TEXT_BYTES, Limit, is_stdin, shown_path
 
 HEAD_BYTES = 65_536
@@ -29,42 +28,44 @@ _JSON_BEGINS = re.compile(r"\s*(\{|\[\s*[{\]])")
 
 def beginning_of(path: Path) -> bytes:
     """The first bytes of the file, by which it is recognized."""
-    with open_file(path, buffered=False) as file:
-        return file.read(HEAD_BYTES)
-
-
-@contextmanager
-def _opened(path: Path, limit: Limit) -> Iterator[tuple[IO[bytes], int]]:
-    """The file or what is piped in, and how large it is as far as that is known; 0 for what has no size."""
+    handle, _ = open_handle(path)
     try:
-        if is_stdin(path):
-            yield sys.stdin.buffer, 0
-            return
-        with open_file(path, buffered=False) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > limit.most:
-                raise limit.passed(str(path))
-            yield file, size
-    except OSError as error:
-        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error.strerror or error}") from error
+        return os.read(handle, HEAD_BYTES)
+    finally:
+        os.close(handle)
 
 
 def file_chunks(path: Path, *, limit: Limit = FILE_BYTES) -> Iterator[bytes]:
     """The file's bytes, some at a time; past the limit it is refused, unread where its size is known."""
-    left = limit.most
-    with _opened(path, limit) as (file, _):
-        while chunk := file.read(CHUNK):
-            left -= len(chunk)
-            if left < 0:
-                raise limit.passed(str(shown_path(path)))
-            yield chunk
+    return _chunks(path, limit, at_once=False)
 
 
 def whole_file(path: Path, *, limit: Limit = FILE_BYTES) -> bytes:
     """The file's bytes without a byte order mark."""
-    with _opened(path, limit) as (file, size):
-        content = file.read() if size else b""  # some times faster than piece by piece
-    return (content or b"".join(file_chunks(path, limit=limit))).removeprefix(b"\xef\xbb\xbf")
+    return b"".join(_chunks(path, limit, at_once=True)).removeprefix(b"\xef\xbb\xbf")
+
+
+def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
+    """The bytes of the file or of what is piped in; with `at_once` a file comes whole, which is some times faster."""
+    handle, left, most = None, limit.most, CHUNK
+    try:
+        if is_stdin(path):
+            read = sys.stdin.buffer.read
+        else:
+            handle, size = open_handle(path)
+            if size > left:
+                raise limit.passed(str(path))
+            read, most = partial(os.read, handle), size if at_once and size else CHUNK
+        while chunk := read(most):
+            left, most = left - len(chunk), CHUNK
+            if left < 0:
+                raise limit.passed(str(shown_path(path)))
+            yield chunk
+    except OSError as error:
+        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error.strerror or error}") from error
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def read_text(path: Path, *, limit: Limit = FILE_BYTES) -> str:
@@ -100,6 +101,8 @@ def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # An
 
     With `whole_pairs`, a text with half of a surrogate pair, which no file can hold, refuses the whole.
     """
+    import json  # logs are read without it, here and below: each worker would spend milliseconds on the two
+
     try:
         values = json.loads(text)
         if whole_pairs and ("\\ud" in text or "\\uD" in text):
@@ -119,6 +122,8 @@ def parse_toml(
     """The TOML in the text."""
     if _has_long_key(text):
         raise OverLimit(str(path), NESTED_TOO_DEEPLY)
+    import tomllib
+
     try:
         values = tomllib.loads(text, parse_float=parse_float)
     except RecursionError as error:

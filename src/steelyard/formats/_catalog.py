@@ -9,16 +9,18 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import steelyard.formats
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.formats._log_format import LogFormat
-from steelyard.formats._timing_format import TimingFormat
 from steelyard.plugins import PlugIn, plug_ins
 from steelyard.settings import FORMATS_PATH
 
-Format: TypeAlias = LogFormat | TimingFormat
+if TYPE_CHECKING:
+    from steelyard.formats._timing_format import TimingFormat
+
+Format: TypeAlias = "LogFormat | TimingFormat"
 
 ENTRY_POINTS = "steelyard.formats"
 """The group of entry points in which a package names its formats."""
@@ -38,7 +40,7 @@ def each_log_format() -> Iterator[LogFormat]:
 def each_timing_format() -> Iterator[TimingFormat]:
     """Those that tell of timings: ours by name, then those of plug-ins."""
     yield from _ours("timings")
-    yield from (declared for declared in formats_plugged_in() if isinstance(declared, TimingFormat))
+    yield from (declared for declared in formats_plugged_in() if not isinstance(declared, LogFormat))
 
 
 def _ours(kind: Kind) -> Iterator[Any]:  # Any: a format of that kind
@@ -82,6 +84,8 @@ def formats_plugged_in() -> tuple[Format, ...]:
 
 
 def _declared_in(plug_in: PlugIn) -> Format:
+    from steelyard.formats._timing_format import TimingFormat  # logs are read without it
+
     loaded = plug_in.loaded
     declared = getattr(loaded, "FORMAT", None) if isinstance(loaded, ModuleType) else loaded
     if not isinstance(declared, (LogFormat, TimingFormat)):

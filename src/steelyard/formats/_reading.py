@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import subprocess
 import sys
 import threading
 from collections import deque
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -21,6 +20,9 @@ from steelyard.files import archive_kind
 from steelyard.formats._catalog import each_log_format, formats_plugged_in, log_format_named
 from steelyard.formats._log_format import SQLITE, Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of, stored_tables
 from steelyard.records import Finding, Refused, Rejected
+
+if TYPE_CHECKING:
+    import subprocess
 
 FileKind = Literal["read", "archive", "own", "no_run", "unknown"]
 
@@ -237,6 +239,8 @@ def _serve(following: Callable[[], list[ReadJob] | None], answers: SimpleQueue[b
 
 
 def _start() -> subprocess.Popen[bytes]:
+    import subprocess  # a worker itself starts nothing
+
     package = str(Path(__file__).resolve().parents[2])
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}

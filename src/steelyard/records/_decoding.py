@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -115,6 +114,8 @@ def encode_run(run: Run) -> bytes:
 
 def content_digest(run: Run) -> bytes:
     """SHA-256 of what the record says, whatever its id and the file it stood in."""
+    import hashlib  # brings OpenSSL, which only runs without an id need
+
     bare = run if run.source is None else msgspec.structs.replace(run, source=None)
     said = msgspec.json.encode(bare, order="deterministic")
     if run.id is not None:
@@ -125,6 +126,8 @@ def content_digest(run: Run) -> bytes:
 
 def content_id(digest: bytes, occurrence: int) -> str:
     """The id of a record that has none. The second of two equal records is another attempt and gets another id."""
+    import hashlib
+
     if occurrence == 0:
         return digest.hex()
     return hashlib.sha256(digest + occurrence.to_bytes(8, "big")).hexdigest()

@@ -94,26 +94,28 @@ if TYPE_CHECKING:
     from steelyard.workflow._commands import (
         command_text as command_text,
     )
+    from steelyard.workflow._figure_options import (
+        CompareOptions as CompareOptions,
+        ExplainOptions as ExplainOptions,
+        GateOptions as GateOptions,
+        JudgesOptions as JudgesOptions,
+        MatrixOptions as MatrixOptions,
+        MeasureOptions as MeasureOptions,
+        RankOptions as RankOptions,
+        ReportOptions as ReportOptions,
+    )
     from steelyard.workflow._opening_runs import (
         EngineName as EngineName,
         Progress as Progress,
         Runs as Runs,
     )
     from steelyard.workflow._options import (
-        CompareOptions as CompareOptions,
-        ExplainOptions as ExplainOptions,
-        GateOptions as GateOptions,
-        JudgesOptions as JudgesOptions,
         ManyChosen as ManyChosen,
         MapName as MapName,
-        MatrixOptions as MatrixOptions,
-        MeasureOptions as MeasureOptions,
         Moment as Moment,
         Names as Names,
         ProfileName as ProfileName,
-        RankOptions as RankOptions,
         ReadOptions as ReadOptions,
-        ReportOptions as ReportOptions,
         Texts as Texts,
         split_names as split_names,
     )

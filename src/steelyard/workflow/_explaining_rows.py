@@ -17,7 +17,7 @@ from steelyard.workflow._measured_tables import arena_of, measured_result
 from steelyard.workflow._opening_runs import Measurable
 
 if TYPE_CHECKING:
-    from steelyard.workflow._options import ExplainOptions
+    from steelyard.workflow._figure_options import ExplainOptions
 
 _MEANINGS = {
     "signatures": "Signature of each output before repair.",

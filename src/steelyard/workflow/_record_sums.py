@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from steelyard.records import Run, RunChooser
 from steelyard.results import CoverageSummary, UsageSummary
-from steelyard.workflow._options import ReportOptions
+from steelyard.workflow._figure_options import ReportOptions
 from steelyard.workflow.coverage import CoverageCounting, CoverageOptions
 from steelyard.workflow.usage import UsageAdding, UsageOptions
 

@@ -32,8 +32,7 @@ from steelyard.results import (
 from steelyard.settings import STDIN, is_stdin
 from steelyard.workflow._code_options import RepeatOptions, SpeedupOptions
 from steelyard.workflow._commands import command_of
-from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader
-from steelyard.workflow._options import (
+from steelyard.workflow._figure_options import (
     SECTIONS,
     CompareOptions,
     JudgesOptions,
@@ -41,6 +40,7 @@ from steelyard.workflow._options import (
     RankOptions,
     ReportOptions,
 )
+from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader
 from steelyard.workflow._record_sums import RecordSums
 from steelyard.workflow._report_inputs import SortedInputs, described_inputs
 from steelyard.workflow.compare import compare

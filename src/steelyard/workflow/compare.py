@@ -12,9 +12,9 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.records import Chosen, Finding, set_aside_findings, tier_text
 from steelyard.results import ComparedSide, Comparison, Coverage, Pair, tasks_text
+from steelyard.workflow._figure_options import CompareOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
-from steelyard.workflow._options import CompareOptions
 from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
 

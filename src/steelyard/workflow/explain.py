@@ -17,9 +17,9 @@ from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.workflow._explaining_cost import with_calls
 from steelyard.workflow._explaining_rows import explain_row
+from steelyard.workflow._figure_options import ExplainOptions, MeasureOptions
 from steelyard.workflow._measured_tables import store_address
 from steelyard.workflow._opening_runs import Measurable, Progress, RecordReader
-from steelyard.workflow._options import ExplainOptions, MeasureOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import MEASURED, checked_keys, measure
 

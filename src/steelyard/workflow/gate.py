@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.records import Finding
 from steelyard.results import Gate, Rule, tasks_text
+from steelyard.workflow._figure_options import GateOptions
 from steelyard.workflow._measured_tables import open_table, other_basis
 from steelyard.workflow._opening_runs import Measurable, Progress
-from steelyard.workflow._options import GateOptions
 from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import skews, table_findings

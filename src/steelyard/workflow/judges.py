@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NothingUsable
 from steelyard.records import Judgment, Run, key_of
+from steelyard.workflow._figure_options import JudgesOptions
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
-from steelyard.workflow._options import JudgesOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys

@@ -9,9 +9,9 @@ from steelyard.errors import NothingUsable, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Chosen, Missing, key_label, key_text
 from steelyard.results import Matrix, MatrixGroup
+from steelyard.workflow._figure_options import MatrixOptions
 from steelyard.workflow._measured_tables import open_table
 from steelyard.workflow._opening_runs import Measurable, Progress
-from steelyard.workflow._options import MatrixOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import table_findings

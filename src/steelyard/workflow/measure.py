@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.records import check_key
+from steelyard.workflow._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
-from steelyard.workflow._options import CONFIDENCE, MeasureOptions
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:

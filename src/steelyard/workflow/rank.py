@@ -10,9 +10,9 @@ from steelyard.errors import NothingUsable, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Ranking
+from steelyard.workflow._figure_options import RankOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
-from steelyard.workflow._options import RankOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import skews, table_findings

@@ -8,8 +8,8 @@ from pathlib import Path
 from steelyard.records import Finding, set_aside_findings
 from steelyard.results import Report
 from steelyard.version import __version__
+from steelyard.workflow._figure_options import ReportOptions
 from steelyard.workflow._opening_runs import Progress, Runs, each_input, refuse_labels, table_of
-from steelyard.workflow._options import ReportOptions
 from steelyard.workflow._report_inputs import sort_inputs
 from steelyard.workflow._report_sections import ReportSections
 from steelyard.workflow._run_rows import run_rows

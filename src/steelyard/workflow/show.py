@@ -12,8 +12,9 @@ from steelyard.metrics import catalog
 from steelyard.prices import PriceBook, open_book
 from steelyard.records import Missing, Redaction, Run, between
 from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
+from steelyard.workflow._figure_options import VerdictOptions
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
-from steelyard.workflow._options import PricedRunOptions, VerdictOptions
+from steelyard.workflow._options import PricedRunOptions
 from steelyard.workflow._text_difference import text_difference
 from steelyard.workflow._verb import verb
 from steelyard.workflow.explain import explained, run_named

@@ -1,0 +1,250 @@
+"""The options of the verbs over the figures of runs, declared as all options are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from steelyard.errors import UsageError
+from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
+from steelyard.records import Chosen
+from steelyard.statistics import WeightBy
+from steelyard.workflow._checking_profiles import check_profile
+from steelyard.workflow._opening_runs import EngineName, Measurable, Progress, Reading
+from steelyard.workflow._options import (
+    ManyChosen,
+    Names,
+    Options,
+    PricedRunOptions,
+    ProfileName,
+    RunOptions,
+    Texts,
+)
+
+if TYPE_CHECKING:
+    from steelyard.standings import StatisticsOptions
+
+FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ProfileOptions(Options):
+    """By which constants runs are measured."""
+
+    profile: ProfileName = DEFAULT
+    """A shipped profile (steelyard profiles) or a TOML file."""
+
+    def outcome_profile(self) -> Profile:
+        """The profile, read and checked."""
+        chosen = self.profile if isinstance(self.profile, Profile) else load_profile(self.profile)
+        check_profile(chosen)
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class VerdictOptions(ProfileOptions):
+    """The same where runs without a verdict matter."""
+
+    unscored: Unscored = "exclude"
+    """What a run without a verdict counts as: left out, or failed as most benchmarks publish it."""
+
+    def outcome_profile(self) -> Profile:
+        """The profile, with what it makes of a run without a verdict."""
+        chosen = super().outcome_profile()
+        return chosen if self.unscored == "exclude" else chosen.with_constant(UNSCORED_FAILS, 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EngineOptions(PricedRunOptions):
+    """Which runs count, priced, and what evaluates metrics over them."""
+
+    engine: EngineName = "auto"
+    """The engine that evaluates metrics: local, duckdb (larger than memory), spark, spark://HOST:PORT or sc://HOST;
+    auto takes DuckDB where the runs would not fit into memory."""
+
+    def reading(self, progress: Progress | None = None) -> Reading:
+        """How the runs are read, chosen and evaluated, checked."""
+        if self.engine not in ("auto", "local"):
+            from steelyard.engines import check_engine  # brings numpy and Polars
+
+            check_engine(self.engine)
+        return replace(super().reading(progress), engine=self.engine)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ConfidenceOptions(Options):
+    """How sure the answer is to be."""
+
+    confidence: float = CONFIDENCE
+    """The confidence level of intervals, as a share."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DrawOptions(ConfidenceOptions):
+    """The same where random draws are made."""
+
+    seed: int | None = None
+    """Seed of the random draws; the same seed gives the same bytes."""
+    resamples: int | None = None
+    """How many random draws; 10,000 by default."""
+    weight_by: WeightBy = "tasks"
+    """What counts once in means and shares: tasks, however often each was tried, or runs."""
+
+    def statistics(self, method: str = "auto") -> StatisticsOptions:
+        """What the statistics take, checked, with the defaults filled in."""
+        from steelyard.standings import StatisticsOptions  # brings numpy and scipy
+        from steelyard.statistics import RESAMPLES, SEED, check_level
+
+        if self.resamples is not None and not FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES:
+            hint = f"give between {FEWEST_RESAMPLES} and {MOST_RESAMPLES:,}"
+            raise UsageError(f"{self.resamples} resamples cannot be used", hint=hint)
+        if self.seed is not None and self.seed < 0:
+            raise UsageError("a seed is a whole number from 0 on")
+        return StatisticsOptions(
+            level=check_level(self.confidence),
+            seed=SEED if self.seed is None else self.seed,
+            resamples=RESAMPLES if self.resamples is None else self.resamples,
+            method=method,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DifferenceOptions(DrawOptions):
+    """The same where two sides are compared."""
+
+    interval: str = "auto"
+    """How the interval of a difference is computed: auto, paired-t, percentile or bca."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
+    """What `measure` measures."""
+
+    by: Names = ()
+    """What to group by, separated by commas: tier, agent, model, task, experiment, ..."""
+    metrics: Names = ()
+    """Only these metrics, separated by commas."""
+    interval: str = "none"
+    """How each figure's interval is computed: auto, none, or a method (wilson, clustered, bca, ...)."""
+    base_tier: str | None = None
+    """The tier that uplift is measured against; T0 by default."""
+    weight_by: WeightBy = "runs"
+    """What counts once in means and shares: runs, or tasks however often each was tried."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
+    """What `compare` compares."""
+
+    a: Chosen
+    """The runs to compare with: agent=NAME,model=NAME,tier=T0, ..."""
+    b: ManyChosen
+    """The runs compared with them; may be repeated."""
+    metrics: Names = ()
+    """Only these metrics, separated by commas."""
+    correction: Literal["holm", "bh", "none"] = "holm"
+    """How p-values account for the number of comparisons."""
+    detect: float | None = None
+    """Also say how many tasks a true difference of this size would take, in the metric's unit: 0.05 is five points."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
+    """What `rank` ranks."""
+
+    by: Names = ("agent", "model")
+    """What to rank, separated by commas: agent, model, tier, experiment, ..."""
+    metrics: Names = ()
+    """The metric to rank by, then those to show beside it; by default the score that most runs have."""
+    order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
+    """By mean over tasks, or by who beats whom task by task."""
+    min_coverage: float = 0.5
+    """Leave out groups that tried a smaller share of the tasks."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class MatrixOptions(VerdictOptions, EngineOptions):
+    """What `matrix` shows."""
+
+    by: Names = ("agent", "model")
+    """The columns, separated by commas: agent, model, tier, experiment, ..."""
+    metrics: Names = ("pass_rate",)
+    """The metric of each cell, exactly one."""
+    sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
+    """Which tasks come first: the hardest, those that agree most with the others about who is ahead, those on which
+    two groups differ most, or by name."""
+    a: Chosen | None = None
+    """The group that differences are taken from: agent=NAME,model=NAME; where there are two groups, the first."""
+    b: Chosen | None = None
+    """The group that is compared with it."""
+    weight_by: WeightBy = "tasks"
+    """What counts once in a group's own value: tasks, however often each was tried, or runs."""
+
+
+SECTIONS = (
+    "board",
+    "measure",
+    "compare",
+    "judges",
+    "repeat",
+    "speedup",
+    "usage",
+    "coverage",
+    "findings",
+    "runs",
+    "outputs",
+)
+"""What a report may hold, in its order."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReportOptions(RankOptions):
+    """What `report` holds."""
+
+    by: Names = ()
+    """What to rank and compare, separated by commas; by default those of agent, model and tier that differ."""
+    metrics: Names = ()
+    """The metric to rank by; by default the score that most runs have."""
+    title: str | None = None
+    """The title of the report."""
+    sections: Names = ()
+    """Only these: board, measure, compare, judges, repeat, speedup, usage, coverage, findings, runs, outputs."""
+    with_outputs: bool = False
+    """Show what the agents wrote, up to 64,000 characters each."""
+    redact: bool = True
+    """Remove keys and tokens from all text."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
+    """What `gate` checks."""
+
+    rule: Texts
+    """A limit: "pass_rate >= 0.45", "pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"; may be repeated."""
+    baseline: Measurable | None = None
+    """Run records of the baseline, for rules that name it; may be repeated."""
+    inconclusive: Literal["pass", "fail", "report"] = "report"
+    """What an inconclusive gate is: passed (exit 0), failed (exit 3), or reported (exit 4)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
+    """What `judges` examines."""
+
+    by: Names = ("agent", "model")
+    """Groups whose scores are compared, separated by commas: agent, model, tier, experiment, ..."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ExplainOptions(VerdictOptions, PricedRunOptions):
+    """What `explain` explains."""
+
+    metric: str = field(kw_only=False)
+    """The metric to explain (steelyard metrics)."""
+    run: str | None = None
+    """The run's id, or the beginning of it; in a store, the submission's."""
+    by: Names = ()
+    """Explain the metric in each of these groups, separated by commas."""
+    weight_by: WeightBy = "runs"
+    """What counts once in a group's means and shares: runs, or tasks however often each was tried."""
