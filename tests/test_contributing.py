@@ -129,6 +129,7 @@ def test_the_walks_meet_every_file_that_they_name() -> None:
         ("tests/samples/formats/planted/session.jsonl", "tests/test_every_format.py"),
         ("src/steelyard/workflow/planted.py", "tests/test_every_verb.py"),
         ("src/steelyard/surfaces/cli/planted.py", "tests/test_every_verb.py"),
+        ("src/steelyard/workflow/_figure_options.py", "tests/test_every_verb.py"),
         ("src/steelyard/workflow/_options.py", "tests/test_every_verb.py"),
         ("src/steelyard/store/migrations/m9999_planted.py", "tests/arena/test_schema.py"),
         ("src/steelyard/figures/_planted.py", "tests/test_every_figure.py"),

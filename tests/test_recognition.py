@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import HEAD_BYTES, beginning_of, whole_file
 from steelyard.formats import PlacedRun, head_of, recognized
 from steelyard.records import Rejected
 from steelyard.tables import GatheringCount, gather
@@ -88,3 +93,35 @@ def test_a_file_that_a_shipped_mapping_reads_is_answered_with_its_name(tmp_path:
     (rejected,) = gathered(write(tmp_path / "model_eval_all.json", [{"question_id": "q", "graded_list": [True]}]))[0]
     assert rejected.hint is not None
     assert rejected.hint.startswith("--map livecodebench may read it")
+
+
+def test_a_file_is_opened_once_to_be_recognized_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "runs.json", [{"task": "t", "x_note": "a" * 100_000}])
+    opened, real_open = [], os.open
+
+    def counting(name: Any, *args: Any) -> int:  # Any: as the system call takes them
+        opened.append(name)
+        return real_open(name, *args)
+
+    monkeypatch.setattr("os.open", counting)
+    assert beginning_of(path) == path.read_bytes()[:HEAD_BYTES]
+    assert whole_file(path) == path.read_bytes()
+    assert opened == [path]
+    whole_file(path)  # what was kept is gone, so that it is not held for long
+    assert opened == [path, path]
+
+
+def test_a_file_that_changed_after_it_was_recognized_is_read_as_it_is_now(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.json", [{"task": "before"}])
+    beginning_of(path)
+    other = write(tmp_path / "other.json", [{"task": "later!"}])  # as long as the first
+    os.replace(other, path)
+    assert b"later!" in whole_file(path)
+    beginning_of(path)
+    with path.open("ab") as file:
+        file.write(b"\n")
+    assert whole_file(path).endswith(b"\n")
+    beginning_of(path)
+    path.unlink()
+    with pytest.raises(UnreadableFile, match="it cannot be read"):
+        whole_file(path)

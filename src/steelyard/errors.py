@@ -36,6 +36,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 MOST_SAID = 200
 """Characters of another program's or a library's message that an error shows."""
@@ -48,8 +49,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     'cost_of_pass'
     >>> nearest("ts", ["task"])
     """
-    from difflib import get_close_matches  # only a mistake needs it
-
     possible = (each for each in known if len(name) > 2 or len(each) < 2 * len(name))
     close = get_close_matches(name, sorted(possible), n=1, cutoff=0.5)
     return close[0] if close else None

@@ -18,8 +18,8 @@ def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
     return os.fdopen(handle, "rb") if buffered else FileIO(handle)
 
 
-def open_handle(path: Path) -> tuple[int, int]:
-    """The file's descriptor for reading and its size, for a caller who closes it.
+def open_handle(path: Path) -> tuple[int, os.stat_result]:
+    """The file's descriptor for reading, for a caller who closes it, and its state.
 
     A pipe, which would be waited for, or a device, which may have no end, is refused.
     """
@@ -27,7 +27,7 @@ def open_handle(path: Path) -> tuple[int, int]:
     status = os.fstat(handle)
     mode = status.st_mode
     if stat.S_ISREG(mode):
-        return handle, status.st_size
+        return handle, status
     os.close(handle)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -22,17 +22,40 @@ from steelyard.settings import FILE_BYTES, NESTED_DEEP, TEXT_BYTES, Limit, is_st
 
 HEAD_BYTES = 65_536
 """How much of a file is looked at to recognize it."""
+KEPT_BYTES = 1 << 20
+"""A file up to this size is read once to be recognized and read."""
+_kept: dict[str, tuple[tuple[int, ...], bytes]] = {}
+"""The file that was recognized last, by its path, with its state: it is mostly the one to be read next."""
 _JSON_BEGINS = re.compile(r"\s*(\{|\[\s*[{\]])")
 """An object or a list of objects; a bracket alone may also begin a table of TOML."""
 
 
 def beginning_of(path: Path) -> bytes:
-    """The first bytes of the file, by which it is recognized."""
-    handle, _ = open_handle(path)
+    """The first bytes of the file, by which it is recognized. A small file is kept for whoever reads all of it next."""
+    handle, status = open_handle(path)
     try:
-        return os.read(handle, HEAD_BYTES)
+        size = status.st_size
+        content = os.read(handle, size if HEAD_BYTES < size <= KEPT_BYTES else HEAD_BYTES)
     finally:
         os.close(handle)
+    _kept.clear()
+    if len(content) == size:
+        _kept[str(path)] = _state(status), content
+    return content[:HEAD_BYTES]
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """What differs where a file was changed or another took its place."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _taken(path: Path) -> bytes | None:
+    """The bytes that were kept of the file, if they are still what it holds."""
+    state, content = _kept.pop(str(path), (None, b""))
+    try:
+        return content if state is not None and _state(os.stat(path)) == state else None
+    except OSError:
+        return None
 
 
 def file_chunks(path: Path, *, limit: Limit = FILE_BYTES) -> Iterator[bytes]:
@@ -42,7 +65,9 @@ def file_chunks(path: Path, *, limit: Limit = FILE_BYTES) -> Iterator[bytes]:
 
 def whole_file(path: Path, *, limit: Limit = FILE_BYTES) -> bytes:
     """The file's bytes without a byte order mark."""
-    return b"".join(_chunks(path, limit, at_once=True)).removeprefix(b"\xef\xbb\xbf")
+    kept = _taken(path)
+    content = kept if kept is not None and len(kept) <= limit.most else b"".join(_chunks(path, limit, at_once=True))
+    return content.removeprefix(b"\xef\xbb\xbf")
 
 
 def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
@@ -52,7 +77,8 @@ def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
         if is_stdin(path):
             read = sys.stdin.buffer.read
         else:
-            handle, size = open_handle(path)
+            handle, status = open_handle(path)
+            size = status.st_size
             if size > left:
                 raise limit.passed(str(path))
             read, most = partial(os.read, handle), size if at_once and size else CHUNK

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import add
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec.structs import astuple
 
 from steelyard.prices._book import Pico, PriceBook, Priced, Span, add_pico, in_usd
@@ -66,7 +67,7 @@ def token_cost(run: Run, book: PriceBook) -> RunCost:
     return RunCost(usd, "priced" if reason is None else "lower_bound", reason)
 
 
-class Charge(NamedTuple):
+class Charge(msgspec.Struct, frozen=True):
     """Tokens of a run under one model at one place in time, and what they cost."""
 
     place: Hashable
@@ -96,13 +97,11 @@ def charges(run: Run, book: PriceBook, places_of: PlacesOf | None = None) -> lis
     """
     started = run.started_at
     pricing = _Pricing(run, book)
-    made = [pricing.of_calls(place, model, calls) for (place, model), calls in _grouped(run, places_of)]
-    rest = stated = run.usage
-    if stated is not None and pricing.counted:
-        whole = [count or 0 for count in kinds_of(stated)]
-        rest = None if whole == pricing.tokens else _outside(whole, pricing.tokens)
-        if len(made) == 1 and whole == pricing.tokens and made[0].usage != stated:
-            made = [Charge(*made[0][:3], stated, *made[0][4:])]  # half the time of `_replace`
+    grouped = _grouped(run, places_of)
+    made = [pricing.of_calls(place, model, calls, alone=len(grouped) == 1) for (place, model), calls in grouped]
+    rest = run.usage
+    if rest is not None and pricing.counted:
+        rest = None if pricing.whole == pricing.tokens else _outside(pricing.whole, pricing.tokens)
     if rest is not None:
         amount, reason = pricing.of(rest, run.model, started, "run")
         start = None if places_of is None else places_of([started])[0]
@@ -110,7 +109,7 @@ def charges(run: Run, book: PriceBook, places_of: PlacesOf | None = None) -> lis
     return made
 
 
-def _grouped(run: Run, places_of: PlacesOf | None) -> Iterable[tuple[tuple[Hashable, str | None], Sequence[Call]]]:
+def _grouped(run: Run, places_of: PlacesOf | None) -> Collection[tuple[tuple[Hashable, str | None], Sequence[Call]]]:
     """The run's calls by place and model, in the order of the first of each."""
     calls = run.calls or ()
     if not calls:
@@ -132,20 +131,24 @@ class _Pricing:
 
     def __init__(self, run: Run, book: PriceBook) -> None:
         self._run, self._book = run, book
+        self.whole = [] if run.usage is None else [count or 0 for count in kinds_of(run.usage)]
+        """What the run itself states, by kind; nothing where it does not."""
         self.tokens = [0] * len(TOKEN_KINDS)
+        """What its calls state."""
         self.counted = 0
-        """How many calls state their tokens."""
+        """How many of them do."""
 
-    def of_calls(self, place: Hashable, model: str | None, calls: Sequence[Call]) -> Charge:
+    def of_calls(self, place: Hashable, model: str | None, calls: Sequence[Call], *, alone: bool) -> Charge:
         """The calls of one model together where one price holds for all, else one by one."""
         usages = [call.usage for call in calls if call.usage is not None]
         self.counted += len(usages)
         silent = len(calls) - len(usages) if self._run.usage is None else 0
-        columns = usage_columns(usages) if len(usages) > 1 else ()
-        usage = sum_columns(columns) if columns else usages[0] if usages else None
-        tokens = [] if usage is None else [count or 0 for count in kinds_of(usage)]
+        columns = usage_columns(usages)
+        tokens = [sum(filter(None, counts)) for counts in columns[: len(TOKEN_KINDS)]]
         if tokens:
             self.tokens = list(map(add, self.tokens, tokens))
+        is_whole = alone and tokens == self.whole  # so the run has added them up already
+        usage = None if not columns else self._run.usage if is_whole else sum_columns(columns)
         if columns:
             moments = (call.at or self._run.started_at for call in calls if call.usage is not None)
             together = self._book.pico_together(columns, tokens, model=model, moments=moments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from steelyard.errors import UsageError
 from steelyard.records._moments import as_utc
@@ -87,15 +87,13 @@ class DayFinder:
 
     def days_of(self, moments: Sequence[datetime | None]) -> list[date | None]:
         """The day of each; moments of one day, as those of most runs are, take two looks."""
-        dated = list(filter(None, moments))
-        if dated and len(dated) == len(moments):
-            try:
-                dated.sort()
-                day = self.day_of(dated[0])
-                if self._start <= dated[0] and dated[-1] < self._end:
-                    return [day] * len(dated)
-            except TypeError:  # a moment without a zone cannot be compared with one that has one
-                pass
+        try:
+            ordered: list[Any] = sorted(moments)  # Any: what cannot be compared is seen below
+            day = self.day_of(ordered[0])
+            if self._start <= ordered[0] and ordered[-1] < self._end:
+                return [day] * len(ordered)
+        except (TypeError, IndexError):  # one is not known, or has no zone where others have one; or there is none
+            pass
         return [self.day_of(moment) for moment in moments]
 
     def _ends_of(self, day: date) -> tuple[datetime, datetime]:

@@ -348,16 +348,19 @@ class RecordReader:
         records = (entry for entry in given if isinstance(entry, PlacedRun))
         in_table = [RunChooser(choice) for choice in source.choices] if source else []
         for item in each_once(chain(gathered, records), reading.labels):
-            if isinstance(item, Rejected):
-                self.set_aside.add(item)
-            elif isinstance(item, Finding):
-                self._notes.append(item)
-            elif all(chooser.keeps(item.entry.run) for chooser in in_table):
+            if isinstance(item, NamedRun):
+                entry = item.entry
+                if in_table and not all(chooser.keeps(entry.run) for chooser in in_table):
+                    continue
                 if reading.progress:
-                    reading.progress(item.entry.path, 1)
-                if self._chooser.keeps(item.entry.run):
+                    reading.progress(entry.path, 1)
+                if self._chooser.keeps(entry.run):
                     self.read_count += 1
                     yield item
+            elif isinstance(item, Rejected):
+                self.set_aside.add(item)
+            else:
+                self._notes.append(item)
 
     def finish(self) -> list[Finding]:
         """What was found while reading, with the records that were rejected; no run at all is an error."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from fractions import Fraction
 from math import isclose
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from steelyard.prices import PICO_PER_USD, Charge, PlacesOf, PriceBook, charges
 from steelyard.records import Call, Run, Usage, calls_in
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 SHARED, UNSHARED = "shared_cost", "unshared_cost"
 """A cost that a run states for all its calls: divided by their prices, or left where the run began."""
 
 
-class UsageEntry(NamedTuple):
+class UsageEntry(msgspec.Struct, frozen=True):
     """What a run used of one model at one place in time."""
 
     place: Hashable
@@ -67,11 +71,17 @@ def entries_of(run: Run, book: PriceBook, places_of: PlacesOf) -> tuple[list[Usa
 
 
 def _exact(part: Charge) -> int | Fraction | None:
-    return part.pico if part.pico is None or isinstance(part.pico, int) else Fraction(part.pico)
+    if part.pico is None or isinstance(part.pico, int):
+        return part.pico
+    from fractions import Fraction  # here and below: most logs state no cost, and most prices are whole
+
+    return Fraction(part.pico)
 
 
 def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | None], str | None]:
     """The stated cost divided as the calls state theirs, else by their prices; else all of it in the first part."""
+    from fractions import Fraction
+
     stated = Fraction(usd) * PICO_PER_USD
     if len(parts) == 1:
         return [stated], None
@@ -88,5 +98,7 @@ def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | 
 
 def _stated_by(calls: Sequence[Call]) -> Fraction | None:
     """What the calls cost by their own account; None where none of them gives one."""
+    from fractions import Fraction
+
     known = [Fraction(call.cost_usd) for call in calls if call.cost_usd is not None]
     return sum(known, Fraction(0)) if known else None
