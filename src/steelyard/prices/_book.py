@@ -255,11 +255,8 @@ class PriceBook(ABC):
         for place, _ in _NEEDED_PLACES:
             if None in columns[place]:
                 return None
-        if larger:
-            input_counts = [[count or 0 for count in columns[place]] for place in _INPUT_PLACES]
-            largest = max(map(sum, zip(*input_counts, strict=True)))
-            if any(largest > (tier.above_input_tokens or 0) for tier in larger):
-                return None
+        if larger and _largest_input(columns) > min([tier.above_input_tokens or 0 for tier in larger]):
+            return None
         products: int = sum(map(mul, tokens, rates.pico))
         return products
 
@@ -315,6 +312,13 @@ class PriceBook(ABC):
         close = self.nearest(model)
         hint = f"; the nearest known is {close[0]!r}" if close else ""
         return f"the price book {self.name!r} does not know the model {model!r}{hint}"
+
+
+def _largest_input(columns: Sequence[Sequence[int | None]]) -> int:
+    """The most input tokens of all kinds that one of the calls has."""
+    by_kind = [columns[place] for place in _INPUT_PLACES]
+    largest: int = max([sum(filter(None, counts)) for counts in zip(*by_kind, strict=True)])
+    return largest
 
 
 def in_usd(pico: Pico) -> float:

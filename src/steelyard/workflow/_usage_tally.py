@@ -216,7 +216,7 @@ class UsageTally:
         self._series = self._keys.index(series_by)
         self._of_call = all(key == "model" or key in TIMES for key in self._keys)
         """Whether no key is the run's, so that all calls of a model on a day have the same values."""
-        self._values: dict[tuple[Hashable, str | None], list[str | None]] = {}
+        self._known: dict[tuple[Hashable, str | None], tuple[tuple[str | None, ...], str | None]] = {}
         self._run_costs: list[float | None] = []
         self._matched = [False] * len(question.models)
         self._seen_models: set[str] = set()
@@ -245,13 +245,11 @@ class UsageTally:
         self._run_costs.append(_usd(sum(known)) if known else None)
         groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
         for entry in chosen:
-            place, called = entry.place, (entry.place, entry.model)
-            values = self._values.get(called) or [self._value(key, run, id_, entry) for key in self._keys]
-            if self._of_call:
-                self._values[called] = values
-            groups.setdefault(tuple(values[: len(self._question.by)]), []).append(entry)
+            place = entry.place
+            key, series = self._known.get((place, entry.model)) or self._key_and_series(run, id_, entry)
+            groups.setdefault(key, []).append(entry)
             if isinstance(place, date):
-                day = (place, values[self._series])
+                day = (place, series)
                 self._by_day[day] = _added(self._by_day.get(day), entry.pico)
             if entry.unpriced:
                 self._unpriced[model_group(entry.model), entry.unpriced] += 1
@@ -303,6 +301,14 @@ class UsageTally:
             self._matched[number] |= same
             meets &= same is condition.equal
         return meets
+
+    def _key_and_series(self, run: Run, id_: str, entry: UsageEntry) -> tuple[tuple[str | None, ...], str | None]:
+        """The entry's group, and what its cost is told apart by over days."""
+        values = tuple(self._value(key, run, id_, entry) for key in self._keys)
+        known = values[: len(self._question.by)], values[self._series]
+        if self._of_call:
+            self._known[entry.place, entry.model] = known
+        return known
 
     def _value(self, key: str, run: Run, id_: str, entry: UsageEntry) -> str | None:
         if key == "model":
