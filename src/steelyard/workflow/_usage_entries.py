@@ -29,15 +29,15 @@ class UsageEntry(msgspec.Struct, frozen=True):
     """None where the calls are not listed."""
     pico: int | Fraction | None
     """What is known of the cost in pico-dollars; None where nothing is."""
-    is_low: bool
-    """Whether the cost is known to be too low."""
-    unpriced_calls: int
-    unpriced: str | None
-    """Why tokens have no price; None where they have one, or the run states its cost."""
-    elsewhere: bool
-    """Whether the run states one cost for all its entries that stands in another of them."""
     of: int
     """How many entries the run has."""
+    is_low: bool = False
+    """Whether the cost is known to be too low."""
+    unpriced_calls: int = 0
+    unpriced: str | None = None
+    """Why tokens have no price; None where they have one, or the run states its cost."""
+    elsewhere: bool = False
+    """Whether the run states one cost for all its entries that stands in another of them."""
 
     @property
     def is_unstated(self) -> bool:
@@ -50,24 +50,32 @@ def entries_of(run: Run, book: PriceBook, places_of: PlacesOf) -> tuple[list[Usa
     parts = charges(run, book, places_of)
     if not parts:
         parts = [Charge(places_of([run.started_at or run.ended_at])[0], run.model, ())]
-    stated = run.cost_usd is not None
-    costs, note = _shares(run.cost_usd, parts) if run.cost_usd is not None else ([_exact(part) for part in parts], None)
     is_low = bool(run.cost_is_lower_bound)
+    if run.cost_usd is None:
+        return [_priced(run, part, len(parts), is_low=is_low) for part in parts], None
+    costs, note = _shares(run.cost_usd, parts)
     return [
         UsageEntry(
-            part.place,
-            part.model,
-            part.usage,
-            calls_in(part.calls) if part.calls or run.calls else None,
-            cost,
-            is_low=is_low or (not stated and part.reason is not None and not part.unpriced),
-            unpriced_calls=0 if stated or not part.calls else part.unpriced,
-            unpriced=None if stated or not part.unpriced else part.reason or "a call states no tokens",
-            elsewhere=stated and cost is None,
-            of=len(parts),
+            part.place, part.model, part.usage, _calls(run, part), cost, len(parts), is_low, elsewhere=cost is None
         )
         for part, cost in zip(parts, costs, strict=True)
     ], note
+
+
+def _priced(run: Run, part: Charge, count: int, *, is_low: bool) -> UsageEntry:
+    entry = UsageEntry(part.place, part.model, part.usage, _calls(run, part), _exact(part), count, is_low)
+    if part.reason is None and not part.unpriced:  # as it mostly is
+        return entry
+    return msgspec.structs.replace(
+        entry,
+        is_low=is_low or not part.unpriced,
+        unpriced_calls=part.unpriced if part.calls else 0,
+        unpriced=part.reason or "a call states no tokens" if part.unpriced else None,
+    )
+
+
+def _calls(run: Run, part: Charge) -> int | None:
+    return calls_in(part.calls) if part.calls or run.calls else None
 
 
 def _exact(part: Charge) -> int | Fraction | None:

@@ -105,17 +105,16 @@ class _Cell(msgspec.Struct):
     waiting: list[Usage] = []
     """Tokens that are not added yet: many at once take a fifth of the time."""
 
-    def add(self, entries: Sequence[UsageEntry], doubts: _Doubts) -> None:
-        """What one run used in this group."""
-        for entry in entries:
-            if entry.calls is not None:
-                self.calls = (self.calls or 0) + entry.calls
-            if entry.usage is not None:
-                self.waiting.append(entry.usage)
-            self.pico = _added(self.pico, entry.pico)
+    def add(self, entry: UsageEntry) -> None:
+        """What a run used in this group, or a part of it."""
+        if entry.calls is not None:
+            self.calls = (self.calls or 0) + entry.calls
+        if entry.usage is not None:
+            self.waiting.append(entry.usage)
+        if entry.pico is not None:
+            self.pico = entry.pico if self.pico is None else self.pico + entry.pico
         if len(self.waiting) >= MOST_WAITING:
             self.settle()
-        self.add_run(doubts)
 
     def settle(self) -> None:
         """Add what waits."""
@@ -140,7 +139,7 @@ class _Cell(msgspec.Struct):
         other.settle()
         if other.calls is not None:
             self.calls = (self.calls or 0) + other.calls
-        self.pico = _added(self.pico, other.pico)
+        self.pico = _sum([self.pico, other.pico])
         self._add_tokens(other.tokens, other.total_tokens)
 
     def _add_tokens(self, tokens: Sequence[int | None], total: int | None) -> None:
@@ -192,11 +191,6 @@ class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on the model of a call."""
 
     @property
-    def timed(self) -> bool:
-        """Whether the time of a call matters."""
-        return self.since is not None or self.until is not None
-
-    @property
     def series_by(self) -> str:
         """What costs over days are told apart by."""
         return next((key for key in self.by if key not in TIMES), "model")
@@ -208,16 +202,18 @@ class UsageTally:
     def __init__(self, question: UsageQuestion, book: PriceBook) -> None:
         self._question, self._book = question, book
         self._days = DayFinder(question.zone)
+        self._is_timed = question.since is not None or question.until is not None
+        self._places_of = self._places if self._is_timed else self._days.days_of
         self._total = _Cell()
         self._cells: dict[tuple[str | None, ...], _Cell] = {}
-        self._by_day: dict[tuple[date, str | None], Amount] = {}
+        self._by_day: dict[tuple[date, str | None], list[Amount]] = {}
         series_by = question.series_by
         self._keys = question.by if series_by in question.by else (*question.by, series_by)
         self._series = self._keys.index(series_by)
         self._of_call = all(key == "model" or key in TIMES for key in self._keys)
         """Whether no key is the run's, so that all calls of a model on a day have the same values."""
-        self._known: dict[tuple[Hashable, str | None], tuple[tuple[str | None, ...], str | None]] = {}
-        self._run_costs: list[float | None] = []
+        self._known: dict[tuple[Hashable, str | None], tuple[_Cell, list[Amount]]] = {}
+        self._run_costs: list[Amount] = []
         self._matched = [False] * len(question.models)
         self._seen_models: set[str] = set()
         self._unpriced: Counter[tuple[str | None, str]] = Counter()
@@ -229,11 +225,10 @@ class UsageTally:
 
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
-        is_timed = self._question.timed
-        chosen, note = entries_of(run, self._book, self._places if is_timed else self._days.days_of)
+        chosen, note = entries_of(run, self._book, self._places_of)
         if self._question.models:
             chosen = [entry for entry in chosen if self._has_model(entry.model)]
-        if is_timed:
+        if self._is_timed:
             chosen = self._within(chosen)
         if not chosen:
             return
@@ -241,21 +236,20 @@ class UsageTally:
             self._notes[note] += 1
         doubts = _Doubts.of(chosen)
         self._total.add_run(doubts)
-        known = [entry.pico for entry in chosen if entry.pico is not None]
-        self._run_costs.append(_usd(sum(known)) if known else None)
-        groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
+        self._run_costs.append(_sum([entry.pico for entry in chosen]))
+        cells: list[_Cell] = []
         for entry in chosen:
-            place = entry.place
-            key, series = self._known.get((place, entry.model)) or self._key_and_series(run, id_, entry)
-            groups.setdefault(key, []).append(entry)
-            if isinstance(place, date):
-                day = (place, series)
-                self._by_day[day] = _added(self._by_day.get(day), entry.pico)
+            cell, day_costs = self._known.get((entry.place, entry.model)) or self._cell_and_costs(run, id_, entry)
+            cell.add(entry)
+            day_costs.append(entry.pico)
+            cells.append(cell)
             if entry.unpriced:
                 self._unpriced[model_group(entry.model), entry.unpriced] += 1
-        for key, members in groups.items():
-            cell = self._cells.get(key) or self._cells.setdefault(key, _Cell())
-            cell.add(members, doubts if len(groups) == 1 else _Doubts.of(members))
+        if len(cells) == 1:
+            cells[0].add_run(doubts)
+            return
+        for cell in {id(cell): cell for cell in cells}.values():
+            cell.add_run(_Doubts.of([entry for entry, home in zip(chosen, cells, strict=True) if home is cell]))
 
     def add_rejected(self, count: int) -> None:
         """Records that were rejected: what they cost is unknown, and in which group."""
@@ -302,13 +296,15 @@ class UsageTally:
             meets &= same is condition.equal
         return meets
 
-    def _key_and_series(self, run: Run, id_: str, entry: UsageEntry) -> tuple[tuple[str | None, ...], str | None]:
-        """The entry's group, and what its cost is told apart by over days."""
+    def _cell_and_costs(self, run: Run, id_: str, entry: UsageEntry) -> tuple[_Cell, list[Amount]]:
+        """Where the entry is added, and the costs of its day and series."""
         values = tuple(self._value(key, run, id_, entry) for key in self._keys)
-        known = values[: len(self._question.by)], values[self._series]
+        group, day = values[: len(self._question.by)], entry.place
+        cell = self._cells.get(group) or self._cells.setdefault(group, _Cell())
+        costs = self._by_day.setdefault((day, values[self._series]), []) if isinstance(day, date) else []
         if self._of_call:
-            self._known[entry.place, entry.model] = known
-        return known
+            self._known[entry.place, entry.model] = cell, costs
+        return cell, costs
 
     def _value(self, key: str, run: Run, id_: str, entry: UsageEntry) -> str | None:
         if key == "model":
@@ -334,7 +330,7 @@ class UsageTally:
     @property
     def run_costs(self) -> tuple[float | None, ...]:
         """What is known of each run's cost, in rising order; those of which nothing is known last."""
-        known = sorted([cost for cost in self._run_costs if cost is not None])
+        known = sorted([_usd(cost) for cost in self._run_costs if cost is not None])
         return (*known, *[None] * (len(self._run_costs) - len(known)))
 
     def groups(self) -> tuple[UsageGroup, ...]:
@@ -351,9 +347,9 @@ class UsageTally:
     def days(self) -> tuple[DayCost, ...]:
         """The cost of each day and series."""
         ordered = sorted(self._by_day.items(), key=lambda item: (item[0][0], *_key_order(item[0][1:])))
+        sums = [(day, series, _sum(costs)) for (day, series), costs in ordered]
         return tuple(
-            DayCost(day=day, series=series, cost_usd=None if pico is None else _usd(pico))
-            for (day, series), pico in ordered
+            DayCost(day=day, series=series, cost_usd=None if pico is None else _usd(pico)) for day, series, pico in sums
         )
 
     def findings(self) -> Iterator[Finding]:
@@ -383,8 +379,10 @@ _NOTES = {
 }
 
 
-def _added(sum_: Amount, pico: Amount) -> Amount:
-    return sum_ if pico is None else pico if sum_ is None else sum_ + pico
+def _sum(amounts: Sequence[Amount]) -> Amount:
+    """The sum of those that are known; None where none is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
 
 
 def _usd(pico: int | Fraction) -> float:
