@@ -143,12 +143,14 @@ class _Pricing:
         usages = [call.usage for call in calls if call.usage is not None]
         self.counted += len(usages)
         silent = len(calls) - len(usages) if self._run.usage is None else 0
-        columns = usage_columns(usages)
+        columns = usage_columns(usages) if len(usages) > 1 else []
         tokens = [sum(filter(None, counts)) for counts in columns[: len(TOKEN_KINDS)]]
-        if tokens:
-            self.tokens = list(map(add, self.tokens, tokens))
-        is_whole = alone and tokens == self.whole  # so the run has added them up already
-        usage = None if not columns else self._run.usage if is_whole else sum_columns(columns)
+        usage = None
+        if usages:
+            tokens = tokens or [count or 0 for count in kinds_of(usages[0])]
+            self.tokens = tokens if alone else list(map(add, self.tokens, tokens))
+            is_whole = alone and tokens == self.whole  # so the run has added them up already
+            usage = self._run.usage if is_whole else sum_columns(columns) if columns else usages[0]
         if columns:
             moments = (call.at or self._run.started_at for call in calls if call.usage is not None)
             together = self._book.pico_together(columns, tokens, model=model, moments=moments)
@@ -172,7 +174,9 @@ class _Pricing:
         amount = self._book.pico(usage, model=model, at=at, span=span)
         if not isinstance(amount, Missing):
             return amount, None
-        least = self._book.pico(usage, model=model, at=at, span="least") if span == "run" else amount
+        if span != "run" or isinstance(self._book.find(model), Missing):
+            return None, amount.reason
+        least = self._book.pico(usage, model=model, at=at, span="least")
         return None if isinstance(least, Missing) else least, amount.reason
 
     @cached_property
