@@ -153,6 +153,17 @@ def test_the_caller_says_what_an_inconclusive_gate_is(
     assert (held.status, held.exit_code) == ("holds", 0)
 
 
+@pytest.mark.parametrize(("more", "status"), [([], 1), (["--skip-bad"], 0)])
+def test_the_exit_code_in_json_is_that_of_the_command(
+    more: list[str], status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = Path(write(tmp_path / "runs.jsonl", made_runs({"x": 0.9}, tasks=40)))
+    runs.write_bytes(runs.read_bytes() + b'{"task": 1}\n')
+    asked = ["gate", str(runs), "--rule", "pass_rate >= 0.1", "--json", "--quiet", *more]
+    assert run(asked) == status
+    assert json.loads(capsys.readouterr().out)["exit_code"] == status
+
+
 def same(n: int, *, passed: int = 2, cost: float = 1.0) -> list[Run]:
     """So many tasks, tried once, of which about so many of three pass."""
     return [Run(id=f"r{i}", task=f"t{i}", passed=i % 3 < passed, cost_usd=cost) for i in range(n)]

@@ -220,6 +220,20 @@ def test_durations_of_single_lines_are_no_duration_of_the_run(tmp_path: Path, ki
     assert (commented in proposal.text) is is_of_lines
 
 
+def test_the_tools_that_a_run_called_are_not_its_agent(tmp_path: Path) -> None:
+    tools = iter(["bash", "edit"] * 12)
+    lines = [line | ({"tool": next(tools)} if line["type"] == "llm" else {}) for line in _log(9)]
+    path = _as_lines(tmp_path / "log.jsonl", lines)
+    proposal = propose([path])
+    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    assert {run.agent for run in runs} == {None}
+    assert '\n# it changes within a run\n# agent = { from = "tool", take = "first" }\n' in proposal.text
+    one = _as_lines(tmp_path / "one.jsonl", [line | {"tool": "cursor"} for line in _log(9)])
+    assert {run.run.agent for run in read_mapped(one, propose([one]).mapping) if isinstance(run, MappedRun)} == {
+        "cursor"
+    }
+
+
 @pytest.mark.parametrize("name", ["{} run {}", "{}_try_{}", "{} (Attempt {})"])
 def test_numbered_columns_of_several_models_are_attempts_of_each(tmp_path: Path, name: str) -> None:
     columns = [name.format(model, number) for model in ("gpt-5", "claude") for number in (1, 2, 3)]

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import OverLimit, UnreadableFile
 from steelyard.files import HEAD_BYTES, beginning_of, whole_file
 from steelyard.formats import PlacedRun, head_of, recognized
 from steelyard.records import Rejected
+from steelyard.settings import Limit
 from steelyard.tables import GatheringCount, gather
 
 TRIAL_CONFIG = {
@@ -125,3 +126,10 @@ def test_a_file_that_changed_after_it_was_recognized_is_read_as_it_is_now(tmp_pa
     path.unlink()
     with pytest.raises(UnreadableFile, match="it cannot be read"):
         whole_file(path)
+
+
+def test_a_file_past_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "runs.json", [{"task": "t"}])
+    monkeypatch.setattr("os.read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(OverLimit):
+        whole_file(path, limit=Limit("it is long", default=5))

@@ -26,6 +26,8 @@ ADDED = ("cost_usd", "duration_seconds", "tool_calls", "iterations", "usage.")
 """Figures that lines state for their own part of the run."""
 TAKES: dict[str, Take] = {"started_at": "min", "ended_at": "max", "verdict": "last", "impl_rate": "last"}
 """How one value comes of several that differ; of all others the first counts."""
+SAME = ("agent", "experiment", "tier")
+"""What a run has one of: a column that changes within a run is hardly that, as the names of tools are not the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class EventLines:
         sums = 'added up over the lines of a run: take = "last" if each line states the total so far'
         remarks = "; ".join(text for text in (match.remark, sums if is_added else "") if text)
         take = "sum" if is_added else TAKES.get(match.field, "first")
+        if match.field in SAME:
+            match, remarks = replace(match, score=SURE / 2), "it changes within a run"
         return replace(match, spec=msgspec.structs.replace(match.spec, take=take), remark=remarks)
 
     def _cells(self, column: Column) -> list[list[object]]:

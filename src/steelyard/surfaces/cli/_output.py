@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -78,12 +78,13 @@ class Output(Showing):
         always_show: bool = False,
         markdown: Callable[[], str] | None = None,
         rows: Callable[[], list[Row]] | None = None,
+        values: Callable[[], dict[str, Any]] | None = None,  # Any: JSON values
         json_text: Callable[[], str] | None = None,
     ) -> None:
         """Write the file, and print what was asked for; tables where nothing else was.
 
-        Where a file was written, `sentences` answer and its name follows. `rows` are printed by `--csv` where they are
-        others than the result's own, and `json_text` by `--json` where the result writes itself faster.
+        Where a file was written, `sentences` answer and its name follows. `rows` are printed by `--csv`, `values` by
+        `--json`, where they are others than the result's own; `json_text` where the result writes itself faster.
         """
         if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
             with writing(self.out):
@@ -93,7 +94,7 @@ class Output(Showing):
         if self.json and json_text is not None:
             print_text(visible_json(json_text()) + "\n")
         elif self.json:
-            print_json(result.to_dict())
+            print_json((values or result.to_dict)())
         elif self.csv:
             print_text(csv_text((rows or result.to_dicts)(), raw=self.csv_raw))
         elif self.out is None:

@@ -34,15 +34,17 @@ def gate(
     if summary is not None:
         with writing(summary), summary.open("a", encoding="utf-8") as file:
             file.write(_markdown(result))
+    status = result.exit_code or output.status(result.rejected_count)
     output.give(
         result,
         lambda: _show(result),
         sentences=lambda: [gate_sentence(result).text, *(check.sentence for check in result.checks)],
         markdown=lambda: _markdown(result),
+        values=lambda: result.to_dict() | {"exit_code": status},
     )
     if not output.quiet:
         print_findings(result.findings)
-    return result.exit_code or output.status(result.rejected_count)
+    return status
 
 
 def _show(result: Gate) -> None:
