@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -178,13 +178,17 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per sample, and what the log states of them."""
-    if beginning_of(path).startswith(b"PK"):
-        log, unzipped = _unzipped(path)
-        samples = [sample for sample in unzipped if isinstance(sample, Sample)]
-        yield from (sample for sample in unzipped if isinstance(sample, Rejected))
-    else:
+    if not beginning_of(path).startswith(b"PK"):
         log = document(path, _LOG)
-        samples = log.samples or []
+        yield from _items(log, log.samples or (), str(path))
+        return
+    with ZipLog(path) as archive:
+        names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
+        # one sample at a time: many of them would not fit into the processor's cache, or into memory
+        yield from _items(_header(archive, path), (_sample(archive, name, path) for name in names), str(path))
+
+
+def _items(log: Log, samples: Iterable[Sample | Rejected], path: str) -> Iterator[ReadItem]:
     about = {
         "experiment": label(log.eval.task),
         "agent": label(log.eval.solver) or NAME,
@@ -192,16 +196,13 @@ def read(path: Path) -> Iterator[ReadItem]:
     }
     verdicts: list[bool | None] = []
     for sample in samples:
-        part = _part(log, sample, str(path), about)
+        if isinstance(sample, Rejected):
+            yield sample
+            continue
+        part = _part(log, sample, path, about)
         verdicts.append(part.run.passed)
         yield part
-    yield from _summary(log, verdicts, str(path))
-
-
-def _unzipped(path: Path) -> tuple[Log, list[Sample | Rejected]]:
-    with ZipLog(path) as archive:
-        names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
-        return _header(archive, path), [_sample(archive, name, path) for name in names]
+    yield from _summary(log, verdicts, path)
 
 
 def _header(archive: ZipLog, path: Path) -> Log:
