@@ -114,7 +114,7 @@ def encode_run(run: Run) -> bytes:
 
 def content_digest(run: Run) -> bytes:
     """SHA-256 of what the record says, whatever its id and the file it stood in."""
-    import hashlib  # brings OpenSSL, which only runs without an id need
+    import hashlib  # brings OpenSSL, which logs of agents do not need
 
     bare = run if run.source is None else msgspec.structs.replace(run, source=None)
     said = msgspec.json.encode(bare, order="deterministic")
