@@ -125,15 +125,34 @@ def test_a_command_is_asked_to_end_also_where_we_were_started_in_the_background(
 def test_a_command_that_does_not_listen_is_killed_after_the_grace(
     isolation: Isolation, tmp_path: Path, marker: str
 ) -> None:
-    stay = Stay(tmp_path, is_over=lambda: True, grace_seconds=0.5)
+    said = tmp_path / "stdout"
+    stay = Stay(tmp_path, is_over=lambda: said.exists() and said.read_bytes() == b"ready\n", grace_seconds=0.5)
     # A session of its own, as agents start their tools in; the trap is inherited.
-    code = f"trap '' INT; setsid sleep {marker} & setsid sh -c 'sleep {marker}; true' & sleep {marker}"
+    code = f"trap '' INT; setsid sleep {marker} & setsid sh -c 'sleep {marker}; true' & echo ready; sleep {marker}"
     started = time.monotonic()
     result = shell(code, stay, isolation)
     assert (result.exit_status, result.was_interrupted) == (None, True)
     assert result.ending == "killed after it was interrupted"
     assert alive(marker) == []  # at once, not after a while: what follows looks at the work
     assert time.monotonic() - started < 30
+
+
+def test_a_command_that_is_interrupted_before_it_begins_is_not_said_to_have_failed_to_start(
+    isolation: Isolation, tmp_path: Path, marker: str
+) -> None:
+    for number in range(4):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        stay = Stay(folder, is_over=lambda: True, grace_seconds=0.5)
+        result = shell(f"exec sleep {marker}", stay, isolation)
+        assert (result.was_interrupted, result.start_error) == (True, None)
+        assert alive(marker) == []
+
+
+def test_a_command_whose_output_cannot_be_kept_is_ended(isolation: Isolation, tmp_path: Path, marker: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        shell(f"exec sleep {marker}", Stay(tmp_path / "nowhere"), isolation)
+    assert alive(marker) == []
 
 
 def test_what_leaves_its_session_is_gone_when_the_command_has_ended(

@@ -92,6 +92,7 @@ def _limit(spec: dict[str, Any]) -> None:
 
 
 def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # one that comes before the command has begun ends it too
     os.setsid()
     os.umask(0o077)
     _limit(spec)

@@ -213,7 +213,11 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
         ) as process:
             os.close(report_fd)
             report_fd = -1
-            streams = Streams(process, job.limits.output_bytes, stdin, job.stay.folder if job.stay else None)
+            try:
+                streams = Streams(process, job.limits.output_bytes, stdin, job.stay.folder if job.stay else None)
+            except BaseException:  # as on a full disk; the command would be waited for, and nobody would watch it
+                _stop(job, process)
+                raise
             watch = _Watch(job, watcher, process, streams, stop)
             try:
                 limit_hit = watch.until_the_end()
