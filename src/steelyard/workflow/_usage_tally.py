@@ -54,6 +54,7 @@ class _Outside(NamedTuple):
 
 _UNDATED = "undated"
 MOST_WAITING = 4096
+"""Enough to be added quickly, and few enough to be held for many groups."""
 
 
 class _Doubts(NamedTuple):
