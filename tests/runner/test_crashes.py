@@ -75,11 +75,11 @@ def check_try(told: TryResult, calls: tuple[MeteredCall, ...]) -> None:
 
 
 def killed(process: subprocess.Popen[bytes], server: ModelServer, chance: random.Random) -> None:
-    """Kill a runner while its cells run, however long it takes to start today; every fifth while it starts."""
-    before = len(server.calls)
+    """Kill a runner while its cells run, however fast it is today; every fifth while it starts."""
+    calls = len(server.calls) + chance.randint(1, 4)
     if chance.random() < 0.8:
-        until(lambda: len(server.calls) > before or process.poll() is not None)
-    time.sleep(chance.uniform(0.0, 1.0))
+        until(lambda: len(server.calls) >= calls or process.poll() is not None)
+    time.sleep(chance.uniform(0.0, 0.1))
     process.kill()
     process.communicate()
 
