@@ -26,7 +26,7 @@ from served import free_port
 from served_arenas import BIG_TASK, filled_store
 
 COUNTS = (1_000, 10_000, 50_000)
-LONGEST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 ROUNDS = 3
 ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 FLAGS = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ALONE)
@@ -112,7 +112,7 @@ def running(viewer: Viewer, folder: Path) -> Iterator[None]:
         process = subprocess.Popen(viewer.words, env=os.environ | viewer.environment, stdout=log, stderr=log)
     try:
         root = "/".join(viewer.address.split("/")[:3]) + ("/api/v1/healthz" if "steelyard" in viewer.words else "/")
-        deadline = time.monotonic() + LONGEST_SECONDS
+        deadline = time.monotonic() + MAX_SECONDS
         while True:
             try:
                 urllib.request.urlopen(root, timeout=5).close()  # noqa: S310 # this machine's own server
@@ -136,8 +136,8 @@ def first_page(browsers: Any, viewer: Viewer) -> float | None:  # Any: Playwrigh
     try:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         begin = time.perf_counter()
-        page.goto(viewer.address, timeout=1000 * LONGEST_SECONDS)
-        page.get_by_text(viewer.seen).first.wait_for(timeout=1000 * LONGEST_SECONDS)
+        page.goto(viewer.address, timeout=1000 * MAX_SECONDS)
+        page.get_by_text(viewer.seen).first.wait_for(timeout=1000 * MAX_SECONDS)
         return time.perf_counter() - begin
     except Error:
         return None

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from steelyard.figures import (
-    MOST_CELLS,
+    MAX_CELLS,
     Axis,
     BenchmarkRatio,
     Estimate,
@@ -46,7 +46,7 @@ def cases(generator: random.Random) -> dict[str, Callable[[], Figure]]:
         PricedEstimate(label=f"agent-{i}", value=v, low=v / 2, high=v, cost=v + 0.01, on_front=i < 3)
         for i, v in enumerate(values)
     ]
-    tasks = [f"task-{i}" for i in range(MOST_CELLS // 10)]
+    tasks = [f"task-{i}" for i in range(MAX_CELLS // 10)]
     agents = [f"agent-{i}/model" for i in range(10)]
     cells = [[Tried(generator.randint(0, 5), 5) for _ in agents] for _ in tasks]
     pairs = [TaskPair(f"task-{i}", v, 1 - v) for i, v in enumerate(values)]

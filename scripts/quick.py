@@ -25,7 +25,7 @@ SECONDS = 40.0
 """After so many seconds no further test begins."""
 GRACE_SECONDS = 10.0
 """How long a test that has begun may go on after that, so that all ends within a minute."""
-MOST_NAMES = 5
+MAX_NAMES = 5
 """How many names of what was changed are told."""
 PAGES = ["tests/test_docs.py", "tests/test_contributing.py"]
 _ROW = re.compile(r"^\| \[[^|]+\]\(#add-[^|]+\) \| (?P<files>[^|]+) \| (?P<command>[^|]+) \|$", re.MULTILINE)
@@ -167,8 +167,8 @@ class Nearest:
         late = dict.fromkeys(test.partition("::")[0] for test in self.names if test in self.left)
         ran = " ".join(file for file in files if file not in late) or "nothing"
         names = sorted(set(self.names.values()))
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        told = f"ran for {', '.join(names[:MOST_NAMES])}{more}: {ran}"
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        told = f"ran for {', '.join(names[:MAX_NAMES])}{more}: {ran}"
         return told + (f"; not reached: {' '.join(late)}" if late else "") if files else None
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 import processes
 from steelyard import sandbox
-from steelyard.errors import NoIsolation
+from steelyard.errors import SandboxUnavailableError
 from steelyard.sandbox import Isolation
 
 # A package of its own, which test_plugins.py installs, and files that are read but never imported.
@@ -60,7 +60,7 @@ def marker() -> Iterator[str]:
 def isolation(request: pytest.FixtureRequest) -> Isolation:
     try:
         found = sandbox.isolation_named(request.param)
-    except NoIsolation as error:
+    except SandboxUnavailableError as error:
         pytest.skip(str(error))
     if found.python is None:
         pytest.skip("no interpreter that the sandbox's uid can start")

@@ -20,8 +20,8 @@ LEARNING: dict[str, Any] = {
     "first": 40,
     "growth": 1.5,
     "by": ["agent", "model"],
-    "abilities": {"confidence": 0.95, "few_submissions": 30, "surprise": 4.0, "least_tools": 3, "least_tasks": 5},
-    "correctness": {"least_examples": 100, "least_tasks": 10, "least_of_each": 10},
+    "abilities": {"confidence": 0.95, "few_submissions": 30, "surprise": 4.0, "min_tools": 3, "min_tasks": 5},
+    "correctness": {"min_examples": 100, "min_tasks": 10, "min_per_class": 10},
 }
 """As the shipped profile has it, but sooner."""
 

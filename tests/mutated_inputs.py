@@ -40,10 +40,10 @@ from steelyard.speedups import TaskFiles, TimingReading, read_task
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"
 PACKAGE = HERE.parent / "src" / "steelyard"
-LONGEST_SAMPLE = 20_000
-MOST_CPU_SECONDS = 10.0
+MAX_SAMPLE_LENGTH = 20_000
+MAX_CPU_SECONDS = 10.0
 """Of one input, all of which are smaller than 100 kB."""
-MOST_BYTES = 300 << 20
+MAX_BYTES = 300 << 20
 """Of the process, with Python and all libraries in it."""
 
 Read = Callable[[Path], Any]  # Any: what it gives when nothing is wrong
@@ -78,7 +78,9 @@ def readers(folder: Path) -> dict[str, Reader]:
     extra.mkdir()
     (extra / "map.toml").write_text('[tasks]\n"parse-csv" = "fix-race"\n')
     (extra / "tests.json").write_text('{"a:m": {"tests": {"passed": ["t"], "failed": []}, "cost_usd": 0.5}}')
-    (extra / "book.toml").write_bytes(next((PACKAGE / "prices" / "books").glob("*.toml")).read_bytes()[:LONGEST_SAMPLE])
+    (extra / "book.toml").write_bytes(
+        next((PACKAGE / "prices" / "books").glob("*.toml")).read_bytes()[:MAX_SAMPLE_LENGTH]
+    )
     mappings = (*sorted((PACKAGE / "mappings").glob("*.toml")),)
     made = {
         "timings": Reader(read_timings, _files(SAMPLES / "speedup")),
@@ -105,7 +107,7 @@ def readers(folder: Path) -> dict[str, Reader]:
 
 def _files(folder: Path, pattern: str = "*") -> tuple[Path, ...]:
     found = sorted(path for path in folder.rglob(pattern) if path.is_file() and path.name != "ORIGIN.md")
-    small = tuple(path for path in found if path.stat().st_size <= LONGEST_SAMPLE)
+    small = tuple(path for path in found if path.stat().st_size <= MAX_SAMPLE_LENGTH)
     assert small, f"no sample in {folder}"
     return small
 
@@ -189,7 +191,7 @@ class Tried:
     """Inputs that were neither read nor refused, each with its file."""
 
     @property
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """The most memory that this program ever held; what getrusage tells includes the process that started it."""
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) << 10
@@ -207,7 +209,7 @@ def bounded_time() -> Iterator[None]:
         raise TooSlow
 
     before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_CPU_SECONDS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_CPU_SECONDS)
     try:
         yield
     finally:
@@ -243,7 +245,7 @@ def try_inputs(count: int, seed: int, folder: Path, *, told: Callable[[Tried], N
             tried.slowest_seconds, tried.slowest = seconds, f"{name}, input {number}"
         tried.count += 1
         if tried.count % 1_000 == 0:
-            assert tried.most_bytes < MOST_BYTES, f"{tried.most_bytes >> 20} MB after {tried.count:,} inputs"
+            assert tried.max_bytes < MAX_BYTES, f"{tried.max_bytes >> 20} MB after {tried.count:,} inputs"
             told(tried)
     return tried
 
@@ -262,7 +264,7 @@ def main() -> None:
 def _tell(count: int, tried: Tried) -> None:
     slowest = f"slowest {tried.slowest_seconds:.2f} s ({tried.slowest})"
     text = (
-        f"{tried.count:,} of {count:,} inputs, {tried.refused:,} refused whole, {slowest}, {tried.most_bytes >> 20} MB"
+        f"{tried.count:,} of {count:,} inputs, {tried.refused:,} refused whole, {slowest}, {tried.max_bytes >> 20} MB"
     )
     print(text, *tried.broken, sep="\n", flush=True)
 

@@ -106,7 +106,7 @@ def test_a_store_that_runs_for_ever_is_stopped(tmp_path: Path, monkeypatch: pyte
     many = "INSERT INTO part SELECT hex(randomblob(8)), 'm', 's', 1, '{}' FROM part, part b, part c, part d, part e"
     path = opencode_store(tmp_path / "opencode.db", then=[many])
     monkeypatch.setattr(_sqlite_stores, "STEPS_AT_ONCE", 100)
-    monkeypatch.setattr(_sqlite_stores, "MOST_STEPS", 10)
+    monkeypatch.setattr(_sqlite_stores, "MAX_STEPS", 10)
     assert runs(path) == []
     assert "interrupted" in rejected(path)[0].reason
 

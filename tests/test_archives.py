@@ -22,7 +22,7 @@ import pytest
 import zstandard
 
 import steelyard as sy
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import ZipLog
 from steelyard.formats import PlacedRun
 from steelyard.records import Rejected
@@ -308,7 +308,7 @@ def test_an_entry_of_a_zip_is_whole_or_refused(tmp_path: Path, method: int, size
     packed = bytearray(path.read_bytes())
     packed[31 + size // 2] ^= 1  # within the entry: its header takes 31 bytes
     path.write_bytes(packed)
-    with ZipLog(path) as log, pytest.raises(UnreadableFile, match=r"log\.zip!/a: the entry cannot be unpacked"):
+    with ZipLog(path) as log, pytest.raises(UnreadableFileError, match=r"log\.zip!/a: the entry cannot be unpacked"):
         log.read("a")
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from steelyard.arena import read_submissions, read_targets, read_task_map, read_tasks
-from steelyard.errors import NESTED_TOO_DEEPLY, OverLimit, UsageError
+from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UsageError
 from steelyard.files import Budget
 from steelyard.formats import PlacedRun, read_timings, trajectory_of
 from steelyard.prices import open_book
@@ -106,7 +106,7 @@ OPENINGS = {
     "experiment.json": '{"experiment_id": "e"}',
 }
 """What a file begins with to get in at its door; others need not begin with anything."""
-MOST = 99_999
+MAX_VALUE = 99_999
 
 
 def refusal(result: Callable[[], Any]) -> tuple[str, str | None, str]:
@@ -114,7 +114,7 @@ def refusal(result: Callable[[], Any]) -> tuple[str, str | None, str]:
     try:
         made = result()
         items = list(made) if isinstance(made, Iterable) else []
-    except OverLimit as error:
+    except InputLimitError as error:
         return error.message, error.hint, str(error.where)
     (rejected,) = [item for item in items if isinstance(item, Rejected)]
     return rejected.reason, rejected.hint, rejected.path
@@ -126,10 +126,10 @@ def test_what_is_too_large_is_refused_with_one_sentence_at_every_door(
 ) -> None:
     door = DOORS[name]
     path = tmp_path / door.file
-    path.write_text(OPENINGS.get(door.file, "") + ("a" if path.suffix == ".csv" else " ") * (MOST + 1) + "\n")
-    monkeypatch.setenv(door.limit.setting, str(MOST))
+    path.write_text(OPENINGS.get(door.file, "") + ("a" if path.suffix == ".csv" else " ") * (MAX_VALUE + 1) + "\n")
+    monkeypatch.setenv(door.limit.setting, str(MAX_VALUE))
     reason, hint, where = refusal(lambda: door.read(path))
-    assert reason.removesuffix("; the rest was not read") == door.limit.excess.format(MOST)
+    assert reason.removesuffix("; the rest was not read") == door.limit.excess.format(MAX_VALUE)
     assert hint == f"if you trust it, set {door.limit.setting} to a larger number"
     assert where == str(path)
 
@@ -171,10 +171,10 @@ def test_a_budget_is_shared_by_its_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = whole.for_packed(10), whole.for_packed(10)
     assert first.for_packed(1) is first  # what is packed within draws on the same part
     first.take("a", size=60)
-    with pytest.raises(OverLimit, match="b: the input comes to more than 100 bytes"):
+    with pytest.raises(InputLimitError, match="b: the input comes to more than 100 bytes"):
         second.take("b", size=41)
     second.take("b", size=40)  # the refused bytes were not counted
-    with pytest.raises(OverLimit, match="more than 100 bytes"):
+    with pytest.raises(InputLimitError, match="more than 100 bytes"):
         whole.expect("c", size=1)
 
 

@@ -18,11 +18,11 @@ import pytest
 
 import steelyard as sy
 from steelyard.arena import read_submissions
-from steelyard.errors import OverLimit
+from steelyard.errors import InputLimitError
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Unpacking
 from steelyard.formats import PlacedRun, RunPart
-from steelyard.records import MOST, Rejected, Run
+from steelyard.records import MAX_VALUE, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
 from steelyard.tables import _joining, gather
 
@@ -112,7 +112,7 @@ def test_the_entries_of_a_log_share_what_it_may_expand_to(tmp_path: Path) -> Non
     path.write_bytes(zip_of({f"samples/{number}.json": BOMB[: 10 << 20] for number in range(3)}))
     with ZipLog(path) as log:
         log.read("samples/0.json")
-        with pytest.raises(OverLimit, match="expands to more than"):
+        with pytest.raises(InputLimitError, match="expands to more than"):
             log.read("samples/1.json")
 
 
@@ -218,12 +218,12 @@ DIGITS = "1" + "0" * 400
         ("runs.csv", "task,tool_calls\nt,%s\n"),
     ],
 )
-@pytest.mark.parametrize("digits", [DIGITS, str(MOST + 1)])
+@pytest.mark.parametrize("digits", [DIGITS, str(MAX_VALUE + 1)])
 def test_a_count_that_nothing_can_have_is_refused(name: str, content: str, digits: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content % digits)
     (told,) = reasons(tmp_path / name)
-    assert f"<= {MOST}" in told
-    (tmp_path / name).write_text(content % MOST)
+    assert f"<= {MAX_VALUE}" in told
+    (tmp_path / name).write_text(content % MAX_VALUE)
     assert reasons(tmp_path / name) == []
 
 
@@ -231,12 +231,12 @@ def test_calls_that_add_up_to_more_than_a_count_can_be_are_refused(tmp_path: Pat
     log = (SAMPLES / "claude-code" / "session.jsonl").read_text()
     counts = sorted(set(re.findall(r'"output_tokens":\s*(\d+)', log)))
     for count in counts:
-        log = re.sub(rf'("output_tokens":\s*){count}\b', rf"\g<1>{MOST - 1}", log)
+        log = re.sub(rf'("output_tokens":\s*){count}\b', rf"\g<1>{MAX_VALUE - 1}", log)
     (tmp_path / "session.jsonl").write_text(log)
-    assert f"its calls add up to more than {MOST:,} tokens" in reasons(tmp_path / "session.jsonl")
+    assert f"its calls add up to more than {MAX_VALUE:,} tokens" in reasons(tmp_path / "session.jsonl")
 
 
-@pytest.mark.parametrize("digits", [DIGITS, str(MOST + 1)])
+@pytest.mark.parametrize("digits", [DIGITS, str(MAX_VALUE + 1)])
 def test_a_call_of_telemetry_has_the_same_bound(digits: str, tmp_path: Path) -> None:
     log = next(
         path for path in sorted((SAMPLES / "otel").iterdir()) if b"gen_ai.usage.input_tokens" in path.read_bytes()
@@ -244,7 +244,7 @@ def test_a_call_of_telemetry_has_the_same_bound(digits: str, tmp_path: Path) -> 
     text = re.sub(r'("gen_ai.usage.input_tokens":\s*)\d+', rf"\g<1>{digits}", log.read_text())
     assert digits in text
     (tmp_path / log.name).write_text(text)
-    assert f"its calls add up to more than {MOST:,} tokens" in reasons(tmp_path / log.name)
+    assert f"its calls add up to more than {MAX_VALUE:,} tokens" in reasons(tmp_path / log.name)
 
 
 def test_verdicts_look_at_few_runs_of_their_task(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_verdicts_look_at_few_runs_of_their_task(monkeypatch: pytest.MonkeyPatch
 
 def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:
     path = tmp_path / "runs.parquet"
-    counts = pl.Series("tool_calls", [1, MOST, MOST + 1, 2**64 - 1], dtype=pl.UInt64)
+    counts = pl.Series("tool_calls", [1, MAX_VALUE, MAX_VALUE + 1, 2**64 - 1], dtype=pl.UInt64)
     pl.DataFrame([pl.Series("task", ["t"] * 4), counts]).write_parquet(path)
     result = sy.measure(path)
     assert (result.n, [rejected.line for rejected in result.rejected]) == (2, [3, 4])
@@ -277,7 +277,7 @@ def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:
 def test_a_dotted_key_of_many_parts_is_refused_unparsed(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
     monkeypatch.setattr("tomllib.loads", lambda text, **_: parsed.append(text))
-    with pytest.raises(OverLimit, match="nested too deeply"):
+    with pytest.raises(InputLimitError, match="nested too deeply"):
         parse_toml(f"{key} = 1\n", Path("a.toml"))
     assert parsed == []
 

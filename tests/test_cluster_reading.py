@@ -13,7 +13,7 @@ import pytest
 
 import steelyard as sy
 from reading_twin import PlainCluster, gathered
-from steelyard.errors import MissingExtra, UsageError
+from steelyard.errors import MissingExtraError, UsageError
 from steelyard.reports import _run_files
 from steelyard.surfaces.cli import run
 from steelyard.tables import _file_rows, gather
@@ -78,7 +78,7 @@ def test_pipes_are_refused_and_workers_of_another_version_too(monkeypatch: pytes
 def test_without_the_extra_spark_says_what_to_install(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("pyspark", "pyspark.sql", "pyspark.errors"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtra) as refused:
+    with pytest.raises(MissingExtraError) as refused:
         sy.read(SAMPLES / "codex", engine=engine)
     assert refused.value.hint == "pip install 'steelyard[spark]'"
 

@@ -13,7 +13,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
-from steelyard.errors import BadInput, NothingUsable, UnknownName, UsageError
+from steelyard.errors import InputError, NoValidInputError, UnknownNameError, UsageError
 from steelyard.records import Judgment, Run
 
 
@@ -316,15 +316,15 @@ def test_pooled_configurations_are_a_finding() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"a": "agnt=one"}, UnknownName, "did you mean 'agent'"),
-        ({"a": "agent=ome"}, UnknownName, "did you mean 'one'"),
+        ({"a": "agnt=one"}, UnknownNameError, "did you mean 'agent'"),
+        ({"a": "agent=ome"}, UnknownNameError, "did you mean 'one'"),
         ({"a": "agent"}, UsageError, "is not KEY=VALUE"),
         ({"a": ""}, UsageError, "chooses nothing"),
         ({"b": []}, UsageError, "nothing to compare with"),
         ({"b": ["agent=two", "agent=two"]}, UsageError, "given twice"),
-        ({"metrics": ["pas_rate"]}, UnknownName, "pass_rate"),
+        ({"metrics": ["pas_rate"]}, UnknownNameError, "pass_rate"),
         ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
-        ({"interval": "bcaa"}, UnknownName, "bca"),
+        ({"interval": "bcaa"}, UnknownNameError, "bca"),
         ({"confidence": 95}, UsageError, "between 0 and 1"),
         ({"resamples": 5}, UsageError, "between 100"),
         ({"seed": -1}, UsageError, "from 0 on"),
@@ -338,7 +338,7 @@ def test_wrong_usage_is_answered_with_what_to_do(options, error, message) -> Non
 
 
 def test_nothing_to_read_is_an_error() -> None:
-    with pytest.raises(NothingUsable):
+    with pytest.raises(NoValidInputError):
         sy.compare([], a="agent=x", b="agent=y")
 
 
@@ -385,7 +385,7 @@ def test_a_scaled_pass_rate_is_no_longer_a_count_of_successes() -> None:
 def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothing() -> None:
     runs = singles([1] * 12, [0] * 12)
     huge = [msgspec.structs.replace(run, cost_usd=1e308) for run in runs]
-    with pytest.raises(BadInput, match=r"cost_usd is above 1e\+100 in 24 runs"):
+    with pytest.raises(InputError, match=r"cost_usd is above 1e\+100 in 24 runs"):
         sy.compare(huge, a="agent=x", b="agent=y")
     tiny = [msgspec.structs.replace(run, cost_usd=5e-324 * place) for place, run in enumerate(runs)]
     assert judged(sy.compare(tiny, a="agent=x", b="agent=y"), "cost_usd").difference.value == 0

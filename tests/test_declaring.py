@@ -10,7 +10,7 @@ import pytest
 
 import steelyard as sy
 from matchups import made_runs
-from steelyard.errors import BadDeclaration
+from steelyard.errors import DeclarationError
 from steelyard.metrics import (
     INFINITY,
     Example,
@@ -223,10 +223,10 @@ def test_a_default_beside_the_shipped_profile_is_refused_and_one_without_is_need
     def no_home(*, cost_usd: Mean, fee: Param) -> Value:
         return cost_usd + fee
 
-    with pytest.raises(BadDeclaration, match="'pass_weight' has a default of its own, and outcome-1 sets it"):
+    with pytest.raises(DeclarationError, match="'pass_weight' has a default of its own, and outcome-1 sets it"):
         declared(second_home)
     assert declared(second_home, spec="mine").constants == {"pass_weight": 0.5}
-    with pytest.raises(BadDeclaration, match="'fee' needs a default: no shipped profile of 'outcome' sets it"):
+    with pytest.raises(DeclarationError, match="'fee' needs a default: no shipped profile of 'outcome' sets it"):
         declared(no_home)
 
 
@@ -313,7 +313,7 @@ WRONG: dict[str, tuple[Callable[..., Value], dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_declaration_that_contradicts_itself_is_refused_with_file_and_line(case: str) -> None:
     function, changes, said = WRONG[case]
-    with pytest.raises(BadDeclaration) as error:
+    with pytest.raises(DeclarationError) as error:
         declared(function, **changes)
     assert error.value.message.startswith(f"{function.__name__}: ")
     assert said in error.value.message
@@ -339,7 +339,7 @@ def needs_half(*, cost_usd: Required) -> Value:
 )
 def test_an_example_that_does_not_come_out_is_refused(example: Example, said: str) -> None:
     one = declared(needs_half, level="run", bounds=(0, 0.75), example=example)
-    with pytest.raises(BadDeclaration) as error:
+    with pytest.raises(DeclarationError) as error:
         check_example(Catalog([one, catalog()["cost_usd"]])[one.name])
     assert said in error.value.message
     assert error.value.where == one.where
@@ -359,7 +359,7 @@ def test_the_example_of_a_plug_in_is_checked_when_the_catalog_takes_it_up(
 ) -> None:
     (tmp_path / "half.py").write_text(HALF)
     monkeypatch.setenv(METRICS_PATH, str(tmp_path))
-    with pytest.raises(BadDeclaration, match=r"its example says 0\.6, and the formula gives 0\.5") as error:
+    with pytest.raises(DeclarationError, match=r"its example says 0\.6, and the formula gives 0\.5") as error:
         catalog.__wrapped__()
     assert error.value.where == f"{tmp_path / 'half.py'}:3"
 
@@ -379,7 +379,7 @@ def test_a_file_that_cannot_be_imported_is_told_with_its_line(
     text, line = BROKEN[case]
     (tmp_path / "broken.py").write_text(text)
     monkeypatch.setenv(METRICS_PATH, str(tmp_path))
-    with pytest.raises(BadDeclaration, match="cannot be imported") as error:
+    with pytest.raises(DeclarationError, match="cannot be imported") as error:
         list(plug_ins("nobody.has.these", METRICS_PATH))
     assert error.value.where == f"{tmp_path / 'broken.py'}:{line}"
 
@@ -395,7 +395,7 @@ def test_a_bad_declaration_in_a_file_keeps_its_own_line(tmp_path: Path, monkeypa
     ]
     (tmp_path / "wrong.py").write_text("\n".join(lines))
     monkeypatch.setenv(METRICS_PATH, str(tmp_path))
-    with pytest.raises(BadDeclaration, match="no level named 'grup'") as error:
+    with pytest.raises(DeclarationError, match="no level named 'grup'") as error:
         list(plug_ins("nobody.has.these", METRICS_PATH))
     assert error.value.where == f"{tmp_path / 'wrong.py'}:3"
     assert error.value.hint == "did you mean 'group'?"

@@ -35,7 +35,7 @@ from steelyard.engines import (
     engine_of,
     run_findings,
 )
-from steelyard.errors import MissingExtra, UnknownName, UsageError
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Missing
 from steelyard.tables import RunTable, _duplicates, _run_table, _spool
@@ -374,7 +374,7 @@ def test_auto_names_the_extra_before_memory_runs_out(tmp_path: Path, monkeypatch
     paths = flat_files(tmp_path, seed=1, n=40)
     monkeypatch.setattr(_opening, "free_bytes", lambda: 1_000)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtra, match=r"40 runs would take about .* needs DuckDB") as error:
+    with pytest.raises(MissingExtraError, match=r"40 runs would take about .* needs DuckDB") as error:
         sy.measure(paths, metrics=["pass_rate"])
     assert error.value.hint == "pip install 'steelyard[duckdb]'"
 
@@ -387,7 +387,7 @@ def test_an_engine_without_its_library_says_what_to_install(
     engine: str, library: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtraError) as error:
         sy.measure(list(sy.demo_runs()), engine=engine)
     assert error.value.hint == f"pip install 'steelyard[{extra}]'"
 
@@ -396,7 +396,7 @@ def test_an_engine_that_there_is_not_is_refused(tmp_path: Path) -> None:
     shown = steelyard("measure", *flat_files(tmp_path, seed=1, n=10), "--engine", "duckbd")
     assert shown.status == 2
     assert "duckdb" in shown.stderr
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownNameError):
         sy.rank(list(sy.demo_runs()), engine="polars")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import steelyard as sy
 from matchups import write
-from steelyard.errors import BadRecord
+from steelyard.errors import RecordError
 from steelyard.metrics import catalog
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Repeatability, SpeedupResult
@@ -265,7 +265,7 @@ def test_a_saved_result_that_cannot_be_is_refused_with_the_place(places: dict[st
     repeated(places).save(saved)
     text = saved.read_text("utf-8")
     saved.write_text(text.replace('"r_raw": 0.8', '"r_raw": 8', 1), "utf-8")
-    with pytest.raises(BadRecord, match=r"r_raw of .* is 8.*cannot be") as error:
+    with pytest.raises(RecordError, match=r"r_raw of .* is 8.*cannot be") as error:
         sy.rank(saved, by=["agent"], metrics=["r_raw"], **FEW)
     assert error.value.where == str(saved)
     saved.write_text(text.replace('"agent": "alpha"', '"passed": "alpha"'), "utf-8")

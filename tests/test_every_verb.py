@@ -16,7 +16,7 @@ from cyclopts import App
 
 import steelyard as sy
 from steelyard import workflow
-from steelyard.errors import NothingUsable, SteelyardError, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, SteelyardError, UnknownNameError, UsageError
 from steelyard.results import GroupsExplanation
 from steelyard.surfaces.cli import build_app, run
 from steelyard.workflow import RENAMED, field_sentences
@@ -196,7 +196,7 @@ def test_options_can_be_handed_over_whole_but_not_beside_single_ones() -> None:
 
 
 def test_an_unknown_keyword_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match=r"option of measure.*confidense") as told:
+    with pytest.raises(UnknownNameError, match=r"option of measure.*confidense") as told:
         sy.measure(sy.demo_runs(), confidense=0.9)
     assert told.value.nearest == "confidence"
     with pytest.raises(UsageError, match="'b'"):
@@ -285,7 +285,7 @@ def test_the_same_runs_are_chosen_everywhere(chosen: dict[str, Any], count: int,
 
 @pytest.mark.parametrize("verb", ["read", "measure", "judges"])
 def test_a_value_that_no_run_has_is_answered_with_the_nearest(verb: str) -> None:
-    with pytest.raises(UnknownName) as told:
+    with pytest.raises(UnknownNameError) as told:
         getattr(sy, verb)(sy.demo_runs(), where="tier=T9")
     assert told.value.nearest is not None
     with pytest.raises(UsageError, match="together"):
@@ -297,7 +297,7 @@ def test_a_value_that_no_run_has_is_answered_with_the_nearest(verb: str) -> None
 
 def test_limits_of_time_that_leave_no_run_are_an_error() -> None:
     for verb in (sy.measure, sy.judges):
-        with pytest.raises(NothingUsable, match="outside the asked-for time"):
+        with pytest.raises(NoValidInputError, match="outside the asked-for time"):
             verb(_runs(), since="2027-01-01")  # type: ignore[operator]
     with pytest.raises(UsageError, match="until lies before since"):
         sy.measure(_runs(), since="2026-02-02", until="2026-02-01")

@@ -78,7 +78,7 @@ rejections = st.lists(
         line=st.none() | st.integers(1, 9),
         reason=st.sampled_from(["not JSON", "bad"]),
         hint=st.none() | st.just("mend it"),
-        code=st.sampled_from(["bad_record", "cut_off"]),
+        code=st.sampled_from(["invalid_record", "cut_off"]),
         item=st.none() | st.integers(1, 9),
     )
 )
@@ -150,7 +150,7 @@ def test_every_verb_lists_a_kind_once_with_every_place(command: list[str], tmp_p
     if verb == "read":
         assert [record["where"] for record in answer["rejected"]] == [f"{path}:{line}" for line in range(61, 86)]
     else:
-        assert by_code["bad_record"]["count"] == 25 * sides
+        assert by_code["invalid_record"]["count"] == 25 * sides
     if verb == "judges":
         (against,) = answer["contradictions"]
         assert against["count"] == len(against["places"]) == 120  # 60 runs, two judges

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 import steelyard as sy
 from matchups import made_runs
-from steelyard.errors import BadRecord, NothingUsable, SteelyardError, UsageError
+from steelyard.errors import NoValidInputError, RecordError, SteelyardError, UsageError
 from steelyard.formats import frame_runs
 from steelyard.records import Run
 from steelyard.reports import write_runs
@@ -156,13 +156,13 @@ def test_arrow_backed_columns_are_read() -> None:
 BAD: list[tuple[dict[str, Any], type[SteelyardError], str]] = [
     ({"task": ["t"], "cost": [1.0]}, UsageError, "unknown column 'cost' (did you mean 'cost_usd'?; frame.rename"),
     ({"agent": ["a"]}, UsageError, "column 'task' is missing"),
-    ({"task": ["t", None]}, BadRecord, "data frame:2: key 'task' is missing"),
-    ({"task": ["t", "u"], "cost_usd": [1.0, -1.0]}, BadRecord, "data frame:2: cost_usd"),
-    ({"task": ["t", "u"], "cost_usd": [1.0, float("inf")]}, BadRecord, "data frame:2"),
-    ({"task": ["t", "u"], "attempt": [1.0, 1.5]}, BadRecord, "data frame:2: attempt"),
-    ({"task": ["t", "u"], "passed": [True, "maybe"]}, BadRecord, "'maybe' is neither true nor false"),
-    ({"task": ["t"], "tool_calls": [object()]}, BadRecord, "data frame:1: tool_calls"),
-    ({"task": []}, NothingUsable, "the input holds no runs"),
+    ({"task": ["t", None]}, RecordError, "data frame:2: key 'task' is missing"),
+    ({"task": ["t", "u"], "cost_usd": [1.0, -1.0]}, RecordError, "data frame:2: cost_usd"),
+    ({"task": ["t", "u"], "cost_usd": [1.0, float("inf")]}, RecordError, "data frame:2"),
+    ({"task": ["t", "u"], "attempt": [1.0, 1.5]}, RecordError, "data frame:2: attempt"),
+    ({"task": ["t", "u"], "passed": [True, "maybe"]}, RecordError, "'maybe' is neither true nor false"),
+    ({"task": ["t"], "tool_calls": [object()]}, RecordError, "data frame:1: tool_calls"),
+    ({"task": []}, NoValidInputError, "the input holds no runs"),
     ({}, UsageError, "column 'task' is missing"),
 ]
 
@@ -237,7 +237,7 @@ def test_a_frame_without_a_column_of_the_mapping_is_refused_with_the_nearest() -
     with pytest.raises(SteelyardError, match="names a column 'Job' that the table does not have") as told:
         sy.read(frame, map=SHEET_MAPPING)
     assert told.value.hint == "did you mean 'Jobs'?"
-    with pytest.raises(BadRecord, match="'KO' has no meaning"):
+    with pytest.raises(RecordError, match="'KO' has no meaning"):
         sy.read(
             pd.DataFrame(SHEET),
             map={**SHEET_MAPPING, "run": {"task": "Job", "outcome": {"from": "Result", "words": {"ok": "passed"}}}},

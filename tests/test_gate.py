@@ -14,7 +14,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Run, Usage
 from steelyard.reports import write_runs
@@ -117,7 +117,7 @@ NO_RULES += [
 def test_what_is_no_rule_is_refused(rule: str) -> None:
     with pytest.raises(UsageError, match="is not a rule"):
         read_rule(rule)
-    with pytest.raises(UnknownName, match="pass_rate"):
+    with pytest.raises(UnknownNameError, match="pass_rate"):
         read_rule("pas_rate >= 0")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.errors import NothingUsable, UnknownName
+from steelyard.errors import NoValidInputError, UnknownNameError
 from steelyard.surfaces.cli import run
 
 RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": "bee", "passed": false}\n'
@@ -107,10 +107,10 @@ def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
 def test_an_unknown_key_in_python_is_told_from_an_unknown_file(tmp_path: Path) -> None:
     other = tmp_path / "team.csv"
     other.write_text("LLM,job,ok\ngpt,1,yes\n", encoding="utf-8")
-    with pytest.raises(NothingUsable, match="not recognized"):
+    with pytest.raises(NoValidInputError, match="not recognized"):
         sy.measure(other, by="LLM")
     mapping = {"run": {"task": "job", "passed": "ok"}}
-    with pytest.raises(UnknownName, match="LLM"):
+    with pytest.raises(UnknownNameError, match="LLM"):
         sy.measure(other, by="LLM", map=mapping)
-    with pytest.raises(UnknownName, match="LLM"):
+    with pytest.raises(UnknownNameError, match="LLM"):
         sy.measure([{"task": "a", "passed": True}], by="LLM")

@@ -11,7 +11,7 @@ from cyclopts import Parameter, Token
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.records import microseconds_of, moment_of
 from steelyard.standings import read_filter, read_rule
 from steelyard.surfaces.cli import build_app, run
@@ -218,7 +218,7 @@ def test_a_limit_that_can_be_reached_is_a_rule(rule: str) -> None:
 
 def test_names_with_commas_can_be_chosen() -> None:
     assert read_filter("agent=a,b, c,model=m=1", option="--a") == {"agent": "a,b, c", "model": "m=1"}
-    with pytest.raises(UnknownName, match="agent"):
+    with pytest.raises(UnknownNameError, match="agent"):
         read_filter("agent=a,agnt=b", option="--a")
     with pytest.raises(UsageError, match="KEY=VALUE"):
         read_filter("agent", option="--a")

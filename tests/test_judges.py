@@ -11,7 +11,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import write
-from steelyard.errors import BadInput, NothingUsable
+from steelyard.errors import InputError, NoValidInputError
 from steelyard.records import Criterion, Judgment, Run
 from steelyard.statistics import krippendorff_alpha
 
@@ -76,7 +76,7 @@ def test_stated_scores_are_held_against_recomputed_ones() -> None:
     runs = [Run(id=str(i), task="t", judgments=(one,)) for i, one in enumerate([wrong, right, without])]
     one = sy.judges(runs).judges[0]
     assert (one.runs, one.checked, one.differing) == (3, 2, 1)
-    assert one.largest_error == pytest.approx(0.175)
+    assert one.max_error == pytest.approx(0.175)
     assert one.mean_error == pytest.approx(0.0875)
 
 
@@ -133,12 +133,12 @@ def test_order_of_rows_changes_no_byte() -> None:
 
 
 def test_a_new_judge_for_every_run_is_refused() -> None:
-    with pytest.raises(BadInput, match="201 different judges"):
+    with pytest.raises(InputError, match="201 different judges"):
         sy.judges([run(str(i), "t", {f"judge-{i}": 0.5}) for i in range(201)])
 
 
 def test_runs_without_judgments_are_an_error() -> None:
-    with pytest.raises(NothingUsable, match="none of the 1 runs has judgments"):
+    with pytest.raises(NoValidInputError, match="none of the 1 runs has judgments"):
         sy.judges([Run(id="1", task="t")])
 
 

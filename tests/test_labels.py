@@ -12,7 +12,7 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.surfaces.cli import run
 
 LINE = '{"task": "%s", "passed": true, "usage": {"input_tokens": 1000000, "output_tokens": 0}}\n'
@@ -121,7 +121,7 @@ def test_every_verb_over_runs_takes_labels(verb: str, tmp_path: Path) -> None:
         assert [prompt["prompt"] for prompt in prompts] == ["a", "b"]
         return
     chosen = {"where": "agent=a", **wanted.get(verb, {})}
-    with pytest.raises(UnknownName, match="agent"):  # no run has one unless it is set
+    with pytest.raises(UnknownNameError, match="agent"):  # no run has one unless it is set
         getattr(sy, verb)(str(tmp_path), **chosen)
     assert getattr(sy, verb)(str(tmp_path), **chosen, set="agent={folder}").to_dict()["schema_version"]
 
@@ -156,7 +156,7 @@ def test_the_arena_takes_labels_too(
 )
 def test_a_wrong_label_is_refused_before_anything_is_read(label: str, sentence: str) -> None:
     for verb in (sy.read, sy.measure):
-        with pytest.raises((UsageError, UnknownName), match=sentence):
+        with pytest.raises((UsageError, UnknownNameError), match=sentence):
             verb("nowhere", set=label)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import steelyard
 
 import steelyard as sy
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.mappings import MappedRun, propose, read_mapped
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
@@ -496,13 +496,13 @@ def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("mapping = 1\n[run]\ntsk = 'a'\n", encoding="utf-8")
     done = steelyard("read", str(SHEET), "--map", "bad.toml", "--json", cwd=tmp_path)
     assert done.status == 2
-    assert json.loads(done.stdout)["error"]["kind"] == "bad_mapping"
+    assert json.loads(done.stdout)["error"]["kind"] == "invalid_mapping"
 
 
 @pytest.mark.parametrize("text", ["instance_id,\n", "a,\n,b\nc,\n", ",\n,\n"])
 def test_a_table_without_a_row_of_two_cells_has_no_rows(text: str, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(text)
-    with pytest.raises(UnreadableFile, match="no rows were found in it"):
+    with pytest.raises(UnreadableFileError, match="no rows were found in it"):
         propose([tmp_path / "table.csv"])
 
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from hypothesis import example, given, settings, strategies as st
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.mappings import MappedRun, mapping_of, propose, read_mapped
 from steelyard.records import Rejected
 
@@ -119,14 +119,14 @@ def test_a_proposal_reads_what_it_claims_and_is_the_same_twice(text: str) -> Non
         path.write_text(text, encoding="utf-8", newline="")
         try:
             proposal = propose([path])
-        except UnreadableFile:  # nothing in it looks like rows
+        except UnreadableFileError:  # nothing in it looks like rows
             return
         assert propose([path]) == proposal
         has_task = re.search(r"^task =", proposal.text, re.MULTILINE)
         text_in_use = proposal.text if has_task else proposal.text.replace("# task =", "task =", 1)
         try:
             items = list(read_mapped(path, mapping_of(tomllib.loads(text_in_use))))
-        except UnreadableFile:
+        except UnreadableFileError:
             assert (proposal.runs, len(proposal.set_aside)) == (0, 1)
             return
         assert sum(isinstance(item, MappedRun) for item in items) == proposal.runs
@@ -160,7 +160,7 @@ def test_every_line_that_is_offered_as_a_comment_can_be_used(text: str) -> None:
         path.write_text(text, encoding="utf-8", newline="")
         try:
             proposed = propose([path]).text
-        except UnreadableFile:  # nothing in it looks like rows
+        except UnreadableFileError:  # nothing in it looks like rows
             return
         has_task = re.search(r"^task =", proposed, re.MULTILINE) is not None
         tasks = [] if has_task else re.findall(r"^# (task = .*)$", proposed, re.MULTILINE)
@@ -170,7 +170,7 @@ def test_every_line_that_is_offered_as_a_comment_can_be_used(text: str) -> None:
         used = re.sub(r"^# task = .*$", "#", used, flags=re.MULTILINE) if tasks else used
         try:
             before = rejected(path, used)
-        except UnreadableFile:  # no row has the task
+        except UnreadableFileError:  # no row has the task
             return
         rejected(path, OFFERED.sub("", used))
         for offered in OFFERED.finditer(used):
@@ -187,6 +187,6 @@ def test_json_of_any_shape_is_read_or_refused(text: str, at: str) -> None:
     mapping = mapping_of({"mapping": 1, "name": "any", "rows": rows, "run": {**fields, **nested}})
     try:
         read(text, mapping, batch_rows=3, ending="json")
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         refusal = error
         assert refusal.where == "file"

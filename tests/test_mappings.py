@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import BadMapping, UnreadableFile
+from steelyard.errors import MappingError, UnreadableFileError
 from steelyard.formats import PlacedRun
 from steelyard.mappings import MappedRun, load_mapping, mapping_of, mapping_schema, read_mapped, shipped_mappings
 from steelyard.records import Finding, Rejected, Run
@@ -205,7 +205,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("wrong", "message"), BAD)
 def test_a_mapping_that_cannot_be_used_says_what_is_wrong(wrong: dict[str, Any], message: str) -> None:
     right = {"mapping": 1, "name": "m", "rows": {"format": "csv"}, "run": {"task": "a"}}
-    with pytest.raises(BadMapping, match=message.replace("(", ".").replace("[", ".")):
+    with pytest.raises(MappingError, match=message.replace("(", ".").replace("[", ".")):
         mapping_of({**right, **wrong})
 
 
@@ -225,28 +225,28 @@ def test_a_mapping_that_cannot_be_used_says_what_is_wrong(wrong: dict[str, Any],
 def test_fields_that_cannot_be_read_are_refused_before_the_file_is(
     tmp_path: Path, fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BadMapping, match=message):
+    with pytest.raises(MappingError, match=message):
         items(tmp_path / "not-there.csv", fields)
 
 
 @pytest.mark.parametrize("path", ["a[", "a..b", "a[x]", ".a", 'a"b', "a." * 60 + "a"])
 def test_what_is_no_path_is_refused(tmp_path: Path, path: str) -> None:
-    with pytest.raises(BadMapping, match="is not a path"):
+    with pytest.raises(MappingError, match="is not a path"):
         items(tmp_path / "not-there.json", {"model": path}, rows={"format": "json"})
 
 
 def test_several_values_without_a_way_to_make_one_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadMapping, match=r"\[\*\] leads to several values"):
+    with pytest.raises(MappingError, match=r"\[\*\] leads to several values"):
         items(tmp_path / "not-there.json", {"cost_usd": "calls[*].cost"}, rows={"format": "json"})
 
 
 def test_a_column_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("Task,Cost USD,Cost USD\na,1,2\n", encoding="utf-8")
-    with pytest.raises(UnreadableFile, match="a column 'Tsk' that the table does not have") as refused:
+    with pytest.raises(UnreadableFileError, match="a column 'Tsk' that the table does not have") as refused:
         items(path, {"task": "Tsk"})
     assert refused.value.hint == "did you mean 'Task'?"
-    with pytest.raises(UnreadableFile, match="column 'Cost USD' stands twice"):
+    with pytest.raises(UnreadableFileError, match="column 'Cost USD' stands twice"):
         items(path, {"cost_usd": "Cost USD"})
 
 
@@ -260,7 +260,7 @@ JSON_LINES = {"rows": {"format": "jsonl"}}
 
 def test_a_task_that_no_row_has_is_named_with_the_nearest(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "runs.jsonl", [{"job": "a", "cost": 1}, {"job": "b", "cost": 2}])
-    with pytest.raises(UnreadableFile, match="no row has 'jobb', which the mapping calls the task") as told:
+    with pytest.raises(UnreadableFileError, match="no row has 'jobb', which the mapping calls the task") as told:
         items(path, {"task": "jobb"}, **JSON_LINES)
     assert told.value.hint == "did you mean 'job'?"
 
@@ -287,7 +287,7 @@ def test_parts_of_a_list_are_only_those_that_meet_when(tmp_path: Path) -> None:
 
 def test_a_mapping_without_a_task_is_refused(tmp_path: Path) -> None:
     bare = mapping_of({"mapping": 1, "name": "m", "rows": {"format": "csv"}, "run": {"model": "a"}})
-    with pytest.raises(BadMapping, match=r"run\.task is missing"):
+    with pytest.raises(MappingError, match=r"run\.task is missing"):
         list(read_mapped(tmp_path / "x.csv", bare))
 
 
@@ -307,7 +307,7 @@ def test_a_pattern_is_never_tried_on_a_long_cell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", "(?:a*)*$", "((a+))*", "(x(a+)y)+", "(?P<n>a+)+", "(a{2,})+", "([+]+)*"])
 def test_a_pattern_that_some_texts_make_endless_is_refused(tmp_path: Path, pattern: str) -> None:
-    with pytest.raises(BadMapping, match="repeats what is repeated"):
+    with pytest.raises(MappingError, match="repeats what is repeated"):
         items(tmp_path / "not-there.csv", {"model": {"from": "a", "pattern": pattern}})
 
 
@@ -322,7 +322,7 @@ def test_harmless_patterns_are_taken(tmp_path: Path, pattern: str) -> None:
 def test_deep_json_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text("[" * 100_000 + "]" * 100_000, encoding="utf-8")
-    with pytest.raises(UnreadableFile, match="nested too deeply"):
+    with pytest.raises(UnreadableFileError, match="nested too deeply"):
         items(path, {}, rows={"format": "json"})
 
 
@@ -331,7 +331,7 @@ def test_a_file_larger_than_the_limit_is_refused(tmp_path: Path, monkeypatch: py
     for name, rows in (("rows.json", {"format": "json"}), ("rows.jsonl", {"format": "jsonl"})):
         path = tmp_path / name
         path.write_text('[{"a": "0123456789"}]', encoding="utf-8")
-        with pytest.raises(UnreadableFile, match="larger than 10 bytes"):
+        with pytest.raises(UnreadableFileError, match="larger than 10 bytes"):
             items(path, {}, rows=rows, group={"by": "a"})  # lines that are grouped are kept, so they are bounded too
 
 
@@ -355,7 +355,7 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_mapping_in_the_documentation_can_be_used(tmp_path: Path, example: str) -> None:
     given = mapping_of(tomllib.loads(example))
-    with pytest.raises((FileNotFoundError, UnreadableFile)):  # the mapping is fine, the file is not there
+    with pytest.raises((FileNotFoundError, UnreadableFileError)):  # the mapping is fine, the file is not there
         list(read_mapped(tmp_path / "not-there", given))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.records import Run
 from steelyard.results import Matrix
 
@@ -121,9 +121,9 @@ def test_what_cannot_be_is_refused(asked: dict[str, object], message: str) -> No
 
 
 def test_an_unknown_metric_or_one_that_no_run_has_is_refused() -> None:
-    with pytest.raises(UnknownName, match="pass_rat"):
+    with pytest.raises(UnknownNameError, match="pass_rat"):
         sy.matrix(RUNS, metrics=["pass_rat"])
-    with pytest.raises(NothingUsable, match="no run has a r_prog: the record has no expected steps"):
+    with pytest.raises(NoValidInputError, match="no run has a r_prog: the record has no expected steps"):
         sy.matrix(RUNS, metrics=["r_prog"])
 
 

@@ -12,7 +12,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from steelyard.demo import demo_runs
-from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.records import (
     Action,
     Call,
@@ -412,11 +412,11 @@ def test_groups_are_sorted_and_missing_keys_come_last() -> None:
 
 def test_wrong_names_are_answered_with_the_nearest() -> None:
     run = sy.Run(task="t")
-    with pytest.raises(UnknownName, match="'tier'"):
+    with pytest.raises(UnknownNameError, match="'tier'"):
         sy.measure([run], by=["teir"])
-    with pytest.raises(UnknownName, match="'composite_score'"):
+    with pytest.raises(UnknownNameError, match="'composite_score'"):
         sy.measure([run], metrics=["composite_scor"])
-    with pytest.raises(UnknownName, match="'outcome-1'"):
+    with pytest.raises(UnknownNameError, match="'outcome-1'"):
         sy.measure([run], profile="outcome-11")
     with pytest.raises(UsageError):
         sy.measure([run], by=["tier", "tier"])
@@ -437,14 +437,14 @@ def test_a_profile_of_ones_own_changes_the_constants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "sentence"),
     [
-        ('name = "m"\nspec = "outcome"\n[constants]\npass_wieght = 1', UnknownName, "pass_weight"),
-        ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = "x"', BadProfile, "number"),
+        ('name = "m"\nspec = "outcome"\n[constants]\npass_wieght = 1', UnknownNameError, "pass_weight"),
+        ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = "x"', ProfileError, "number"),
         ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = -1\nimpl_weight = 0', UsageError, "more than 0"),
-        ('name = "m"\nspec = "outcome"\nnonsense = 1', BadProfile, "nonsense"),
+        ('name = "m"\nspec = "outcome"\nnonsense = 1', ProfileError, "nonsense"),
         ('name = "m"\nspec = "outcome"\n[constants]\nimpl_weight = -0.2', UsageError, "negative"),
-        ('name = "outcome-1"\nspec = "outcome"\nexpected_runs = 3', BadProfile, "shipped"),
+        ('name = "outcome-1"\nspec = "outcome"\nexpected_runs = 3', ProfileError, "shipped"),
         ('name = "m"\nspec = "arena"', UsageError, "arena"),
-        ("name = ", BadProfile, "TOML"),
+        ("name = ", ProfileError, "TOML"),
     ],
 )
 def test_a_bad_profile_is_refused(tmp_path: Path, text: str, error: type[Exception], sentence: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
 from steelyard.records import Run
 from steelyard.results import GroupValue, Statistics
@@ -117,7 +117,7 @@ def test_order_of_rows_changes_no_byte_and_without_the_option_nothing_changes(tm
 
 
 def test_an_unknown_method_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="wilson"):
+    with pytest.raises(UnknownNameError, match="wilson"):
         sy.measure(made_runs({"x": 0.5}, tasks=2), interval="wilsom")
 
 

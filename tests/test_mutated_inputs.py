@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from format_laws import check_reading, outcome
-from mutated_inputs import MOST_BYTES, Tried, try_inputs
-from steelyard.errors import UnreadableFile
+from mutated_inputs import MAX_BYTES, Tried, try_inputs
+from steelyard.errors import UnreadableFileError
 from steelyard.formats import read_timings
 from steelyard.runner import load_plan
 
@@ -49,7 +49,7 @@ def test_a_million_inputs_break_no_reader(seed: int) -> None:
 
 
 def test_the_memory_of_the_process_is_seen() -> None:
-    assert 10 << 20 < Tried().most_bytes < 100 * MOST_BYTES
+    assert 10 << 20 < Tried().max_bytes < 100 * MAX_BYTES
 
 
 def test_calls_of_a_session_with_a_long_name_have_ids_that_a_record_may_have(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_plan_with_an_impossible_path_is_refused(name: str, tmp_path: Path) ->
 def test_a_time_that_no_float_holds_is_no_time(tmp_path: Path) -> None:
     path = tmp_path / "times.json"
     path.write_text('{"parse": [0.5, 1e400]}'.replace("1e400", "9" * 400))
-    with pytest.raises(UnreadableFile, match="not a timing file"):
+    with pytest.raises(UnreadableFileError, match="not a timing file"):
         read_timings(path)
 
 

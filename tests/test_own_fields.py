@@ -12,7 +12,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import write
-from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.metrics import INFINITY, Example, Metric, OwnAmount, OwnFlag, Required, Value, metric
 from steelyard.records import Output, Run, own_facts
 from steelyard.surfaces.cli import run
@@ -82,13 +82,13 @@ def test_a_label_of_one_s_own_groups_a_flat_file_too(tmp_path: Path) -> None:
 
 
 def test_a_key_that_no_run_has_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="x_brnch") as error:
+    with pytest.raises(UnknownNameError, match="x_brnch") as error:
         sy.measure(made(), by=["x_brnch"])
     assert error.value.hint == "did you mean 'x_branch'?"
-    with pytest.raises(UnknownName, match="no x_branch named 'mian'") as wrong:
+    with pytest.raises(UnknownNameError, match="no x_branch named 'mian'") as wrong:
         sy.measure(made(), where="x_branch=mian")
     assert wrong.value.hint == "did you mean 'main'?"
-    with pytest.raises(UnknownName, match="key to group by named 'branch'"):
+    with pytest.raises(UnknownNameError, match="key to group by named 'branch'"):
         sy.measure(made(), by=["branch"])
 
 
@@ -101,7 +101,7 @@ def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:
 
 
 def test_more_keys_than_a_table_has_room_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_record_batches, "MOST_OWN_KEYS", 4)
+    monkeypatch.setattr(_record_batches, "MAX_CUSTOM_FIELDS", 4)
     result = sy.measure(made(x_a=1, x_b=2, x_c=3), by=["x_branch"])
     (told,) = [finding for finding in result.findings if finding.code == "own_keys"]
     assert told.count == 2
@@ -202,6 +202,6 @@ def test_an_own_key_without_a_kind_and_a_kind_without_an_own_key_are_refused(
         formula="f",
         example=Example({}, None),
     )
-    with pytest.raises(BadDeclaration, match=message) as error:
+    with pytest.raises(DeclarationError, match=message) as error:
         declare(function)
     assert "OwnAmount" in (error.value.hint or "")

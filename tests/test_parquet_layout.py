@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files import parquet_frame
 from steelyard.settings import EXPANSION, FREE_BYTES
 
@@ -66,7 +66,7 @@ def test_a_number_that_contradicts_another_is_refused(old: bytes, new: bytes, pr
     path, good = tmp_path / "runs.parquet", written()
     assert old in good
     path.write_bytes(good.replace(old, new))
-    with pytest.raises(UnreadableFile, match=problem):
+    with pytest.raises(UnreadableFileError, match=problem):
         parquet_frame(path)
 
 
@@ -90,12 +90,12 @@ def test_a_number_that_contradicts_another_is_refused(old: bytes, new: bytes, pr
 )
 def test_a_footer_that_is_none_is_refused(content: bytes, problem: str, tmp_path: Path) -> None:
     (tmp_path / "runs.parquet").write_bytes(content)
-    with pytest.raises(UnreadableFile, match=problem):
+    with pytest.raises(UnreadableFileError, match=problem):
         parquet_frame(tmp_path / "runs.parquet")
 
 
 def test_a_page_that_expands_without_measure_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "runs.parquet"
     path.write_bytes(written(pl.DataFrame({"task": ["a" * (FREE_BYTES + 1)]})))
-    with pytest.raises(OverLimit, match=EXPANSION.reason):
+    with pytest.raises(InputLimitError, match=EXPANSION.reason):
         parquet_frame(path)

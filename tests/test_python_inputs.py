@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import steelyard as sy
 from steelyard.demo import demo_files
-from steelyard.errors import BadRecord, NothingUsable, UnknownName, UnreadableFile, UsageError
+from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UnreadableFileError, UsageError
 from steelyard.records import Call, Judgment, Output, Usage, checked_run
 from strategies import run_lists
 
@@ -43,7 +43,7 @@ def test_sides_may_be_chosen_by_dicts() -> None:
     by_dict = sy.compare(RECORDS, a={"agent": "a"}, b={"agent": "b"})
     assert by_dict == by_text
     assert sy.compare(RECORDS, a={"agent": "a"}, b=[{"agent": "b"}, "agent=b,model=-"][:1]).pairs == by_text.pairs
-    with pytest.raises(UnknownName, match="agnet"):
+    with pytest.raises(UnknownNameError, match="agnet"):
         sy.compare(RECORDS, a={"agnet": "a"}, b={"agent": "b"})
     rule = ["pass_rate >= -0.5"]
     gate = sy.gate(RECORDS, baseline=RECORDS, rule=rule, where={"agent": "a"})
@@ -73,7 +73,7 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("record", "said"), BAD, ids=[said for _, said in BAD])
 def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, said: str) -> None:
-    with pytest.raises(BadRecord) as error:
+    with pytest.raises(RecordError) as error:
         sy.measure([{"task": "t"}, record])
     assert said in error.value.message
     assert error.value.where == "records:2"
@@ -93,7 +93,7 @@ def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, sai
     ],
 )
 def test_every_verb_checks_at_the_door(verb: Callable[[Any], object]) -> None:
-    with pytest.raises(BadRecord, match="tool_calls"):
+    with pytest.raises(RecordError, match="tool_calls"):
         verb([sy.Run(task="t", tool_calls=-1)])
     for nothing in (7, None, [object()], [["a"]]):
         with pytest.raises(UsageError, match="runs cannot be had from a value of type"):
@@ -115,11 +115,11 @@ def test_values_of_python_become_those_of_a_record() -> None:
 
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     absent = tmp_path / "nofile.jsonl"
-    with pytest.raises(UnreadableFile, match="there is no such file or folder"):
+    with pytest.raises(UnreadableFileError, match="there is no such file or folder"):
         sy.read(absent)
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(UnreadableFileError):
         sy.read([tmp_path, str(absent)])
-    with pytest.raises(NothingUsable, match="there is no such file or folder"):
+    with pytest.raises(NoValidInputError, match="there is no such file or folder"):
         sy.measure(absent)
 
 

@@ -12,7 +12,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.records import Run
 from steelyard.statistics import pass_at_k
 
@@ -183,16 +183,16 @@ def test_more_than_can_be_ranked_are_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"metrics": ["composit_score"]}, UnknownName, "composite_score"),
+        ({"metrics": ["composit_score"]}, UnknownNameError, "composite_score"),
         ({"metrics": ["schema_overhead"]}, UsageError, "it is a total of the runs at hand"),
         ({"metrics": ["tier_uplift"]}, UsageError, "not a metric of single runs"),
         ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which no single task decides"),
-        ({"by": ["agnt"]}, UnknownName, "agent"),
+        ({"by": ["agnt"]}, UnknownNameError, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
         ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
         ({"min_coverage": 2.0}, UsageError, "not a share"),
         ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
-        ({"metrics": ["r_prog"]}, NothingUsable, "cannot|no "),
+        ({"metrics": ["r_prog"]}, NoValidInputError, "cannot|no "),
     ],
 )
 def test_wrong_usage_is_answered(options, error, message) -> None:
@@ -202,7 +202,7 @@ def test_wrong_usage_is_answered(options, error, message) -> None:
 
 def test_no_task_that_all_tried_is_an_error_that_counts_them() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
-    with pytest.raises(NothingUsable, match="agent x 1, agent y 1"):
+    with pytest.raises(NoValidInputError, match="agent x 1, agent y 1"):
         sy.rank(runs, by=["agent"], metrics=["pass_rate"])
 
 

@@ -15,7 +15,7 @@ import steelyard as sy
 from commands import steelyard
 from steelyard.formats import LogFormat, head_of, recognized, run_of_row
 from steelyard.formats.native_jsonl import read
-from steelyard.records import FACTS, Missing, Refused, Rejected, content_digest, decode_run, encode_run, run_facts
+from steelyard.records import FACTS, DecodeError, Missing, Rejected, content_digest, decode_run, encode_run, run_facts
 from steelyard.tables._flat_files import facts_of
 from strategies import run_lists
 
@@ -86,7 +86,7 @@ def test_a_file_of_which_nothing_can_be_used_is_an_error(tmp_path: Path) -> None
     done = steelyard("measure", str(path), "--json", "--skip-bad")
     assert done.status == 1
     error = json.loads(done.stdout)["error"]
-    assert error["kind"] == "nothing_usable"
+    assert error["kind"] == "no_valid_input"
     assert error["where"] == f"{path}:1"
 
 
@@ -187,7 +187,7 @@ def test_keys_of_the_users_own_are_kept() -> None:
     run = decode_run(b'{"task": "t", "x_team": {"a": [1]}, "x_note": "hi"}')
     assert run.extra == {"x_team": {"a": [1]}, "x_note": "hi"}
     assert json.loads(encode_run(run)) == {"task": "t", "x_team": {"a": [1]}, "x_note": "hi"}
-    with pytest.raises(Refused):
+    with pytest.raises(DecodeError):
         decode_run(b'{"task": "t", "x_": {}}')
 
 
@@ -477,7 +477,7 @@ def test_a_million_lines_with_three_bad_ones(tmp_path: Path) -> None:
     assert done.status == 1
     result = json.loads(done.stdout)
     assert result["n"] == 999_997
-    (finding,) = [one for one in result["findings"] if one["code"] == "bad_record"]
+    (finding,) = [one for one in result["findings"] if one["code"] == "invalid_record"]
     bad = {place["where"]: place.get("message", finding["message"]) for place in finding["places"]}
     assert set(bad) == {f"{path}:{line}" for line in (11, 500_001, 999_999)}
     assert "not JSON" in bad[f"{path}:11"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files import HEAD_BYTES, beginning_of, whole_file
 from steelyard.formats import PlacedRun, head_of, recognized
 from steelyard.records import Rejected
@@ -124,12 +124,12 @@ def test_a_file_that_changed_after_it_was_recognized_is_read_as_it_is_now(tmp_pa
     assert whole_file(path).endswith(b"\n")
     beginning_of(path)
     path.unlink()
-    with pytest.raises(UnreadableFile, match="it cannot be read"):
+    with pytest.raises(UnreadableFileError, match="it cannot be read"):
         whole_file(path)
 
 
 def test_a_file_past_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "runs.json", [{"task": "t"}])
     monkeypatch.setattr("os.read", lambda *_: pytest.fail("it was read"))
-    with pytest.raises(OverLimit):
+    with pytest.raises(InputLimitError):
         whole_file(path, limit=Limit("it is long", default=5))

@@ -20,7 +20,7 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from report_makers import HOSTILE, REPORTS, flat_runs, planted
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.reports import result_document, result_markdown
 from steelyard.reports.pages import PAGES, Column, page_of, report_pages
 from test_results import MADE
@@ -261,7 +261,7 @@ def test_a_report_stays_small(count: int, most: int, tmp_path: Path) -> None:
 
 
 def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.workflow._run_rows.MOST_ROWS", 150)
+    monkeypatch.setattr("steelyard.workflow._run_rows.MAX_ROWS", 150)
     html = result_document(sy.report([flat_runs(tmp_path, 250)]))
     assert "100 of 250 rows are not in this file." in html
     assert "The first 100 of 150 rows" in html
@@ -295,14 +295,14 @@ def test_what_is_odd_about_runs_is_told_once_however_many_verbs_tell_it(tmp_path
     path.write_text(path.read_text() + json.dumps(odd) + '\n{"task": 1}\n', encoding="utf-8")
     measured = {finding.code: finding.count for finding in sy.measure([path], by=["agent"]).all_findings}
     told = {finding.code: finding.count for finding in sy.report([path]).findings}
-    assert {"bad_record", "verdict_contradicts_tests"} & set(measured)
+    assert {"invalid_record", "verdict_contradicts_tests"} & set(measured)
     assert {code: told.get(code) for code in measured} == measured
 
 
 def test_sections_are_chosen_by_name() -> None:
     runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
     assert [page.name for page in report_pages(sy.report(runs, sections=["runs", "compare"]))] == ["compare", "runs"]
-    with pytest.raises(UnknownName, match="did you mean 'board'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'board'"):
         sy.report(runs, sections=["bord"])
 
 

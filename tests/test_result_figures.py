@@ -13,7 +13,7 @@ from arena_results import learning
 from figure_laws import breaches, elements, shown_text, tag
 from steelyard import workflow
 from steelyard.demo import demo_runs
-from steelyard.errors import MissingExtra, UnknownName, UsageError
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.records import Judgment, Output, Run
 from steelyard.reports import comparison_tables
@@ -87,10 +87,10 @@ def test_without_a_name_it_is_the_main_figure(results: dict[type[Result], Result
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_and_the_known(results: dict[type[Result], Result]) -> None:
-    with pytest.raises(UnknownName, match="'paret'") as error:
+    with pytest.raises(UnknownNameError, match="'paret'") as error:
         results[Ranking].figure("paret")
     assert error.value.hint == "did you mean 'pareto'? known: dots, pareto"
-    with pytest.raises(UnknownName, match="zzz") as unlike:
+    with pytest.raises(UnknownNameError, match="zzz") as unlike:
         results[Ranking].figure("zzz")
     assert unlike.value.hint == "known: dots, pareto"
 
@@ -335,7 +335,7 @@ def test_repeat_and_the_arena_draw_too(tmp_path: Path) -> None:
 
 def test_a_png_needs_its_library(monkeypatch: pytest.MonkeyPatch, demo_file: str, tmp_path: Path) -> None:
     monkeypatch.setattr(_figure, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match="resvg_py"):
+    with pytest.raises(MissingExtraError, match="resvg_py"):
         sy.measure(demo_file).figure().save(tmp_path / "x.png")
     assert run(["rank", "no-such-file.jsonl", "--out", str(tmp_path / "x.png")]) == 2
 

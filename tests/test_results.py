@@ -20,7 +20,7 @@ import pytest
 import steelyard as sy
 from arena_results import ARENA_RESULTS
 from steelyard import results
-from steelyard.errors import MissingExtra, UsageError
+from steelyard.errors import MissingExtraError, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
@@ -335,7 +335,7 @@ def test_a_result_saves_itself_by_the_ending(tmp_path: Path) -> None:
 @pytest.mark.parametrize("made", [Polite(), MADE["SpeedupResult"](Path())], ids=lambda made: type(made).__name__)
 def test_without_pandas_the_error_names_the_extra(made: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match="to_pandas"):
+    with pytest.raises(MissingExtraError, match="to_pandas"):
         made.to_pandas()
 
 

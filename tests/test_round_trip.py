@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.formats import PlacedRun, RunPart, log_formats, run_of_row
-from steelyard.records import Failure, Finding, Origin, Refused, Run, Usage, encode_run, own_cell, own_value
+from steelyard.records import DecodeError, Failure, Finding, Origin, Run, Usage, encode_run, own_cell, own_value
 from steelyard.reports import write_runs
 from steelyard.tables import gather
 from strategies import runs
@@ -150,7 +150,7 @@ def test_rows_read_together_are_what_each_of_them_is(tmp_path: Path, cells: dict
     for row in frame.iter_rows(named=True):
         try:
             one_by_one.append(encode_run(run_of_row(row, from_text=False)).decode())
-        except Refused as refused:
+        except DecodeError as refused:
             one_by_one.append(refused.reason)
     together = [
         encode_run(item.run).decode() if isinstance(item, PlacedRun) else item.reason

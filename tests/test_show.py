@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
 from report_makers import HOSTILE, planted
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.records import Missing
 from steelyard.reports import result_document
 from steelyard.reports.pages import page_of
@@ -128,7 +128,7 @@ def test_the_difference_is_complete_and_names_the_other_run() -> None:
 
 def test_what_cannot_be_shown_says_what_to_do() -> None:
     runs = [record("run-1"), record("run-2", output=output("x"))]
-    with pytest.raises(UnknownName, match="run-3"):
+    with pytest.raises(UnknownNameError, match="run-3"):
         sy.show(runs, run="run-3")
     with pytest.raises(UsageError, match="several runs begin with 'run-'"):
         sy.show(runs, run="run-")

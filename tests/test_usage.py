@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 import steelyard as sy
 from commands import steelyard
 from matchups import write
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.prices import cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Call, DayFinder, Run, Usage, zone_of
 from steelyard.results import UsageSummary
@@ -192,7 +192,7 @@ class TestGroups:
         assert costs(used([mixed])) == {("2026-01-31", DEAR): 15.0, ("2026-01-31", CHEAP): 3.0}
         assert costs(used([mixed], where=f"model={CHEAP}")) == {("2026-01-31", CHEAP): 3.0}
         assert costs(used([mixed], where=f"model!={CHEAP}")) == {("2026-01-31", DEAR): 15.0}
-        with pytest.raises(UnknownName) as told:
+        with pytest.raises(UnknownNameError) as told:
             used([mixed], where="model=claude-sonet-4")
         assert told.value.nearest == CHEAP
 
@@ -217,12 +217,12 @@ class TestGroups:
         assert used(runs, by="x_branch", where="x_branch=main").total.cost_usd == 1.0
         assert sy.coverage(runs, by=["x_branch"]).groups[0].key == {"x_branch": "fix"}
         for verb in (used, sy.coverage):
-            with pytest.raises(UnknownName) as told:
+            with pytest.raises(UnknownNameError) as told:
                 verb(runs, by=["x_brnch"])  # type: ignore[operator]
             assert told.value.nearest == "x_branch"
 
     def test_a_key_that_is_none_is_answered_with_the_nearest(self) -> None:
-        with pytest.raises(UnknownName) as told:
+        with pytest.raises(UnknownNameError) as told:
             used([run("a")], by="dya")
         assert told.value.nearest == "day"
         with pytest.raises(UsageError, match="twice"):
@@ -465,7 +465,7 @@ class TestPlaces:
         assert str(tmp_path / ".claude" / "projects") in told.value.message
         assert "Gemini CLI" in told.value.message
         (tmp_path / ".codex" / "sessions").mkdir(parents=True)
-        with pytest.raises(NothingUsable, match="holds no runs; looked in Codex"):
+        with pytest.raises(NoValidInputError, match="holds no runs; looked in Codex"):
             sy.usage(tz="UTC")
 
 

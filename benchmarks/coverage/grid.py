@@ -15,7 +15,7 @@ from steelyard.metrics import catalog
 from steelyard.standings._choosing_intervals import group_intervals, ratio_interval
 from steelyard.statistics import Floats, Interval, Ints, WeightBy
 
-LEAST = 0.93
+MIN_COVERAGE = 0.93
 """What an interval without a label is to reach."""
 TASKS = (2, 5, 10, 30, 100)
 ATTEMPTS = ("1", "5", "uneven")
@@ -232,7 +232,7 @@ def tried(sweep: Sweep, cell: Cell, *, share: float = 1.0, seed: int = 11) -> di
 def coverage_of(intervals: Iterable[Interval], truth: float) -> Coverage:
     """How these did on data of which this is true."""
     room = 1e-12 * max(abs(truth), 1.0)
-    given = [(x.low, x.high, LEAST if x.reaches is None else x.reaches) for x in intervals if x.low is not None]
+    given = [(x.low, x.high, MIN_COVERAGE if x.reaches is None else x.reaches) for x in intervals if x.low is not None]
     count = max(len(given), 1)
     return Coverage(
         share=sum(low - room <= truth <= high + room for low, high, _ in given) / count,

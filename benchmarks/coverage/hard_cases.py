@@ -22,7 +22,7 @@ from benchmarks.coverage.verdicts import EFFECTS, LIMITS, NULLS, Setting, claims
 TRIALS = 1_000
 ALLOWED = {"better or worse": 0.055, "holds": 0.03, "fails": 0.03}
 """How often a verdict may be given that is not so: 5 %, 2.5 % on each side of a gate, and half a point of room."""
-LEAST_POWER = 0.9
+MIN_POWER = 0.9
 """What is kept at least of the power that 0.1 had in friendly cases."""
 POWER_BEFORE = (0.325, 0.685, 0.56, 0.99, 0.95, 1.0, 0.98, 1.0, 0.92, 1.0, 0.975, 1.0)
 """The power of 0.1's rule in each of `EFFECTS`."""
@@ -101,7 +101,7 @@ def _power(share: float) -> Iterator[tuple[str, bool]]:
         power = told.share(setting.right)
         name = f"`{setting.rule}` holds" if setting.rule else f"`{setting.metric}` {setting.right}"
         line = f"| {name} | {setting} | {before * 100:.0f} % | {power * 100:.0f} % | {told.trials:,} |"
-        yield line, power + noise(power, told.trials) >= LEAST_POWER * before
+        yield line, power + noise(power, told.trials) >= MIN_POWER * before
 
 
 def tables(share: float) -> tuple[str, bool]:

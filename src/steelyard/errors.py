@@ -2,35 +2,35 @@
 
 SteelyardError                 what, where, what to do; exit code and HTTP status
 ├── UsageError                 the call is wrong (exit 2)
-│   ├── UnknownName            a name that is not known, answered with the nearest one
-│   │   ├── UnknownKey         a key that no run can be grouped or chosen by
-│   │   └── UnknownValue       a value that no run has in a key
-│   ├── TaskExists             a task whose id another definition has
-│   ├── BadProfile             a profile file that cannot be used
-│   ├── BadMapping             a mapping that cannot be used
-│   ├── BadPlan                a plan that cannot be run, with every mistake in it
-│   ├── BadAdapter             a file that describes an agent and cannot be used
-│   ├── BadPriceBook           a price book that cannot be used
-│   └── BadStore               a store address or a store that cannot be used
-├── BadInput                   the input is wrong (exit 1)
-│   ├── BadRecord              one record, with file and line
-│   ├── UnreadableFile         a whole file
-│   │   └── OverLimit          one that is larger, holds more or is nested deeper than is read
-│   ├── BadContract            a contract that cannot be used
-│   ├── CanonExists            a prompt whose canon is set already
-│   ├── CanonPrompt            a canon that was set for another question than the one that is asked now
-│   ├── CanonVersions          a canon made under other versions than the outputs it is compared with
-│   └── NothingUsable          nothing of the input could be used
-├── StoreUnavailable           the store did not answer or broke off (exit 1)
-│   └── ValueNotTaken          the store takes no such value
-├── ClusterFailed              work that a cluster was given and broke off (exit 1)
-├── NotAuthenticated           a server does not know who asks: no token, or one that does not hold (exit 2)
-├── NotAllowed                 the token does not allow what was asked (exit 2)
-├── BadDeclaration             a metric or format that contradicts itself or the catalog (a programming error)
-├── Interrupted                the work was broken off from outside, as by Ctrl-C (exit 130)
-├── RequestRefused             a request that a server does not answer, with its own HTTP status
-├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
-└── MissingExtra               an optional library is not installed (exit 2)
+│   ├── UnknownNameError            a name that is not known, answered with the nearest one
+│   │   ├── UnknownKeyError         a key that no run can be grouped or chosen by
+│   │   └── UnknownValueError       a value that no run has in a key
+│   ├── TaskExistsError             a task whose id another definition has
+│   ├── ProfileError             a profile file that cannot be used
+│   ├── MappingError             a mapping that cannot be used
+│   ├── PlanError                a plan that cannot be run, with every mistake in it
+│   ├── AdapterError             a file that describes an agent and cannot be used
+│   ├── PriceTableError           a price book that cannot be used
+│   └── StoreError               a store address or a store that cannot be used
+├── InputError                   the input is wrong (exit 1)
+│   ├── RecordError              one record, with file and line
+│   ├── UnreadableFileError         a whole file
+│   │   └── InputLimitError          one that is larger, holds more or is nested deeper than is read
+│   ├── ContractError            a contract that cannot be used
+│   ├── CanonExistsError            a prompt whose canon is set already
+│   ├── CanonPromptError            a canon that was set for another question than the one that is asked now
+│   ├── CanonVersionError          a canon made under other versions than the outputs it is compared with
+│   └── NoValidInputError          nothing of the input could be used
+├── StoreUnavailableError           the store did not answer or broke off (exit 1)
+│   └── UnsupportedValueError          the store takes no such value
+├── ClusterError              work that a cluster was given and broke off (exit 1)
+├── AuthenticationError           a server does not know who asks: no token, or one that does not hold (exit 2)
+├── PermissionDeniedError                 the token does not allow what was asked (exit 2)
+├── DeclarationError             a metric or format that contradicts itself or the catalog (a programming error)
+├── AbortedError                the work was broken off from outside, as by Ctrl-C (exit 130)
+├── RequestError             a request that a server does not answer, with its own HTTP status
+├── SandboxUnavailableError                nothing on this machine can isolate code that is not trusted (exit 2)
+└── MissingExtraError               an optional library is not installed (exit 2)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-MOST_SAID = 200
+MAX_ERROR_CHARS = 200
 """Characters of another program's or a library's message that an error shows."""
 
 
@@ -92,7 +92,7 @@ class UsageError(SteelyardError):
     exit_code = 2
 
 
-class UnknownName(UsageError):
+class UnknownNameError(UsageError):
     """A name that is not known, with the nearest that is."""
 
     kind = "unknown_name"
@@ -108,11 +108,11 @@ class UnknownName(UsageError):
         self.nearest = close
 
 
-class UnknownKey(UnknownName):
+class UnknownKeyError(UnknownNameError):
     """A key that no run can be grouped or chosen by."""
 
 
-class UnknownValue(UnknownName):
+class UnknownValueError(UnknownNameError):
     """A value that no run has in a key; where no run states the key, how to state it."""
 
     def __init__(self, key: str, value: str, known: Iterable[str], *, where: str | None = None) -> None:
@@ -123,7 +123,7 @@ class UnknownValue(UnknownName):
             self.hint = f'{key} = "COLUMN" in a mapping states it for each run{label}'
 
 
-class TaskExists(UsageError):
+class TaskExistsError(UsageError):
     """A task is never changed: scores made under it must keep their meaning."""
 
     kind = "task_exists"
@@ -134,22 +134,22 @@ class TaskExists(UsageError):
         super().__init__(f"a task with this id already exists with {other}", where=task, hint=hint)
 
 
-class BadProfile(UsageError):
+class ProfileError(UsageError):
     """A profile file that cannot be used."""
 
-    kind = "bad_profile"
+    kind = "invalid_profile"
 
 
-class BadMapping(UsageError):
+class MappingError(UsageError):
     """A mapping that cannot be used."""
 
-    kind = "bad_mapping"
+    kind = "invalid_mapping"
 
 
-class BadPlan(UsageError):
+class PlanError(UsageError):
     """A plan that cannot be run; every mistake in it is told at once."""
 
-    kind = "bad_plan"
+    kind = "invalid_plan"
 
     def __init__(self, path: str, mistakes: Sequence[SteelyardError]) -> None:
         count = f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}"
@@ -157,25 +157,25 @@ class BadPlan(UsageError):
         self.parts = tuple(mistakes)
 
 
-class BadAdapter(UsageError):
+class AdapterError(UsageError):
     """A file that describes an agent and cannot be used."""
 
-    kind = "bad_adapter"
+    kind = "invalid_adapter"
 
 
-class BadStore(UsageError):
+class StoreError(UsageError):
     """A store address that is none, or a store that cannot be used by this version."""
 
-    kind = "bad_store"
+    kind = "invalid_store"
 
 
-class BadPriceBook(UsageError):
+class PriceTableError(UsageError):
     """A price book that cannot be used."""
 
-    kind = "bad_price_book"
+    kind = "invalid_price_table"
 
 
-class MissingExtra(UsageError):
+class MissingExtraError(UsageError):
     """An optional library that the asked-for work needs."""
 
     kind = "missing_extra"
@@ -184,10 +184,10 @@ class MissingExtra(UsageError):
         super().__init__(f"{purpose} needs {library}", hint=f"pip install 'steelyard[{extra}]'")
 
 
-class NoRoom(UsageError):
+class MemoryLimitError(UsageError):
     """Values of single runs that would not fit into memory."""
 
-    kind = "no_room"
+    kind = "memory_limit"
 
     def __init__(self, runs: int, *, needed: int, free: int) -> None:
         message = (
@@ -197,10 +197,10 @@ class NoRoom(UsageError):
         super().__init__(message, hint="choose fewer runs with --where or fewer --metrics; measure has no such limit")
 
 
-class NoIsolation(UsageError):
+class SandboxUnavailableError(UsageError):
     """Nothing on this machine can isolate code that is not trusted."""
 
-    kind = "no_isolation"
+    kind = "sandbox_unavailable"
 
     def __init__(self, reason: str) -> None:
         hint = "install bubblewrap, or use --unsafe to run the code with resource limits only"
@@ -208,41 +208,41 @@ class NoIsolation(UsageError):
         self.reason = reason
 
 
-class ClusterFailed(SteelyardError):
+class ClusterError(SteelyardError):
     """Work that a cluster was given and broke off."""
 
     kind = "cluster_failed"
 
     def __init__(self, said: str) -> None:
         hint = "see the cluster's own log"
-        super().__init__(f"the cluster failed: {' '.join(said.split())[:MOST_SAID]}", hint=hint)
+        super().__init__(f"the cluster failed: {' '.join(said.split())[:MAX_ERROR_CHARS]}", hint=hint)
 
 
-class Interrupted(SteelyardError):
+class AbortedError(SteelyardError):
     """The work was broken off from outside, as by Ctrl-C."""
 
     kind = "interrupted"
     exit_code = 130
 
 
-class BadInput(SteelyardError):
+class InputError(SteelyardError):
     """The input is wrong; good records beside it are still used."""
 
-    kind = "bad_input"
+    kind = "invalid_input"
     http_status = 422
 
 
-class BadRecord(BadInput):
+class RecordError(InputError):
     """One record that was rejected."""
 
-    kind = "bad_record"
+    kind = "invalid_record"
 
     def __init__(self, reason: str, *, path: str, line: int | None = None, hint: str | None = None) -> None:
         where = path if line is None else f"{path}:{line}"
         super().__init__(reason, where=where, hint=hint)
 
 
-class UnreadableFile(BadInput):
+class UnreadableFileError(InputError):
     """A file that could not be read at all."""
 
     kind = "unreadable_file"
@@ -252,23 +252,23 @@ class UnreadableFile(BadInput):
 
 
 NESTED_TOO_DEEPLY = "the values are nested too deeply"
-"""What is said of JSON that its parser cannot go down, and of TOML and XML past `settings.NESTED_DEEP`."""
+"""What is said of JSON that its parser cannot go down, and of TOML and XML past `settings.MAX_NESTING`."""
 
 
-class OverLimit(UnreadableFile):
+class InputLimitError(UnreadableFileError):
     """A file that is larger, holds more or is nested deeper than is read of one input (`settings.Limit`)."""
 
 
-class BadContract(BadInput):
+class ContractError(InputError):
     """A contract that cannot be used."""
 
-    kind = "bad_contract"
+    kind = "invalid_contract"
 
     def __init__(self, reason: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(reason, where=where, hint=hint)
 
 
-class CanonExists(BadInput):
+class CanonExistsError(InputError):
     """A prompt has one canon, and it is never replaced."""
 
     kind = "canon_exists"
@@ -279,7 +279,7 @@ class CanonExists(BadInput):
         super().__init__(f"the prompt {prompt!r} already has a canon, {signature[:16]}", hint=hint)
 
 
-class CanonPrompt(BadInput):
+class CanonPromptError(InputError):
     """Answers to one question are never compared with the answer to another."""
 
     kind = "canon_prompt"
@@ -296,7 +296,7 @@ def _shortened(text: str) -> str:
     return repr(flat if len(flat) <= 80 else f"{flat[:77]}...")
 
 
-class CanonVersions(BadInput):
+class CanonVersionError(InputError):
     """Texts of two versions are never compared."""
 
     kind = "canon_versions"
@@ -308,13 +308,13 @@ class CanonVersions(BadInput):
         super().__init__(f"the canon of {prompt!r} was made under other versions: {shown}", hint=hint)
 
 
-class NothingUsable(BadInput):
+class NoValidInputError(InputError):
     """A command that can use nothing of its input."""
 
-    kind = "nothing_usable"
+    kind = "no_valid_input"
 
 
-class StoreUnavailable(SteelyardError):
+class StoreUnavailableError(SteelyardError):
     """The store did not answer, or broke off."""
 
     kind = "store_unavailable"
@@ -325,10 +325,10 @@ class StoreUnavailable(SteelyardError):
         super().__init__(reason, where=address, hint=hint)
 
 
-class ValueNotTaken(StoreUnavailable):
+class UnsupportedValueError(StoreUnavailableError):
     """The database takes no such value; whoever lets one get so far should have refused it."""
 
-    kind = "value_not_taken"
+    kind = "unsupported_value"
     http_status = 422
 
     def __init__(self, address: str, reason: str) -> None:
@@ -336,7 +336,7 @@ class ValueNotTaken(StoreUnavailable):
         self.hint = "a value does not fit the database, and nothing written together with it was kept; remove it"
 
 
-class RequestRefused(SteelyardError):
+class RequestError(SteelyardError):
     """A request that a server does not answer: the status says why, `headers` what else belongs to it."""
 
     def __init__(
@@ -362,7 +362,7 @@ _STORE_ADVICE = {
 """What to do, by a word of the database's own message."""
 
 
-class NotAuthenticated(SteelyardError):
+class AuthenticationError(SteelyardError):
     """Who asks is not known: there is no token, or it does not hold."""
 
     kind = "not_authenticated"
@@ -373,18 +373,18 @@ class NotAuthenticated(SteelyardError):
         super().__init__(message, where=where, hint=hint or "ask whoever runs the server (steelyard token create)")
 
 
-class NotAllowed(SteelyardError):
+class PermissionDeniedError(SteelyardError):
     """Who asks is known, and may not do this."""
 
-    kind = "not_allowed"
+    kind = "permission_denied"
     exit_code = 2
     http_status = 403
 
 
-class BadDeclaration(SteelyardError):
+class DeclarationError(SteelyardError):
     """A metric or format that contradicts itself or the catalog, or a plug-in that cannot be loaded."""
 
-    kind = "bad_declaration"
+    kind = "invalid_declaration"
     http_status = 500
 
 
@@ -395,6 +395,6 @@ def said_by(error: BaseException) -> str:
     ('No such file or directory', 'MemoryError')
     """
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    if len(said) > MOST_SAID:
-        return f"{said[:MOST_SAID]}..."
+    if len(said) > MAX_ERROR_CHARS:
+        return f"{said[:MAX_ERROR_CHARS]}..."
     return said or type(error).__name__

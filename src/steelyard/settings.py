@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.errors import OverLimit, UsageError
+from steelyard.errors import InputLimitError, UsageError
 
 METRICS_PATH = "STEELYARD_METRICS"
 """Folders (separated as in PATH) whose Python files declare metrics of the user's own."""
@@ -52,24 +52,24 @@ class Limit(NamedTuple):
         """What to do about it."""
         return f"if you trust it, set {self.setting} to a larger number" if self.setting else None
 
-    def passed(self, where: str) -> OverLimit:
+    def passed(self, where: str) -> InputLimitError:
         """The error that names the input."""
-        return OverLimit(where, self.reason, hint=self.hint)
+        return InputLimitError(where, self.reason, hint=self.hint)
 
 
 INPUT_BYTES = Limit("the input comes to more than {:,} bytes", 8 << 30, "STEELYARD_MAX_INPUT_BYTES")
 """Bytes that are unpacked from one input, archives within archives included, or piped in."""
 INPUT_ENTRIES = Limit("the input holds more than {:,} files and folders", 200_000, "STEELYARD_MAX_INPUT_ENTRIES")
 """Entries of all archives of one input, and the folders that they make."""
-ARCHIVES_DEEP = Limit("it lies in more than {} other archives", 2, "STEELYARD_MAX_ARCHIVES_DEEP")
-FOLDERS_DEEP = Limit("files lie more than {} folders deep", 100)
+MAX_ARCHIVE_DEPTH = Limit("it lies in more than {} other archives", 2, "STEELYARD_MAX_ARCHIVE_DEPTH")
+MAX_DIRECTORY_DEPTH = Limit("files lie more than {} folders deep", 100)
 """What removes a tree goes down it step by step, and Python's steps are bounded."""
 EXPANSION = Limit("it expands to more than {} times its size", 100, "STEELYARD_MAX_EXPANSION")
 """Bytes out for each byte in, once `FREE_BYTES` are out: logs compress 5 to 30 times, bombs 1,000 times."""
 FREE_BYTES = 16 << 20
 XML_TOKEN_BYTES = Limit("a tag or comment is longer than {:,} bytes", 4 << 20)
 """What the parser of XML looks through from its start each time that more of it comes."""
-NESTED_DEEP = 200
+MAX_NESTING = 200
 """How deeply tables of TOML and elements of XML may be nested, whatever the interpreter could follow."""
 FILE_BYTES = Limit("the file is larger than {:,} bytes", 1 << 30, "STEELYARD_MAX_FILE_BYTES")
 """A document that is read whole: a log, a report, timings, a list of tasks or submissions."""

@@ -23,7 +23,7 @@ from agents.answers import Answer, answer_chat, answer_gemini, answer_messages, 
 
 Api = Literal["chat", "responses", "messages", "gemini"]
 BASES = {"input": 12_000, "cache_read": 6_500, "cache_write": 3_000, "output": 2_400, "reasoning": 1_200}
-MOST_CALLS = 9
+MAX_CALLS = 9
 """With more calls, sums of different calls and kinds would coincide."""
 KINDS: dict[Api, tuple[str, ...]] = {
     "chat": ("input", "cache_read", "output", "reasoning"),
@@ -108,8 +108,8 @@ def usage_of(api: Api, number: int, *, has_many_calls: bool = False) -> dict[str
     """The tokens of a call: each kind's base and the call's own bit; among many calls, its own number."""
     if has_many_calls:
         return {kind: BASES[kind] + number for kind in KINDS[api]}
-    if number >= MOST_CALLS:
-        raise ValueError(f"the script is for at most {MOST_CALLS} calls")
+    if number >= MAX_CALLS:
+        raise ValueError(f"the script is for at most {MAX_CALLS} calls")
     return {kind: BASES[kind] + (1 << number) for kind in KINDS[api]}
 
 

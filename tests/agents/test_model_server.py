@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.model_server import BASES, KINDS, MOST_CALLS, Api, ModelServer, Script, calls_of, model_server, usage_of
+from agents.model_server import BASES, KINDS, MAX_CALLS, Api, ModelServer, Script, calls_of, model_server, usage_of
 
 PATHS: dict[Api, str] = {
     "chat": "/v1/chat/completions",
@@ -99,13 +99,13 @@ def test_an_answer_states_what_is_counted_for_it(api: Api, streamed: bool, serve
 def test_a_sum_tells_which_kinds_and_which_calls_went_into_it() -> None:
     sums: dict[int, tuple[str, tuple[int, ...]]] = {}
     for kind in BASES:
-        for chosen in range(1, 1 << MOST_CALLS):
-            numbers = tuple(number for number in range(MOST_CALLS) if chosen >> number & 1)
+        for chosen in range(1, 1 << MAX_CALLS):
+            numbers = tuple(number for number in range(MAX_CALLS) if chosen >> number & 1)
             total = len(numbers) * BASES[kind] + chosen
             assert sums.setdefault(total, (kind, numbers)) == (kind, numbers)
     assert usage_of("messages", 3)["cache_write"] == 3_008
     with pytest.raises(ValueError, match="at most 9"):
-        usage_of("chat", MOST_CALLS)
+        usage_of("chat", MAX_CALLS)
 
 
 def test_a_request_without_a_shell_gets_a_text(server: ModelServer) -> None:

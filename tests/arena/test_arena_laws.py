@@ -27,7 +27,7 @@ from steelyard.arena.scoring._score_intervals import score_interval
 from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_columns, to_cents, to_cents_column
 from steelyard.arena.scoring._stored_tallies import rank_and_percentile
 from steelyard.arena.scoring._submission_rows import frame_of
-from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Missing, Task, convert_task
@@ -194,12 +194,12 @@ def test_a_profile_sets_every_constant_and_a_wrong_name_is_answered_with_the_nea
     declared = {name for one in catalog().at("submission") for name in one.constants} - {"difficulty_factor"}
     assert declared <= set(held.constants)
     wrong = Profile(name="mine", spec="arena", constants={**held.constants, "speed_exponnt": 1.0})
-    with pytest.raises(UnknownName, match="speed_exponent"):
+    with pytest.raises(UnknownNameError, match="speed_exponent"):
         read_rules(wrong)
     without = Profile(name="mine", spec="arena", constants={k: v for k, v in held.constants.items() if k != "outliers"})
-    with pytest.raises(BadProfile, match="outliers"):
+    with pytest.raises(ProfileError, match="outliers"):
         read_rules(without)
-    with pytest.raises(BadProfile, match="outcome"):
+    with pytest.raises(ProfileError, match="outcome"):
         read_rules(load_profile("outcome-1"))
 
 
@@ -211,7 +211,7 @@ def test_weights_come_from_the_task_then_its_category_then_the_profile() -> None
 
 
 def test_a_task_that_cannot_be_scored_is_refused() -> None:
-    with pytest.raises(UnknownName, match="intermediate"):
+    with pytest.raises(UnknownNameError, match="intermediate"):
         RULES.check_task(Task(id="t", difficulty="intermediat"))
     with pytest.raises(UsageError, match="min_tokens above max_tokens"):
         RULES.check_task(convert_task({"id": "t", "baseline": {"min_tokens": 300_000}}))

@@ -18,7 +18,7 @@ from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.arena.scoring._suspicion import validate
 from steelyard.errors import UsageError
 from steelyard.profiles import Profile, load_profile
-from steelyard.records import MOST, Task
+from steelyard.records import MAX_VALUE, Task
 from steelyard.surfaces.cli import run
 from steelyard.workflow import open_arena
 
@@ -79,7 +79,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
         ({"outliers": {"flags_for_review": 0}}, ">= 1"),
         ({"validation": {"high_score": 101}}, "<= 100"),
         ({"interval": {"level": 1}}, "< 1"),
-        ({"interval": {"least_scores": 1}}, ">= 2"),
+        ({"interval": {"min_scores": 1}}, ">= 2"),
         ({"interval": {"small_multiplier": 0}}, "> 0"),
         ({"standings": {"reliable_from": 0}}, ">= 1"),
     ],
@@ -97,8 +97,8 @@ def test_every_constant_of_the_scores_has_a_range() -> None:
 SHARE = st.floats(0, 1)
 ANY_SCORE = st.floats(0, 100)
 STEP = st.floats(0, 1e308)
-COUNT = st.sampled_from([0, 1, 2, MOST]) | st.integers(0, 300_000)
-AMOUNT = st.sampled_from([0.0, 5e-324, 1.0, float(MOST)]) | st.floats(0, 10_000)
+COUNT = st.sampled_from([0, 1, 2, MAX_VALUE]) | st.integers(0, 300_000)
+AMOUNT = st.sampled_from([0.0, 5e-324, 1.0, float(MAX_VALUE)]) | st.floats(0, 10_000)
 
 
 def weights(count: int) -> st.SearchStrategy[list[float]]:
@@ -118,7 +118,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     changed |= {"unknown_speed_score": draw(ANY_SCORE), "unknown_cost_score": draw(ANY_SCORE)}
     changed["speed_exponent"] = draw(st.floats(0, 1e308, exclude_min=True) | st.floats(0.1, 3))
     changed["category_weights"] = {"debugging": dict(zip(parts, draw(weights(4)), strict=True))}
-    changed["difficulty_factors"] = {"advanced": draw(st.floats(0, float(MOST), exclude_min=True))}
+    changed["difficulty_factors"] = {"advanced": draw(st.floats(0, float(MAX_VALUE), exclude_min=True))}
     baseline: dict[str, float] = {"median_iterations": draw(AMOUNT)}
     for name, values in (("tokens", COUNT), ("tool_calls", COUNT), ("execution_time", AMOUNT), ("cost", AMOUNT)):
         ordered = sorted(draw(st.lists(values, min_size=3, max_size=3)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arena_makers import make_arena
-from steelyard.errors import BadInput, NotAllowed, TaskExists, UsageError
+from steelyard.errors import InputError, PermissionDeniedError, TaskExistsError, UsageError
 from steelyard.records import Rejected, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -49,7 +49,7 @@ def test_each_line_is_answered_in_its_place(store: Store) -> None:
 def test_a_path_of_this_machine_is_never_opened(store: Store, place: str) -> None:
     (outcome,) = Intake(opened(store), "submissions").take([(1, line(artifacts=place))])
     assert isinstance(outcome, Rejected)
-    assert (outcome.code, outcome.reason) == ("bad_artifacts", "artifacts are paths of a disk, and cannot be sent")
+    assert (outcome.code, outcome.reason) == ("invalid_artifacts", "artifacts are paths of a disk, and cannot be sent")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_task_is_added_once_and_never_changed(store: Store) -> None:
     text = b'{"id": "new", "title": "first"}'
     assert [added for _, added in add_task_from(arena, text).tasks] == [True]
     assert [added for _, added in add_task_from(arena, text).tasks] == [False]
-    with pytest.raises(TaskExists, match="another definition"):
+    with pytest.raises(TaskExistsError, match="another definition"):
         add_task_from(arena, b'{"id": "new", "title": "second"}')
 
 
@@ -99,10 +99,10 @@ def test_a_task_is_added_once_and_never_changed(store: Store) -> None:
         (b"{", UsageError),
         (b"[" * 100_000, UsageError),
         (b"\xff", UsageError),
-        (b"[]", BadInput),
-        (b'{"id": "x", "titel": "y"}', BadInput),
-        (b'{"id": "x", "success_criteria": [{"type": "tests_pass", "tests": "/etc"}]}', BadInput),
-        (b'{"id": "x", "success_criteria": [{"type": "command", "command": ["a"], "files": "."}]}', BadInput),
+        (b"[]", InputError),
+        (b'{"id": "x", "titel": "y"}', InputError),
+        (b'{"id": "x", "success_criteria": [{"type": "tests_pass", "tests": "/etc"}]}', InputError),
+        (b'{"id": "x", "success_criteria": [{"type": "command", "command": ["a"], "files": "."}]}', InputError),
     ],
 )
 def test_what_is_no_task_or_names_folders_is_refused(store: Store, text: bytes, kind: type[Exception]) -> None:
@@ -116,7 +116,7 @@ def test_only_its_submitter_withdraws_a_submission(store: Store) -> None:
     arena = opened(store)
     Intake(arena, "submissions").take([(1, line(submitter="ada")), (2, line(id="b"))])
     for submission, name in (("a", "bo"), ("b", "ada"), ("b", "bo")):
-        with pytest.raises(NotAllowed, match="only a token named as its submitter"):
+        with pytest.raises(PermissionDeniedError, match="only a token named as its submitter"):
             withdraw_as(arena, submission, name)
     assert withdraw_as(arena, "a", "ada", reason="wrong log").status == "excluded"
     assert [(review.by, review.reason) for review in review_log(arena).reviews] == [("ada", "wrong log")]

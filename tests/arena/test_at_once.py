@@ -15,7 +15,7 @@ import steelyard.arena.scoring._receipts as receipts_module
 from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
 from steelyard.arena import Arena, open_arena, task_standings
 from steelyard.arena.scoring._task_state import TaskState, load_task_states
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.records import Submission
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store
@@ -149,7 +149,7 @@ def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
     arena.add_task(as_task({"id": "task", "difficulty": "advanced"}))
     arena.submit(some(5))
     before = task_standings(arena, "task")
-    with pytest.raises(UnknownName, match="advanced"):
+    with pytest.raises(UnknownNameError, match="advanced"):
         arena.rescore(profile=changed_profile(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
     assert (arena.rules.name, arena.policy) == ("arena-1", "current")
     assert task_standings(arena, "task") == before

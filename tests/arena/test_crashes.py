@@ -20,7 +20,7 @@ from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, open_arena, task_standings
 from steelyard.arena.notifying._events import EVALUATED, event_id
-from steelyard.errors import StoreUnavailable
+from steelyard.errors import StoreUnavailableError
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.schema import baselines, outbox, settings, states, submissions, tallies
@@ -135,7 +135,7 @@ def submit_until_full(arena: Arena, made_ones: Sequence[dict[str, object]]) -> l
     for one in made_ones:
         try:
             (receipt,) = arena.submit([as_submission(one)])
-        except StoreUnavailable:
+        except StoreUnavailableError:
             break
         assert isinstance(receipt, Receipt)
         told.append(receipt.submission_id)

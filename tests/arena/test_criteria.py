@@ -26,10 +26,10 @@ import zstandard
 from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
 from steelyard.arena import evaluation, task_standings
-from steelyard.arena.checking._artifacts import BadArtifacts, locate, staged
+from steelyard.arena.checking._artifacts import ArtifactError, locate, staged
 from steelyard.arena.checking._criteria import NO_ARTIFACTS, check_all
 from steelyard.arena.checking._task_files import read_task_files
-from steelyard.errors import Interrupted
+from steelyard.errors import AbortedError
 from steelyard.records import Rejected, convert_task
 from steelyard.results import CriterionResult, Receipt
 from steelyard.store import Store
@@ -570,7 +570,7 @@ def test_hostile_archives_stay_inside(tmp_path: Path) -> None:
         info = tarfile.TarInfo("../outside.txt")
         info.size = 2
         archive.addfile(info, io.BytesIO(b"no"))
-    with pytest.raises(BadArtifacts, match="points outside"), staged(tmp_path / "up.tar"):
+    with pytest.raises(ArtifactError, match="points outside"), staged(tmp_path / "up.tar"):
         pass
     with tarfile.open(tmp_path / "link.tar", "w") as archive:
         link = tarfile.TarInfo("link")
@@ -579,7 +579,7 @@ def test_hostile_archives_stay_inside(tmp_path: Path) -> None:
     with staged(tmp_path / "link.tar") as found:
         assert list(found.folder.iterdir()) == []
     (tmp_path / "broken.zip").write_bytes(b"PK\x05\x06 not really")
-    with pytest.raises(BadArtifacts), staged(tmp_path / "broken.zip"):
+    with pytest.raises(ArtifactError), staged(tmp_path / "broken.zip"):
         pass
 
 
@@ -592,10 +592,10 @@ def test_artifacts_are_refused_beyond_a_depth_that_everything_can_handle(tmp_pat
         if depth == 100:
             assert check({"type": "code_compiles"}, tmp_path / "deep.zip").met
             continue
-        with pytest.raises(BadArtifacts, match="more than 100 folders deep"), staged(tmp_path / "deep.zip"):
+        with pytest.raises(ArtifactError, match="more than 100 folders deep"), staged(tmp_path / "deep.zip"):
             pass
     folder_of(tmp_path / "made", {"d/" * 101 + "a.py": ""})
-    with pytest.raises(BadArtifacts, match="more than 100 folders deep"), staged(tmp_path / "made"):
+    with pytest.raises(ArtifactError, match="more than 100 folders deep"), staged(tmp_path / "made"):
         pass
 
 
@@ -607,7 +607,7 @@ def test_a_name_counts_each_time_an_archive_holds_it(tmp_path: Path, monkeypatch
                 archive.addfile(tarfile.TarInfo("same"), io.BytesIO(b""))
     with staged(tmp_path / "10.tar"):
         pass
-    with pytest.raises(BadArtifacts, match="more than 10 files and folders"), staged(tmp_path / "11.tar"):
+    with pytest.raises(ArtifactError, match="more than 10 files and folders"), staged(tmp_path / "11.tar"):
         pass
 
 
@@ -615,7 +615,7 @@ def test_reading_artifacts_ends_when_it_is_told_to(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "a", GOOD)
     stop = threading.Event()
     stop.set()
-    with pytest.raises(Interrupted), staged(folder, stop=stop):
+    with pytest.raises(AbortedError), staged(folder, stop=stop):
         pass
 
 
@@ -707,7 +707,7 @@ def test_one_broken_archive_takes_no_other_along(store: Store, tmp_path: Path, n
     before, bad, after = arena.submit(given, artifacts_root=tmp_path)
     assert isinstance(before, Receipt)
     assert isinstance(bad, Rejected)
-    assert (bad.code, len(bad.reason) < 400) == ("bad_artifacts", True)
+    assert (bad.code, len(bad.reason) < 400) == ("invalid_artifacts", True)
     assert isinstance(after, Receipt)
 
 
@@ -724,7 +724,7 @@ def test_a_tar_is_the_same_however_it_is_packed(tmp_path: Path, pack: Callable[[
 
 def test_a_pipe_is_no_archive(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadArtifacts, match="neither a folder nor"), staged(tmp_path / "pipe"):
+    with pytest.raises(ArtifactError, match="neither a folder nor"), staged(tmp_path / "pipe"):
         pass
     os.mkfifo(folder_of(tmp_path / "a", GOOD) / "pipe")
     with staged(tmp_path / "a") as found:
@@ -762,13 +762,13 @@ def test_a_name_with_a_line_end_is_not_two_names(tmp_path: Path) -> None:
 def test_names_that_are_too_long_are_quoted_in_part(tmp_path: Path, name: str) -> None:
     with tarfile.open(tmp_path / "long.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo(name), io.BytesIO(b""))
-    with pytest.raises(BadArtifacts) as caught, staged(tmp_path / "long.tar"):
+    with pytest.raises(ArtifactError) as caught, staged(tmp_path / "long.tar"):
         pass
     assert "File name too long" in caught.value.message
     assert name[:100] in caught.value.message
     assert len(caught.value.message) < 400
     for place in (name, "a\0b"):
-        with pytest.raises(BadArtifacts) as caught:
+        with pytest.raises(ArtifactError) as caught:
             locate(place, tmp_path)
         assert len(caught.value.message) < 400
 
@@ -778,7 +778,7 @@ def test_artifacts_outside_of_the_named_folder_are_not_opened(tmp_path: Path) ->
     inner.mkdir()
     (inner / "link").symlink_to(tmp_path)
     for name in ("..", "/etc", "link", "no-such"):
-        with pytest.raises(BadArtifacts):
+        with pytest.raises(ArtifactError):
             locate(name, inner)
 
 

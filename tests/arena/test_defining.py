@@ -13,7 +13,16 @@ import pytest
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import task_standings
 from steelyard.errors import UsageError
-from steelyard.records import MOST, CommandSucceeds, Refused, Step, Submission, Task, convert_task, decode_submission
+from steelyard.records import (
+    MAX_VALUE,
+    CommandSucceeds,
+    DecodeError,
+    Step,
+    Submission,
+    Task,
+    convert_task,
+    decode_submission,
+)
 from steelyard.records._task import BaselineDefaults
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -35,7 +44,7 @@ def criterion(**values: Any) -> dict[str, Any]:
         ({"baseline": {"median_iterations": NAN}}, "baseline.median_iterations is nan"),
         ({"baseline": {"min_cost": -INF}}, "baseline.min_cost is -inf"),
         ({"baseline": {"max_tokens": 10**400}}, "baseline.max_tokens is an integer that no float can hold"),
-        ({"baseline": {"max_tokens": MOST + 2}}, "<= 9007199254740992"),
+        ({"baseline": {"max_tokens": MAX_VALUE + 2}}, "<= 9007199254740992"),
         ({"baseline": {"max_execution_time": 1e300}}, "<= 9007199254740992"),
         ({"baseline": {"min_cost": -0.1}}, ">= 0"),
         ({"baseline": {"min_cost": 2, "max_cost": 1}}, "min_cost is above max_cost"),
@@ -147,9 +156,9 @@ def test_a_task_with_an_endless_baseline_costs_no_batch(store_address: str, tmp_
 
 def test_the_widest_baseline_can_be_scored(store: Store) -> None:
     arena = make_arena(store)
-    sides = {f"{which}_{name}": end for name in ("tokens", "cost") for which, end in (("min", 0), ("max", MOST))}
+    sides = {f"{which}_{name}": end for name in ("tokens", "cost") for which, end in (("min", 0), ("max", MAX_VALUE))}
     arena.add_task(as_task({"id": "wide", "baseline": sides}))
-    given = {"id": "s", "task_id": "wide", "total_tokens": MOST, "tool_calls": MOST, "iterations": MOST}
+    given = {"id": "s", "task_id": "wide", "total_tokens": MAX_VALUE, "tool_calls": MAX_VALUE, "iterations": MAX_VALUE}
     (receipt,) = arena.submit([as_submission(given)])
     assert isinstance(receipt, Receipt)
     assert receipt.efficiency_score == 0
@@ -222,7 +231,7 @@ def test_a_submission_s_id_that_does_not_fit_an_index_costs_no_batch(
     arena = open_arena(store_address)
     assert {one.submission_id for one in task_standings(arena, "t").standings} == {"first", "last"}
     for escaped in (False, True):
-        with pytest.raises(Refused, match="longer than 1024 bytes"):
+        with pytest.raises(DecodeError, match="longer than 1024 bytes"):
             decode_submission(json.dumps(rows[1], ensure_ascii=escaped).encode())
     outcomes = arena.submit([Submission(**row) for row in rows] + [rows[1]])  # type: ignore[arg-type]  # made by a program
     assert [isinstance(one, Receipt) for one in outcomes] == [True, False, True, False]

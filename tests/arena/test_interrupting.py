@@ -1,4 +1,4 @@
-"""Interrupted while submitting, the arena keeps what was checked, says how much, and leaves nothing running."""
+"""AbortedError while submitting, the arena keeps what was checked, says how much, and leaves nothing running."""
 
 from __future__ import annotations
 

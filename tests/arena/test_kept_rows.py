@@ -119,7 +119,7 @@ def test_no_more_is_kept_than_there_is_room_for(arena: Arena, monkeypatch: pytes
 
     task_standings(arena, "t", top=1)
     assert list(kept()) == [COUNT]
-    monkeypatch.setattr(_kept_rows, "MOST_ROWS", COUNT)
+    monkeypatch.setattr(_kept_rows, "MAX_ROWS", COUNT)
     submit(arena, COUNT, COUNT + 1)
     assert task_standings(arena, "t", top=1).n == COUNT + 1
     assert list(kept()) == []

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy.engine import Connection
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.store import Store, keep_learned, learned_seen, learned_version, learned_versions
 
 
@@ -28,7 +28,7 @@ def test_versions_count_up_within_their_kind_and_all_are_kept(store: Store) -> N
         assert learned_version(connection, "other") is None
         assert [version.number for version in learned_versions(connection, "abilities")] == [1, 2]
         assert [learned_seen(connection, kind) for kind in ("abilities", "weights", "other")] == [20, 5, 0]
-        with pytest.raises(UnknownName, match="version of abilities"):
+        with pytest.raises(UnknownNameError, match="version of abilities"):
             learned_version(connection, "abilities", 3)
 
 

@@ -15,7 +15,7 @@ from arena_makers import changed_profile, make_arena
 from learning_arenas import LEARNING, TOOLS, as_if_tested, fill, made_submissions, made_tasks
 from steelyard import workflow
 from steelyard.arena import Arena, create_arena, learn, learn_if_due, open_arena
-from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.reports import standings_table
 from steelyard.store import Store, learned_versions
@@ -198,7 +198,7 @@ def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -
     assert sum(score.submissions for score in scores.scores) == sum(each["task_id"] == "task-5" for each in absent)
     for score in scores.scores:
         assert 0 <= score.expected.low <= score.expected.estimate <= score.expected.high <= 100
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownNameError):
         workflow.expected(arena, "task-99")
 
 
@@ -300,7 +300,7 @@ def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
     latest = workflow.abilities(arena).version
     assert latest is not None
     assert latest.number == 3  # at 40, 60 and 90
-    with pytest.raises(UnknownName, match="version of abilities"):
+    with pytest.raises(UnknownNameError, match="version of abilities"):
         workflow.abilities(arena, version=7)
 
 
@@ -310,12 +310,12 @@ def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
         ({"growth": 1.0}, "growth"),
         ({"first": 0}, "first"),
         ({"by": ["submitter"]}, "by"),
-        ({"correctness": {"least_examples": 5, "least_tasks": 2, "least_of_each": 1}}, "least_examples"),
+        ({"correctness": {"min_examples": 5, "min_tasks": 2, "min_per_class": 1}}, "min_examples"),
         ({"often": 3}, "often"),
     ],
 )
 def test_a_profile_that_cannot_be_used_is_refused(store: Store, changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(BadProfile, match=message):
+    with pytest.raises(ProfileError, match=message):
         learning_arena(store, **changed)
 
 

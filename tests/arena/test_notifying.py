@@ -26,7 +26,7 @@ from steelyard.arena.notifying._events import EVALUATED
 from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import NoAnswer, send, signature
-from steelyard.errors import MissingExtra, UsageError
+from steelyard.errors import MissingExtraError, UsageError
 from steelyard.records import now_microseconds
 from steelyard.results import SendingRound
 from steelyard.store import Store, open_store, upgrade_store
@@ -345,10 +345,10 @@ def test_a_target_that_cannot_be_sent_to_takes_no_event(arena: Arena) -> None:
 
 def test_apprise_is_an_extra_with_a_kind_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)  # as if it were not installed
-    with pytest.raises(MissingExtra, match="apprise"):
+    with pytest.raises(MissingExtraError, match="apprise"):
         send(Target(name="a", apprise_env="X"), event_id="e", kind="k", body=b"{}", timestamp=1)
     monkeypatch.setenv("X", "json://localhost")
-    with pytest.raises(MissingExtra, match="apprise"):  # before any event is taken
+    with pytest.raises(MissingExtraError, match="apprise"):  # before any event is taken
         Target(name="a", apprise_env="X").check_environment()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.arena import Arena, create_arena
-from steelyard.errors import NotAllowed, UnknownName, UsageError
+from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
@@ -74,7 +74,7 @@ def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
     mine = task_standings(people, "t", submitter="bob")
     assert [(place.submission_id, place.overall_ranking) for place in mine.standings] == [("b", 4)]
     assert mine.n == 4
-    with pytest.raises(UnknownName, match="blue"):
+    with pytest.raises(UnknownNameError, match="blue"):
         score_history(people, team="blu")
 
 
@@ -100,7 +100,7 @@ def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) 
 def test_what_cannot_be_registered_is_refused(
     people: Arena, kind: str, identity: str, more: dict[str, str], error: str
 ) -> None:
-    with pytest.raises((UsageError, UnknownName), match=error):
+    with pytest.raises((UsageError, UnknownNameError), match=error):
         register(people, kind, identity, **more)
 
 
@@ -108,7 +108,7 @@ class TestTokens:
     def test_a_token_is_of_a_registered_person_or_of_none(self, people: Arena) -> None:
         assert token_of(people, "laptop", person="ada").holder == "ada"
         assert token_of(people, "ci").holder == "ci"
-        with pytest.raises(UnknownName, match="ada"):
+        with pytest.raises(UnknownNameError, match="ada"):
             sy.create_token("x", person="adaa", store=people)
 
     def test_a_person_s_token_submits_as_that_person_alone(self, people: Arena) -> None:
@@ -125,7 +125,7 @@ class TestTokens:
         assert isinstance(taken(people, token_of(people, "keeper", scope="admin"), submitter="ada"), Receipt | Rejected)
 
     def test_withdrawing_goes_by_the_person_not_by_a_name_that_reads_the_same(self, people: Arena) -> None:
-        with pytest.raises(NotAllowed):
+        with pytest.raises(PermissionDeniedError):
             withdraw_as(people, "a", token_of(people, "Ada Lovelace").holder)
         assert withdraw_as(people, "a", token_of(people, "laptop", person="ada").holder).status == "excluded"
 

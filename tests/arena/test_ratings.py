@@ -11,7 +11,7 @@ from sqlalchemy import select
 from steelyard.arena import Arena, create_arena
 from steelyard.arena.notifying._events import read_events
 from steelyard.arena.people._reviewers import Entry, choose_reviewers, is_own
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.reports import event_line
 from steelyard.store import Store
@@ -93,7 +93,7 @@ class TestAssigning:
         rated = rate(arena, blind[0].entry, reviewer="ada", score=70)
         open_ = {row.entry: row for row in assignments(arena, reviewer="ada", names=True).assignments}
         assert (open_[blind[0].entry].submission_id, open_[blind[0].entry].rated) == (rated.submission_id, True)
-        with pytest.raises(UnknownName):
+        with pytest.raises(UnknownNameError):
             rate(arena, blind[0].entry, reviewer="eve", score=70)
 
 
@@ -241,7 +241,7 @@ class TestJudgedByReviewers:
     [
         ({"reviewers": ["a"], "command": ["x"]}, "either reviewers"),
         ({"reviewers": ["a", "a"]}, "twice"),
-        ({"reviewers": ["a"], "least_ratings": 2}, "with 1 reviewers"),
+        ({"reviewers": ["a"], "min_ratings": 2}, "with 1 reviewers"),
         ({"criterion": "style"}, "names reviewers"),
         ({"reviewers": []}, "length"),
     ],

@@ -28,7 +28,7 @@ from steelyard.arena import (
     task_standings,
     tool_bias,
 )
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Rejected
 from steelyard.results import Policy, Receipt
@@ -338,15 +338,15 @@ def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
     ],
 )
 def test_a_decision_that_cannot_be_kept_is_refused(arena: Arena, given: dict[str, Any], problem: str) -> None:
-    with pytest.raises((UsageError, UnknownName), match=problem):
+    with pytest.raises((UsageError, UnknownNameError), match=problem):
         arena.review("s1", **given)
     assert score_history(arena, task_id="task").reviews == ()
 
 
 def test_a_wrong_id_is_answered_with_the_nearest_and_an_excluded_one_is_not_accepted(arena: Arena) -> None:
-    with pytest.raises(UnknownName, match="did you mean"):
+    with pytest.raises(UnknownNameError, match="did you mean"):
         arena.review("s11", "accept")
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownNameError):
         arena.withdraw("a\0b", by="x")
     arena.review("s1", "exclude", reason="odd")
     with pytest.raises(UsageError, match="is excluded"):
@@ -471,7 +471,7 @@ def test_the_log_tells_every_decision_in_its_order(
         ("a-1", "reinstated", "ada"),
     ]
     assert [review.submission_id for review in workflow.review_log(arena, "b").reviews] == ["b-2"]
-    with pytest.raises(UnknownName, match="no task named 'c'"):
+    with pytest.raises(UnknownNameError, match="no task named 'c'"):
         workflow.review_log(arena, "c")
     assert run(["arena", "reviews", "a", "--store", store_address]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("a  a-1  excluded by ada: reads the answer")

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.arena import Arena, create_arena, freeze, season, verify
 from steelyard.arena.people._season_manifest import digest_of
-from steelyard.errors import BadInput, UnknownName, UsageError
+from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
@@ -70,7 +70,7 @@ def test_it_never_changes_whatever_comes_later(arena: Arena) -> None:
     assert failing(told, arena) == set()
     with pytest.raises(UsageError, match="never changes"):
         freeze(arena, "autumn")
-    with pytest.raises(UnknownName, match="autumn"):
+    with pytest.raises(UnknownNameError, match="autumn"):
         season(arena, "autum")
 
 
@@ -123,7 +123,7 @@ def test_a_manifest_that_lacks_something_is_refused_not_trusted(arena: Arena) ->
     for name in ("rules", "tasks", "policy"):
         broken = copy.deepcopy(told)
         del broken["manifest"][name]
-        with pytest.raises(BadInput):
+        with pytest.raises(InputError):
             verify(broken, where="m.json")
 
 

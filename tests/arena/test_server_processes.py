@@ -17,7 +17,7 @@ import pytest
 
 import steelyard as sy
 from arena_makers import make_arena
-from steelyard.errors import NotAuthenticated, RequestRefused
+from steelyard.errors import AuthenticationError, RequestError
 from steelyard.results import Receipt
 from steelyard.store import Store
 from steelyard.surfaces.client import RemoteArena
@@ -106,7 +106,7 @@ def test_servers_over_one_store_agree(arena: sy.Arena, clients: list[RemoteArena
 
     sy.revoke_token("writer", store=arena)
     for client in clients:
-        with pytest.raises(NotAuthenticated, match="was revoked"):
+        with pytest.raises(AuthenticationError, match="was revoked"):
             client.submit([record(999)])
 
 
@@ -139,7 +139,7 @@ def _rows(transports: list[Any]) -> list[str] | None:
     for page in range(EACH // 10):
         try:
             told = transports[page % SERVERS].get("/tasks/task/standings", {"limit": 10, "after": after})
-        except RequestRefused as refused:
+        except RequestError as refused:
             if refused.http_status != 410:
                 raise
             return None

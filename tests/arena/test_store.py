@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.store import Store, alongside, insert_columns, open_store
 from steelyard.store._migrate import migrations
 from steelyard.store.schema import applied, settings, tallies, tasks
@@ -42,14 +42,14 @@ def test_a_broken_transaction_leaves_nothing(store: Store) -> None:
 
 
 def test_a_reader_cannot_write(store: Store) -> None:
-    with pytest.raises((DBAPIError, StoreUnavailable)), store.read() as connection:
+    with pytest.raises((DBAPIError, StoreUnavailableError)), store.read() as connection:
         connection.execute(insert(settings), {"name": "a", "value": "b"})
 
 
 def test_a_store_newer_than_the_program_is_refused(store: Store) -> None:
     with store.write() as connection:
         connection.execute(insert(applied), {"number": 9999, "name": "future", "applied_at": 0})
-    with pytest.raises(BadStore, match="migration 9999"):
+    with pytest.raises(StoreError, match="migration 9999"):
         open_store(store.url.render_as_string(hide_password=False))
 
 
@@ -57,19 +57,19 @@ def test_a_store_newer_than_the_program_is_refused(store: Store) -> None:
     "address", ["mysql://host/name", "sqlite://", "sqlite:///:memory:", "not an address", "", "sqlite:///a.db?mode=ro"]
 )
 def test_an_address_that_is_no_store_is_refused(address: str) -> None:
-    with pytest.raises(BadStore):
+    with pytest.raises(StoreError):
         open_store(address)
 
 
 def test_a_misspelled_file_does_not_become_an_empty_store(tmp_path: Path) -> None:
-    with pytest.raises(BadStore, match="no such store"):
+    with pytest.raises(StoreError, match="no such store"):
         open_store(f"sqlite:///{tmp_path}/stelyard.db", create=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("these are notes, " * 100)
-    with pytest.raises(StoreUnavailable, match=r"notes\.db"):
+    with pytest.raises(StoreUnavailableError, match=r"notes\.db"):
         open_store(f"sqlite:///{tmp_path}/notes.db")
 
 
@@ -151,7 +151,7 @@ for number in range(25):
 
 
 def test_a_file_name_in_place_of_an_address_is_answered_with_its_address() -> None:
-    with pytest.raises(BadStore) as error:
+    with pytest.raises(StoreError) as error:
         open_store("arena.db")
     assert error.value.hint == "for a file: sqlite:///arena.db"
 

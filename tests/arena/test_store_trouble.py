@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 import steelyard.store._connections as engine_module
 from arena_makers import as_task, make_arena
 from steelyard.arena import open_arena, task_standings
-from steelyard.errors import BadStore, StoreUnavailable, ValueNotTaken
+from steelyard.errors import StoreError, StoreUnavailableError, UnsupportedValueError
 from steelyard.store import Store, open_store
 from steelyard.store.schema import settings, tasks
 from steelyard.surfaces.cli import run
@@ -37,9 +37,9 @@ def test_a_table_that_is_gone_is_an_error_with_the_store_s_name(
     arena.add_task(as_task({"id": "task"}))
     with store.write() as connection:
         connection.execute(text("DROP TABLE arena_baselines"))
-    with pytest.raises(StoreUnavailable, match="arena_baselines"):
+    with pytest.raises(StoreUnavailableError, match="arena_baselines"):
         task_standings(arena, "task")
-    with pytest.raises(StoreUnavailable, match="arena_baselines"):
+    with pytest.raises(StoreUnavailableError, match="arena_baselines"):
         arena.submit([GOOD])
     assert run(["arena", "standings", "task", "--store", store_address]) == 1
     assert "steelyard: " in capsys.readouterr().err
@@ -52,11 +52,11 @@ def test_a_value_that_the_database_does_not_take_is_an_error_with_advice(store: 
             driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)
         connection.execute(insert(settings), {"name": "a", "value": "\0" * 2000})
 
-    with pytest.raises(ValueNotTaken, match=r"NUL|too big") as caught:
+    with pytest.raises(UnsupportedValueError, match=r"NUL|too big") as caught:
         store.in_transaction(write)
     assert "does not fit the database" in str(caught.value)
     store.close()
-    with pytest.raises(ValueNotTaken), store.read() as connection:
+    with pytest.raises(UnsupportedValueError), store.read() as connection:
         write(connection)
 
 
@@ -66,7 +66,7 @@ def test_a_key_too_long_for_an_index_is_an_error_with_advice(store: Store) -> No
     rng = random.Random(7)
     name = "".join(chr(rng.randrange(0x4E00, 0x9FFF)) for _ in range(1000))
     row = {"id": name, "definition": "", "created_at": 0}
-    with pytest.raises(ValueNotTaken, match="index row size") as caught:
+    with pytest.raises(UnsupportedValueError, match="index row size") as caught:
         store.in_transaction(lambda connection: connection.execute(insert(tasks), row).close())
     assert "does not fit the database" in str(caught.value)
 
@@ -80,7 +80,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path)
     ):  # SQLite's own limit stands in for the disk's; the connection is used again
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreUnavailable, match="full") as caught:
+    with pytest.raises(StoreUnavailableError, match="full") as caught:
         open_arena(store).submit([{**GOOD, "id": f"b{number}" * 50} for number in range(3000)])
     assert "free some space" in (caught.value.hint or "")
     store.close()
@@ -117,7 +117,7 @@ def test_a_store_that_may_not_be_written_can_be_read(
     monkeypatch.setattr(engine_module, "is_writable", lambda _: False)
     arena = open_arena(open_store(address, create=False))
     assert task_standings(arena, "task").n == 2
-    with pytest.raises(StoreUnavailable, match="readonly") as caught:
+    with pytest.raises(StoreUnavailableError, match="readonly") as caught:
         arena.submit([{**GOOD, "id": "c"}])
     assert "this user may write" in (caught.value.hint or "")
     arena.store.close()
@@ -129,7 +129,7 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     other.execute("CREATE TABLE theirs (id TEXT)")
     other.close()
     before = (tmp_path / "other.db").read_bytes()
-    with pytest.raises(BadStore, match="another program"):
+    with pytest.raises(StoreError, match="another program"):
         open_store(f"sqlite:///{tmp_path}/other.db")
     assert (tmp_path / "other.db").read_bytes() == before
 
@@ -147,5 +147,5 @@ def test_what_an_older_version_should_have_refused_is_named(store: Store, damage
     arena.add_task(as_task({"id": "task"}))
     with store.write() as connection:
         connection.execute(text(damage.replace(":", "\\:")))
-    with pytest.raises(BadStore, match="cannot be used"):
+    with pytest.raises(StoreError, match="cannot be used"):
         open_arena(store).submit([GOOD])

@@ -26,12 +26,12 @@ from steelyard.arena import (
     tool_bias,
 )
 from steelyard.arena.views._history import slope_per_day
-from steelyard.errors import BadStore, UnknownName, UsageError
+from steelyard.errors import StoreError, UnknownNameError, UsageError
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import (
+    DecodeError,
     Failure,
     Judgment,
-    Refused,
     Rejected,
     Run,
     Submission,
@@ -105,7 +105,7 @@ BAD: list[tuple[bytes, str]] = [
 
 @pytest.mark.parametrize(("line", "reason"), BAD, ids=[reason for _, reason in BAD])
 def test_a_bad_submission_is_refused_with_a_short_reason(line: bytes, reason: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(DecodeError) as caught:
         decode_submission(line)
     assert reason in caught.value.reason
     assert len(caught.value.reason) < 300
@@ -127,7 +127,7 @@ def test_a_bad_submission_is_refused_with_a_short_reason(line: bytes, reason: st
     ],
 )
 def test_a_wrong_name_is_answered_with_the_nearest_of_its_place(more: dict[str, Any], reason: str, hint: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(DecodeError) as caught:
         one("a", **more)
     assert (caught.value.reason, caught.value.hint) == (reason, hint)
 
@@ -140,9 +140,9 @@ def test_a_submission_without_an_id_is_named_by_its_content() -> None:
     assert decode_submission(b'{"execution_time": 5.0, "tool_calls": 1, "total_tokens": 1, "task_id": "task"}') == named
     assert as_submission({"task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 5}) == named
     assert decode_submission(b"{" + said.replace(b"5", b"6") + b"}").id != named.id
-    with pytest.raises(Refused, match="total_tokens is missing"):
+    with pytest.raises(DecodeError, match="total_tokens is missing"):
         decode_submission(b'{"task_id": "task", "tool_calls": 1}')
-    with pytest.raises(Refused, match="half a character"):
+    with pytest.raises(DecodeError, match="half a character"):
         convert_submission({"task_id": "task", "total_tokens": 1, "tool_calls": 1, "agent": "\ud800"})
 
 
@@ -152,7 +152,7 @@ def test_a_day_alone_is_its_midnight() -> None:
     assert decode_submission(json.dumps({**said, "submitted_at": "2026-11-15"}).encode()).submitted_at == midnight
     assert convert_submission({**said, "submitted_at": "2026-11-15"}, from_text=True).submitted_at == midnight
     assert convert_submission({**said, "submitted_at": date(2026, 11, 15)}).submitted_at == midnight
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(DecodeError) as caught:
         decode_submission(json.dumps({**said, "submitted_at": "yesterday"}).encode())
     assert caught.value.hint == "2026-11-15 or 2026-11-15T12:00:00Z"
 
@@ -164,7 +164,7 @@ def test_a_submission_made_by_a_program_is_held_to_the_same_rules(arena: Arena) 
     half = Submission(id="\ud800", task_id="task", total_tokens=5, tool_calls=1)
     outcomes = arena.submit([bad, good, nul, half])
     assert [type(outcome) for outcome in outcomes] == [Rejected, Receipt, Rejected, Rejected]
-    with pytest.raises(Refused):
+    with pytest.raises(DecodeError):
         check_submission(Submission(id=None, task_id="task", total_tokens=5, tool_calls=1))  # type: ignore[arg-type]
 
 
@@ -182,7 +182,7 @@ def test_the_rest_of_a_batch_lands(arena: Arena) -> None:
     outcomes = arena.submit(given)
     shown = [outcome.status if isinstance(outcome, Receipt) else outcome.code for outcome in outcomes]
     other = "id_with_other_content"
-    assert shown == ["accepted", "unknown_task", other, "bad_record", other, "accepted", "known"]
+    assert shown == ["accepted", "unknown_task", other, "invalid_record", other, "accepted", "known"]
     assert isinstance(outcomes[1], Rejected)
     assert outcomes[1].hint == "did you mean 'task'?"
     assert task_standings(arena, "task").n == 3
@@ -250,7 +250,7 @@ def test_what_says_the_same_is_known_however_it_is_written(arena: Arena, again: 
 
 def test_a_count_that_is_not_whole_is_refused() -> None:
     line = b'{"id": "a", "task_id": "t", "total_tokens": 2.0, "tool_calls": 1, "iterations": 1.5}'
-    with pytest.raises(Refused, match="iterations: expected int"):
+    with pytest.raises(DecodeError, match="iterations: expected int"):
         decode_submission(line)
     assert decode_submission(line.replace(b"1.5", b"3.0")).iterations == 3
 
@@ -300,7 +300,7 @@ def test_the_arena_remembers_its_rules(store: Store, arena: Arena) -> None:
 
 
 def test_a_store_without_an_arena_says_so(store: Store) -> None:
-    with pytest.raises(BadStore, match="no arena"):
+    with pytest.raises(StoreError, match="no arena"):
         open_arena(store)
 
 
@@ -428,7 +428,7 @@ def test_each_tool_and_model_has_a_baseline_beside_the_overall_one(arena: Arena)
 
 
 def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'task'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'task'"):
         task_standings(arena, "tassk")
 
 
@@ -470,5 +470,5 @@ def test_a_run_becomes_a_submission_with_all_its_tokens() -> None:
     found = submission_from_run(run, task_id="task", estimated_cost=None)
     assert found.total_tokens == 31  # 1 + 2 + 4 + 8 + 16
     assert found.success is True
-    with pytest.raises(Refused, match="tool_calls"):
+    with pytest.raises(DecodeError, match="tool_calls"):
         submission_from_run(Run(id="r", task="t", usage=usage), task_id="t", estimated_cost=None)

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from steelyard.arena import read_targets
 from steelyard.arena.notifying._events import KINDS
 from steelyard.arena.notifying._targets import Target, sendable
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 
 DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
 
@@ -47,7 +47,7 @@ def test_wrong_targets_are_refused_before_anything_is_sent(tmp_path: Path, text:
 def test_a_misspelled_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:
     path = tmp_path / "targets.toml"
     path.write_text('[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = ["submission.evaluted"]\n')
-    with pytest.raises(UnknownName, match=r"did you mean 'submission\.evaluated'") as caught:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'submission\.evaluated'") as caught:
         read_targets(path)
     assert caught.value.where == str(path)
 

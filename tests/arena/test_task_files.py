@@ -274,7 +274,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
     for number in range(3):
         put(beside / "checker/data.bin", f"{number}" * 100)
         arena.add_task({**TASK, "id": f"t{number}"}, beside=beside)
-    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
+    monkeypatch.setattr("steelyard.arena.checking._task_files.MAX_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
     kept = KeptFiles(store)
     with arena.read() as connection:
         tasks = list(load_tasks(connection, arena.rules).values())

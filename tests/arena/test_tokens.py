@@ -12,7 +12,13 @@ from sqlalchemy import select, update
 
 import steelyard as sy
 from arena_makers import make_arena
-from steelyard.errors import NotAllowed, NotAuthenticated, StoreUnavailable, UnknownName, UsageError
+from steelyard.errors import (
+    AuthenticationError,
+    PermissionDeniedError,
+    StoreUnavailableError,
+    UnknownNameError,
+    UsageError,
+)
 from steelyard.records import SCOPES, Redaction, now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import tokens
@@ -43,7 +49,7 @@ def test_what_is_like_a_token_is_refused(store: Store) -> None:
     swapped = made[:-1] + ("A" if made[-1] != "A" else "B")
     unknown = f"sytk_{'0' * 16}_{made.split('_', 2)[2]}"
     for other in (swapped, unknown, made + "x", made[:-1], "", "sytk_", "Bearer " + made, "\0", made.upper(), "ü" * 70):
-        with pytest.raises(NotAuthenticated):
+        with pytest.raises(AuthenticationError):
             check_token(arena, other, "read")
 
 
@@ -55,7 +61,7 @@ def test_a_token_allows_reading_and_its_own_scope_and_admin_all(store: Store, ow
     if asked in ("read", own) or own == "admin":
         assert check_token(arena, made, asked).scopes == (own,)
     else:
-        with pytest.raises(NotAllowed, match=f"has the scope {own}, and this needs {asked}"):
+        with pytest.raises(PermissionDeniedError, match=f"has the scope {own}, and this needs {asked}"):
             check_token(arena, made, asked)
 
 
@@ -63,7 +69,7 @@ def test_a_token_of_two_scopes_allows_both(store: Store) -> None:
     arena = make_arena(store)
     made = sy.create_token("ci", scopes=["submit", "review"], store=arena).token
     assert check_token(arena, made, "review").id == check_token(arena, made, "submit").id
-    with pytest.raises(NotAllowed):
+    with pytest.raises(PermissionDeniedError):
         check_token(arena, made, "admin")
 
 
@@ -75,7 +81,7 @@ def test_from_its_end_on_a_token_is_refused(store: Store, monkeypatch: pytest.Mo
     monkeypatch.setattr("steelyard.store._token_rows.now_microseconds", lambda: moment[0])
     check_token(arena, made.token, "submit")
     moment[0] += 1
-    with pytest.raises(NotAuthenticated, match="has expired"):
+    with pytest.raises(AuthenticationError, match="has expired"):
         check_token(arena, made.token, "read")
 
 
@@ -85,13 +91,13 @@ def test_a_revoked_token_is_refused_and_its_name_is_free(store: Store) -> None:
     with pytest.raises(UsageError, match="already"):
         sy.create_token("ci", store=arena)
     sy.revoke_token("ci", store=arena)
-    with pytest.raises(NotAuthenticated, match="was revoked"):
+    with pytest.raises(AuthenticationError, match="was revoked"):
         check_token(arena, first, "read")
     second = sy.create_token("ci", store=arena).token
     assert check_token(arena, second, "submit").name == "ci"
     states = [row["state"] for row in sy.list_tokens(store=arena).to_dicts()]
     assert states == ["revoked", "active"]
-    with pytest.raises(UnknownName, match="did you mean 'ci'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'ci'"):
         sy.revoke_token("cii", store=arena)
 
 
@@ -133,7 +139,7 @@ def test_a_use_is_noted_but_not_every_use(store: Store) -> None:
 def test_a_use_that_is_refused_is_not_noted(store: Store) -> None:
     arena = make_arena(store)
     made = sy.create_token("ci", store=arena).token
-    with pytest.raises(NotAuthenticated):
+    with pytest.raises(AuthenticationError):
         check_token(arena, made[:-4] + "AAAA", "submit")
     assert sy.list_tokens(store=arena).tokens[0].last_used_at is None
 
@@ -143,7 +149,7 @@ def test_a_use_that_cannot_be_noted_is_a_use_all_the_same(store: Store, monkeypa
     made = sy.create_token("ci", store=arena).token
 
     def full(_work: object) -> None:
-        raise StoreUnavailable(store.address, "the disk is full")
+        raise StoreUnavailableError(store.address, "the disk is full")
 
     monkeypatch.setattr(store, "in_transaction", full)
     assert check_token(arena, made, "submit").name == "ci"

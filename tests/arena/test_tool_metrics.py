@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.arena import Arena, create_arena, read_rules
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Rejected, Run, Usage, encode_run
 from steelyard.results import Receipt
@@ -53,7 +53,7 @@ def test_submissions_are_ranked_within_their_tool(arena: Arena) -> None:
     reasons = {row.submission_id: row.reasons for row in told.submissions}
     assert reasons["ant8"]["pr_revert_rate"]
     assert tool_metrics(arena, "bee").metrics == ()
-    with pytest.raises(UnknownName, match="bee"):
+    with pytest.raises(UnknownNameError, match="bee"):
         tool_metrics(arena, "be")
 
 
@@ -64,7 +64,7 @@ def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
     assert beside["ant1"] == {"pr_revert_rate": 0.25, "pr_revert_rate_ranking": 1}
     assert beside["bee9"] == {"pr_revert_rate": None, "pr_revert_rate_ranking": None}
     assert [row.overall_score for row in shown.standings] == [row.overall_score for row in plain.standings]
-    with pytest.raises(UnknownName, match="pr_revert_rate"):
+    with pytest.raises(UnknownNameError, match="pr_revert_rate"):
         task_standings(arena, "t", metrics=["pr_revert"])
     rescore(arena, profile="arena-1")
     with pytest.raises(UsageError, match="names no metrics"):
@@ -85,7 +85,7 @@ def test_facts_that_are_none_are_refused(arena: Arena, facts: dict[str, object])
 
 def test_a_metric_that_there_is_not_is_refused_with_the_profile(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_text(PROFILE.replace("pr_revert_rate", "pr_revert"))
-    with pytest.raises(UnknownName, match="pr_revert_rate"):
+    with pytest.raises(UnknownNameError, match="pr_revert_rate"):
         read_rules(load_profile(str(tmp_path / "odd.toml")))
 
 

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection, make_url
 
 from steelyard.arena import open_arena
 from steelyard.arena.notifying._events import event_id, read_events
-from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.results import Policy
 from steelyard.store import open_store, upgrade_store
 from steelyard.store._migrate import migrations
@@ -90,7 +90,7 @@ class TestAStoreOf010:
         before = contents(old_file.parent)
         assert run([*arguments, "--store", old_store, "--json"]) == 2
         error = json.loads(capsys.readouterr().out)["error"]
-        assert error["kind"] == "bad_store"
+        assert error["kind"] == "invalid_store"
         assert f"schema version 16; this version of steelyard needs {NEWEST}" in error["message"]
         assert error["hint"] == f"steelyard arena upgrade --store {old_store}"
         assert contents(old_file.parent) == before
@@ -192,7 +192,7 @@ class TestUpgrading:
         copy = upgrade_store(old_store).copy
         assert copy == Path(f"{old_file}.before-upgrade-16.2")
         assert earlier.read_text() == "an earlier copy"
-        with pytest.raises(BadStore, match="arena upgrade"):
+        with pytest.raises(StoreError, match="arena upgrade"):
             open_store(f"sqlite:///{copy}", create=False)
 
     def test_the_copy_holds_what_stands_in_the_log(self, old_file: Path, old_store: str) -> None:
@@ -212,7 +212,7 @@ class TestUpgrading:
         assert copy is not None
         assert copy.stat().st_mode & 0o777 == 0o640
 
-    @pytest.mark.parametrize("raised", [StoreUnavailable, KeyboardInterrupt])
+    @pytest.mark.parametrize("raised", [StoreUnavailableError, KeyboardInterrupt])
     def test_one_that_fails_leaves_the_store_as_it_was(
         self, old_file: Path, old_store: str, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
     ) -> None:
@@ -248,7 +248,7 @@ class TestUpgrading:
         path = tmp_path / "none.db"
         if content is not None:
             path.write_bytes(content)
-        with pytest.raises((BadStore, StoreUnavailable)):
+        with pytest.raises((StoreError, StoreUnavailableError)):
             upgrade_store(f"sqlite:///{path}")
         assert (path.read_bytes() if path.exists() else None) == content
 
@@ -269,7 +269,7 @@ def first_store(store_address: str) -> Iterator[str]:
 
 
 def test_a_store_of_the_first_migration_becomes_one_of_the_present(first_store: str) -> None:
-    with pytest.raises(BadStore, match="schema version 1;"):
+    with pytest.raises(StoreError, match="schema version 1;"):
         open_store(first_store)
     done = upgrade_store(first_store)
     assert (done.version, done.migrations[0].number, done.migrations[-1].number) == (1, 10, NEWEST)
@@ -391,7 +391,7 @@ def test_the_tallies_that_0_1_0_left_packed_are_those_of_a_rescore(old_store: st
 def test_a_server_is_not_copied_and_is_told_to_be_dumped(first_store: str, capsys: pytest.CaptureFixture[str]) -> None:
     if first_store.startswith("sqlite"):
         pytest.skip("SQLite files are copied")
-    with pytest.raises(BadStore) as caught:
+    with pytest.raises(StoreError) as caught:
         open_store(first_store)
     assert (caught.value.hint or "").startswith("make a backup with pg_dump, then: steelyard arena upgrade --store")
     assert run(["arena", "upgrade", "--store", first_store]) == 0

@@ -72,8 +72,8 @@ by = ["agent", "model"]
 confidence = 0.95
 few_submissions = 30
 surprise = 4.0
-least_tools = 3
-least_tasks = 5
+min_tools = 3
+min_tasks = 5
 """
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.prices import (
     PricedColumn,
     _price_columns as columns_module,
@@ -153,7 +153,7 @@ def test_a_kind_without_a_column_is_not_known() -> None:
 
 
 def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="cache_read_tokens"):
+    with pytest.raises(UnknownNameError, match="cache_read_tokens"):
         price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens={"cache_reads_tokens": np.array([1])})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.errors import BadPriceBook, OverLimit, SteelyardError, UnknownName
+from steelyard.errors import InputLimitError, PriceTableError, SteelyardError, UnknownNameError
 from steelyard.prices import PriceBook, book_names, open_book
 from steelyard.records import Missing, Usage
 
@@ -79,7 +79,7 @@ def test_reasoning_is_priced_as_output() -> None:
 
 
 def test_an_unknown_book_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'maintained'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'maintained'"):
         open_book("maintaned")
 
 
@@ -140,12 +140,12 @@ def test_a_book_can_extend_a_file_beside_it(tmp_path: Path) -> None:
 
 
 def test_books_that_extend_each_other_in_a_circle_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadPriceBook, match="circle"):
+    with pytest.raises(PriceTableError, match="circle"):
         book_from('format = 1\nversion = "a"\nextends = "ours.toml"\n', tmp_path)
 
 
 def test_a_book_that_extends_an_unknown_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'seed'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'seed'"):
         book_from('format = 1\nversion = "a"\nextends = "seeds"\n', tmp_path)
 
 
@@ -176,17 +176,17 @@ PRICES = "usd_per_million = {input = 1, output = 1}"
     ],
 )
 def test_a_bad_book_is_refused_with_its_place_and_reason(text: str, problem: str, tmp_path: Path) -> None:
-    with pytest.raises(BadPriceBook) as caught:
+    with pytest.raises(PriceTableError) as caught:
         book_from(text, tmp_path)
     assert problem in caught.value.message
     assert "ours.toml" in (caught.value.where or "")
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadPriceBook, match="No such file"):
+    with pytest.raises(PriceTableError, match="No such file"):
         open_book(str(tmp_path / "gone.toml"))
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BadPriceBook, match="UTF-8"):
+    with pytest.raises(PriceTableError, match="UTF-8"):
         open_book(str(tmp_path / "binary.toml"))
 
 
@@ -194,7 +194,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "huge.toml"
     with path.open("wb") as file:
         file.truncate(1 << 33)
-    with pytest.raises(OverLimit, match="larger than 16,777,216 bytes"):
+    with pytest.raises(InputLimitError, match="larger than 16,777,216 bytes"):
         open_book(str(path))
 
 

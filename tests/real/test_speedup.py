@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.formats import read_timings, trajectory_of
 from steelyard.formats._trajectories import Trajectory
 from steelyard.workflow import TaskFiles
@@ -79,7 +79,7 @@ def test_nan_null_and_ragged_rows_are_statuses() -> None:
 
 
 def test_the_malformed_file_of_format_1_is_refused_by_name() -> None:
-    with pytest.raises(UnreadableFile, match=r"aaaaaaaa-py2\.7-Cython-numpy1\.8\.json: not JSON"):
+    with pytest.raises(UnreadableFileError, match=r"aaaaaaaa-py2\.7-Cython-numpy1\.8\.json: not JSON"):
         read_timings(SAMPLES / "asv-v1" / "aaaaaaaa-py2.7-Cython-numpy1.8.json")
 
 

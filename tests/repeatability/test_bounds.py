@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.errors import BadProfile
+from steelyard.errors import ProfileError
 from steelyard.repeatability import Oracle, RepairBudget, Repaired, _extraction, _rewriting, repair
 from steelyard.repeatability._contract import Constraints, Contract
 from steelyard.repeatability._extraction import extract_code
@@ -198,7 +198,7 @@ def test_an_output_at_the_bound_is_marked_and_counted(tmp_path: Path) -> None:
     [whole] = sy.repeat(answers, contract=contract).prompts
     assert not any(sample.repair_bound for sample in whole.samples)
     profile.write_text(small.format(-1))
-    with pytest.raises(BadProfile, match="repair_work"):
+    with pytest.raises(ProfileError, match="repair_work"):
         sy.repeat(answers, contract=contract, profile=str(profile))
 
 

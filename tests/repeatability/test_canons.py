@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import CanonExists, UnknownName
+from steelyard.errors import CanonExistsError, UnknownNameError
 from steelyard.records import Canon
 from steelyard.store import canon_history, canon_of, open_store, retire_canon, set_canon
 
@@ -31,7 +31,7 @@ def test_a_canon_is_set_once_and_read_back(tmp_path: Path) -> None:
     kept = set_canon(store, made())
     assert canon_of(store, "p") == kept
     assert kept.set_at is not None
-    with pytest.raises(CanonExists, match="'p' already has a canon"):
+    with pytest.raises(CanonExistsError, match="'p' already has a canon"):
         set_canon(store, made(signature="1" * 64))
     assert canon_history(store) == [kept]
     store.close()
@@ -45,7 +45,7 @@ def test_a_retired_canon_stays_in_the_history_and_makes_room(tmp_path: Path) -> 
     assert canon_of(store, "p") is None
     second = set_canon(store, made(signature="1" * 64))
     assert canon_history(store, "p") == [retired, second]
-    with pytest.raises(UnknownName, match="did you mean 'p'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'p'"):
         retire_canon(store, "pp")
     store.close()
 
@@ -54,7 +54,7 @@ def _try_to_set(address: str, number: int) -> bool:
     store = open_store(address)
     try:
         set_canon(store, made(signature=f"{number:064d}"))
-    except CanonExists:
+    except CanonExistsError:
         return False
     finally:
         store.close()

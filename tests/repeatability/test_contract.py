@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import BadContract
+from steelyard.errors import ContractError
 from steelyard.repeatability._constraints import broken_constraints, is_recursive, occurs
 from steelyard.repeatability._contract import contract_from, read_contract
 from steelyard.repeatability._skyt_files import contract_from_skyt
@@ -48,7 +48,7 @@ def test_a_toml_contract_is_read_with_every_field(tmp_path: Path) -> None:
 )
 def test_what_would_not_be_used_is_refused(change: dict[str, Any], said: str) -> None:
     values = {"id": "f", "entry_point": "f", "cases": [{"arguments": [1], "expected": 2}], **change}
-    with pytest.raises(BadContract) as caught:
+    with pytest.raises(ContractError) as caught:
         contract_from(values)
     assert said in str(caught.value)
 
@@ -56,9 +56,9 @@ def test_what_would_not_be_used_is_refused(change: dict[str, Any], said: str) ->
 def test_a_contract_that_is_no_table_is_refused(tmp_path: Path) -> None:
     for name, text in (("a.json", "[1]"), ("b.json", "{"), ("c.toml", "x =")):
         (tmp_path / name).write_text(text)
-        with pytest.raises(BadContract, match=name):
+        with pytest.raises(ContractError, match=name):
             read_contract(tmp_path / name)
-    with pytest.raises(BadContract):
+    with pytest.raises(ContractError):
         read_contract(tmp_path / "absent.toml")
 
 
@@ -114,7 +114,7 @@ def test_skyts_operations_become_method_calls() -> None:
 def test_an_unknown_field_of_skyts_is_refused(where: str) -> None:
     values = json.loads(json.dumps(SKYT))
     (values if where == "top" else values[where])["surprise"] = 1
-    with pytest.raises(BadContract, match="surprise"):
+    with pytest.raises(ContractError, match="surprise"):
         contract_from_skyt(values, where="x.json")
 
 
@@ -148,7 +148,7 @@ def test_patterns_are_found_in_the_syntax_tree_and_not_in_the_text(pattern: str,
 
 
 def test_a_pattern_that_is_no_python_is_refused() -> None:
-    with pytest.raises(BadContract, match="not a piece of Python"):
+    with pytest.raises(ContractError, match="not a piece of Python"):
         occurs("for for", ast.parse(""))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from programs import behavior, programs
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.repeatability import Level, default_level, language_named, level_named, signature
 from steelyard.repeatability._languages import known_languages
 from steelyard.repeatability._normalization import LEVELS, normalization_version, normalize
@@ -106,7 +106,7 @@ def test_signatures_do_not_depend_on_the_hash_seed() -> None:
 
 def test_a_wrong_level_is_answered_with_the_nearest() -> None:
     assert all(level_named(level) == level for level in LEVELS)
-    with pytest.raises(UnknownName, match="'ast'"):
+    with pytest.raises(UnknownNameError, match="'ast'"):
         level_named("asst")
 
 
@@ -153,7 +153,7 @@ def test_languages_go_by_their_common_names() -> None:
     assert [language_named(name) for name in ("py", "C++", "C#", "JS", "sh", "golang")] == [
         "python", "cpp", "csharp", "javascript", "bash", "go",
     ]  # fmt: skip
-    with pytest.raises(UnknownName, match="rust"):
+    with pytest.raises(UnknownNameError, match="rust"):
         language_named("rusty")
 
 

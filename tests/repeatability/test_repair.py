@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from programs import behavior, programs
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.repeatability import Oracle, Repaired, repair
 from steelyard.repeatability._contract import Case, Constraints, Contract, RepairBounds
 from steelyard.repeatability._distance import distance
@@ -152,7 +152,7 @@ def test_an_unknown_step_is_answered_with_the_nearest() -> None:
     wrong = Contract(
         id="f", entry_point="f", constraints=LENIENT.constraints, repair=RepairBounds(never=("rename_local",))
     )
-    with pytest.raises(UnknownName, match="rename_locals"):
+    with pytest.raises(UnknownNameError, match="rename_locals"):
         toward("def f(x, y): return 1", "def f(x, y): return 2", wrong)
 
 

@@ -404,7 +404,7 @@ def test_without_a_usable_contract_nothing_is_repaired_and_stored_repairs_do_not
     [result] = repeat(str(tmp_path / "e.json"))
     assert result["metrics"]["r_anchor"] == result["metrics"]["r_anchor_pre"] == 0.25
     assert result["stored_repairs"]["r_anchor"] == 0.75
-    assert {finding["code"] for finding in result["findings"]} == {"bad_contract", "not_repaired"}
+    assert {finding["code"] for finding in result["findings"]} == {"invalid_contract", "not_repaired"}
 
 
 def test_records_can_bring_repaired_versions(repeat: Repeat, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import BadAdapter
+from steelyard.errors import AdapterError
 from steelyard.runner._adapters import BUILT_IN, adapters, filled, load_adapter
 from steelyard.runner._plan_records import AgentUse
 
@@ -54,7 +54,7 @@ def test_a_users_own_agent_lies_beside_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["codex", "nop"])
 def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
     path = own(tmp_path, GOOD, name)
-    with pytest.raises(BadAdapter, match="taken") as refused:
+    with pytest.raises(AdapterError, match="taken") as refused:
         adapters(tmp_path)[name]
     assert refused.value.where == str(path)
 
@@ -78,7 +78,7 @@ def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
 )
 def test_a_mistake_is_told_with_its_place(text: str, message: str, tmp_path: Path) -> None:
     path = own(tmp_path, text)
-    with pytest.raises(BadAdapter, match=message) as refused:
+    with pytest.raises(AdapterError, match=message) as refused:
         load_adapter(path)
     assert str(path) in str(refused.value)
 

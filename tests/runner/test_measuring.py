@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steelyard.errors import Interrupted, UsageError
+from steelyard.errors import AbortedError, UsageError
 from steelyard.records import Run
 from steelyard.runner._cell_records import CellResult, Ending, TryResult
 from steelyard.runner._cells import cells_of
@@ -137,7 +137,7 @@ def test_what_is_measured_is_not_measured_again_and_a_broken_round_is(tmp_path: 
         if done == 4:  # in the second round, which has three sides
             stop.set()
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(AbortedError):
         bench.measure(tell=tell, stop=stop)
     assert [made.number for made in bench.rounds] == [1]
     bench.measure(tell=lambda done, _total, _what: told.append(done))

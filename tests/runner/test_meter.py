@@ -15,7 +15,7 @@ import pytest
 from agents.model_server import Api, Script, model_server
 from agents.test_model_server import PATHS, body_of
 from runner.metered import KEY, TOKEN, call_path, metered
-from steelyard.errors import BadRecord, UnknownName, UsageError
+from steelyard.errors import RecordError, UnknownNameError, UsageError
 from steelyard.records import Usage
 from steelyard.runner._endpoint_book import EndpointBook
 from steelyard.runner._meter import Meter
@@ -118,7 +118,7 @@ def test_a_file_that_breaks_off_anywhere_never_counts_too_much_and_says_what_is_
         for part, all_of_it in zip(count.calls, whole.calls, strict=False):
             assert part.usage in (None, all_of_it.usage)
     cut.write_bytes(b"no line\n" + text)
-    with pytest.raises(BadRecord, match=r"cut\.jsonl:1: this is no line of a meter"):
+    with pytest.raises(RecordError, match=r"cut\.jsonl:1: this is no line of a meter"):
         read_meter(cut)
     assert read_meter(tmp_path / "nothing.jsonl") == MeterCount()
 
@@ -386,7 +386,7 @@ def test_closing_cuts_what_is_open_and_gives_the_whole_count(tmp_path: Path) -> 
 def test_an_unknown_endpoint_and_an_address_that_is_none_are_told(tmp_path: Path) -> None:
     with (
         metered(tmp_path) as meter,
-        pytest.raises(UnknownName, match=r"named 'modle' .did you mean 'model'"),
+        pytest.raises(UnknownNameError, match=r"named 'modle' .did you mean 'model'"),
     ):
         meter.admission._meter.admit("t", "modle", log=tmp_path / "x", socket_folder=tmp_path)
     for url in ("ftp://h", "h:80", "http://", "http://u:p@h/", "http://h/?key=1", "http://h:x/", "http://h/a b", ""):

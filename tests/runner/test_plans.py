@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.errors import BadAdapter, BadPlan, UsageError
+from steelyard.errors import AdapterError, PlanError, UsageError
 from steelyard.records import Run
 from steelyard.runner import Cell, open_plan
 from steelyard.surfaces.cli import run
@@ -62,10 +62,10 @@ def test_a_mistake_in_an_agents_file_stops_only_a_plan_that_uses_it(plan: Path) 
     (own / "codex.toml").write_text('command = ["true"]\n')  # the name is taken
     assert open_plan(plan).cells
     for name, problem in (("bea", "TOML"), ("codex", "taken")):
-        with pytest.raises(BadAdapter, match=problem):
+        with pytest.raises(AdapterError, match=problem):
             open_plan(changed(plan, 'use = "nop"', f'use = "{name}"'))
         changed(plan, f'use = "{name}"', 'use = "nop"')
-    with pytest.raises(BadPlan, match="did you mean 'bea'"):
+    with pytest.raises(PlanError, match="did you mean 'bea'"):
         open_plan(changed(plan, 'use = "nop"', 'use = "beaa"'))
 
 
@@ -211,7 +211,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(plan: Path) -> None:
     changed(plan, 'work = "work"', 'work = "wrok"')
     changed(plan, "parallel = 3", 'time_limit = "soon"')
     changed(plan, '[[agents]]\nuse = "oracle"', '[[tasks]]\nid = 7\n[[agents]]\nuse = "oracle"')
-    with pytest.raises(BadPlan) as told:
+    with pytest.raises(PlanError) as told:
         open_plan(plan)
     places = [part.where for part in told.value.parts]
     assert places == ["[[tasks]] number 2", "[plan] time_limit", "task 'write', work", "agent 'nopp'"]

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.errors import UsageError
 from steelyard.runner._rubrics import (
-    LONGEST_PART,
+    MAX_PART_LENGTH,
     Rubric,
     RubricLine,
     Shown,
@@ -83,10 +83,10 @@ def test_the_order_of_criteria_depends_on_the_seed_and_on_nothing_else() -> None
 
 
 def test_what_others_wrote_stands_between_marks_and_is_cut_in_the_middle() -> None:
-    side = Shown("a" * LONGEST_PART + "b" * LONGEST_PART, "")
+    side = Shown("a" * MAX_PART_LENGTH + "b" * MAX_PART_LENGTH, "")
     prompt = prompt_for("Do it.", [side], RUBRIC.criteria, rubric=RUBRIC, mark="=== 1 ===")
     assert "characters are left out here" in prompt
-    assert len(prompt) < LONGEST_PART + 5_000
+    assert len(prompt) < MAX_PART_LENGTH + 5_000
     assert prompt.count("\n=== 1 ===\n") == 6  # task, change and tests, each with two
 
 

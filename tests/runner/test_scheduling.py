@@ -30,7 +30,7 @@ class Scripted:
     def __init__(self, ending: Callable[[Cell, int], Ending], *, tokens: Callable[[Cell], int] | None = None) -> None:
         self._ending, self._tokens = ending, tokens
         self.tried: Counter[str] = Counter()
-        self.together = self.most_together = 0
+        self.together = self.max_together = 0
         self._lock = threading.Lock()
 
     def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
@@ -38,7 +38,7 @@ class Scripted:
             self.tried[cell.id] += 1
             number = self.tried[cell.id]
             self.together += 1
-            self.most_together = max(self.most_together, self.together)
+            self.max_together = max(self.max_together, self.together)
         time.sleep(0.001)
         with self._lock:
             self.together -= 1
@@ -104,7 +104,7 @@ def test_every_cell_runs_once_and_so_many_at_a_time(tmp_path: Path) -> None:
     scheduled(tmp_path, cells(30), executor, parallel=4, tell=told.append)
     assert set(executor.tried.values()) == {1}
     assert len(executor.tried) == 30
-    assert 1 < executor.most_together <= 4
+    assert 1 < executor.max_together <= 4
     assert len(PlanFolder(tmp_path).finished()) == 30
     assert (told[-1].done, told[-1].total, told[-1].endings) == (30, 30, {"passed": 30})
     assert not list(tmp_path.rglob("claim"))

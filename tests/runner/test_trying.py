@@ -14,7 +14,7 @@ from agents.model_server import Script, Step
 from processes import alive
 from runner.trying import KEY, Bench, Tried, bench, job_of, needs_bubblewrap, shell_job
 from steelyard import sandbox
-from steelyard.errors import NoIsolation, UsageError
+from steelyard.errors import SandboxUnavailableError, UsageError
 from steelyard.records import Usage
 from steelyard.runner import _trying
 from steelyard.runner._adapters import adapters, load_adapter
@@ -402,7 +402,7 @@ def test_without_namespaces_an_agent_is_refused_unless_it_may_be_unsafe(
 ) -> None:
     weaker = sandbox.Isolation(name=name, detail="no bubblewrap", own_uid=False, python=None)  # type: ignore[arg-type] # by name
     monkeypatch.setattr(_trying.sandbox, "active_isolation", lambda: weaker)
-    with pytest.raises(NoIsolation, match="bubblewrap"):
+    with pytest.raises(SandboxUnavailableError, match="bubblewrap"):
         answering.tried(shell_job(tmp_path), tmp_path / "try-1")
     tried = answering.tried(shell_job(tmp_path), tmp_path / "try-2", unsafe=True)
     assert tried.ending.name == "passed"

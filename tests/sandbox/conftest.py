@@ -9,7 +9,7 @@ import pytest
 
 from attacking import AsUser, Attack, in_a_fork, named, python
 from steelyard import sandbox
-from steelyard.errors import NoIsolation
+from steelyard.errors import SandboxUnavailableError
 from steelyard.sandbox import Isolation, SandboxResult
 
 
@@ -54,6 +54,6 @@ def users_landlock(as_user: AsUser) -> Attack:
     """Code run by an ordinary user without namespaces or a uid of its own: only the filter parts it from the rest."""
     try:
         sandbox.isolation_named("landlock")
-    except NoIsolation as error:
+    except SandboxUnavailableError as error:
         pytest.skip(str(error))
     return lambda code, **options: as_user(lambda: python(code, named("landlock"), **options))

@@ -12,7 +12,7 @@ import pytest
 
 from processes import alive, until
 from steelyard import sandbox
-from steelyard.errors import Interrupted
+from steelyard.errors import AbortedError
 from steelyard.sandbox import Isolation, Limits
 
 MOMENTS = [number / 4000 for number in range(60)]
@@ -38,7 +38,7 @@ for moment in moments:
 def check_interrupted(isolation: Isolation, marker: str, stop: threading.Event) -> None:
     try:
         result = sandbox.run(["sleep", marker], limits=Limits(wall_seconds=600), isolation=isolation, stop=stop)
-    except Interrupted:
+    except AbortedError:
         return
     pytest.fail(f"the command was to sleep until it is told to end: {result.ending}")
 

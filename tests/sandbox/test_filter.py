@@ -9,13 +9,13 @@ import pytest
 
 from attacking import python
 from steelyard import sandbox
-from steelyard.errors import NoIsolation
+from steelyard.errors import SandboxUnavailableError
 from steelyard.sandbox import _filter
 from steelyard.sandbox._filter import filter_for
 from steelyard.sandbox._isolation import landlock_abi
 
 HEADERS = ("x86_64-linux-gnu/asm/unistd_64.h", "asm-generic/unistd.h")
-LONGEST_PROGRAM = 4096
+MAX_PROGRAM_LENGTH = 4096
 """Steps that the kernel takes (BPF_MAXINSNS)."""
 
 
@@ -45,7 +45,7 @@ def test_every_call_has_the_number_that_the_headers_give_it(column: int) -> None
 def test_the_program_is_never_longer_than_the_kernel_takes(own_uid: bool, abi: int) -> None:
     for name in ("bubblewrap", "landlock"):
         program = filter_for(name, own_uid=own_uid, abi=abi)
-        assert 0 < len(program) // 8 <= LONGEST_PROGRAM
+        assert 0 < len(program) // 8 <= MAX_PROGRAM_LENGTH
     assert filter_for("none", own_uid=own_uid, abi=abi) == b""
 
 
@@ -53,7 +53,7 @@ def test_the_program_is_never_longer_than_the_kernel_takes(own_uid: bool, abi: i
 def test_a_kernel_with_an_older_landlock_is_served(abi: int, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         found = sandbox.isolation_named("landlock")
-    except NoIsolation as error:
+    except SandboxUnavailableError as error:
         pytest.skip(str(error))
     if landlock_abi() < abi:
         pytest.skip("this one is older still")

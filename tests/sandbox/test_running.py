@@ -12,7 +12,7 @@ import pytest
 
 from processes import alive
 from steelyard import sandbox
-from steelyard.errors import NoIsolation, UsageError
+from steelyard.errors import SandboxUnavailableError, UsageError
 from steelyard.sandbox import Isolation, Limits, SandboxResult
 from steelyard.sandbox._isolation import LAUNCHER, base_python
 from steelyard.sandbox._resource_watch import ResourceUsage, measured
@@ -251,7 +251,7 @@ def test_batches_run_in_parallel_without_mixing(isolation: Isolation) -> None:
 
 def test_without_isolation_code_is_refused_unless_the_user_insists() -> None:
     bare = sandbox.isolation_named("none")
-    with pytest.raises(NoIsolation, match="--unsafe"):
+    with pytest.raises(SandboxUnavailableError, match="--unsafe"):
         sandbox.run(["/bin/true"], isolation=bare)
     result = sandbox.run(["/bin/sh", "-c", "exit 0"], isolation=bare, unsafe=True)
     assert (result.ok, result.isolation) == (True, "none")
@@ -280,7 +280,7 @@ def test_where_landlock_works_nobody_says_that_code_cannot_be_isolated() -> None
 @pytest.mark.usefixtures("without_bubblewrap")
 def test_where_nothing_works_it_is_said_once_with_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steelyard.sandbox._isolation.landlock_abi", lambda: 0)
-    with pytest.raises(NoIsolation) as caught:
+    with pytest.raises(SandboxUnavailableError) as caught:
         sandbox.run(["/bin/true"])
     reasons = "bubblewrap is not installed; this kernel has no Landlock"
     assert caught.value.message == f"untrusted code cannot be isolated: {reasons}"

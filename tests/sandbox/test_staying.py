@@ -13,7 +13,7 @@ import pytest
 
 from processes import alive
 from steelyard import sandbox
-from steelyard.errors import Interrupted
+from steelyard.errors import AbortedError
 from steelyard.sandbox import HOME_FOLDER, WORK_FOLDER, Isolation, Limits, SandboxResult, Stay
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=30)
@@ -166,7 +166,7 @@ def test_what_leaves_its_session_is_gone_when_the_command_has_ended(
 def test_the_work_of_a_stopped_command_is_kept(isolation: Isolation, tmp_path: Path, marker: str) -> None:
     stop = threading.Event()
     threading.Timer(0.7, stop.set).start()
-    with pytest.raises(Interrupted):
+    with pytest.raises(AbortedError):
         sandbox.run(
             ["/bin/sh", "-c", f"echo said; echo made > w; exec sleep {marker}"],
             stay=Stay(tmp_path),

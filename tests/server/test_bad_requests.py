@@ -269,7 +269,7 @@ def test_a_token_of_another_scope_is_refused(served: Served, keys: Keys) -> None
             if scope in (route.scope, "admin"):
                 assert answer.status in (200, 201) or route.path.endswith("/withdraw"), (route.path, scope)
             else:
-                assert (answer.status, answer.json["kind"]) == (403, "not_allowed"), (route.path, scope)
+                assert (answer.status, answer.json["kind"]) == (403, "permission_denied"), (route.path, scope)
 
 
 def test_a_body_of_nine_megabytes_is_refused(served: Served, keys: Keys) -> None:

@@ -17,13 +17,13 @@ import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
 from steelyard.errors import (
-    BadInput,
-    NotAllowed,
-    NotAuthenticated,
-    RequestRefused,
-    StoreUnavailable,
-    TaskExists,
-    UnknownName,
+    AuthenticationError,
+    InputError,
+    PermissionDeniedError,
+    RequestError,
+    StoreUnavailableError,
+    TaskExistsError,
+    UnknownNameError,
     UsageError,
 )
 from steelyard.records import Rejected
@@ -135,11 +135,11 @@ def test_lists_are_whole_whatever_the_page(
 
 
 WRONG: dict[str, tuple[type[Exception], Verb]] = {
-    "an unknown task": (UnknownName, lambda arena: arena.standings("bb")),
-    "an unknown submission": (UnknownName, lambda arena: arena.show("nowhere")),
-    "an unknown policy": (UnknownName, lambda arena: arena.standings("b", policy="curent")),
-    "an unknown score": (UnknownName, lambda arena: arena.standings("b", sort="sped")),
-    "a changed task": (TaskExists, lambda arena: arena.add_task({"id": "b", "title": "another"})),
+    "an unknown task": (UnknownNameError, lambda arena: arena.standings("bb")),
+    "an unknown submission": (UnknownNameError, lambda arena: arena.show("nowhere")),
+    "an unknown policy": (UnknownNameError, lambda arena: arena.standings("b", policy="curent")),
+    "an unknown score": (UnknownNameError, lambda arena: arena.standings("b", sort="sped")),
+    "a changed task": (TaskExistsError, lambda arena: arena.add_task({"id": "b", "title": "another"})),
     "no task": (UsageError, lambda arena: arena.add_task({"titel": "b"})),
     "no reason": (UsageError, lambda arena: arena.review("s/5", "exclude")),
     "no day": (UsageError, lambda arena: arena.changes(since="tomorrow")),
@@ -215,20 +215,20 @@ def test_a_decision_is_the_token_s(remote: RemoteArena) -> None:
     assert reviewed.review is not None
     assert (reviewed.status, reviewed.review.by) == ("excluded", "tester")
     assert remote.withdraw("z2").status == "excluded"
-    with pytest.raises(NotAllowed):
+    with pytest.raises(PermissionDeniedError):
         remote.withdraw("z1")
     with pytest.raises(UsageError, match="under the name of the token"):
         remote.review("z1", "reinstate", by="ada")
 
 
 def test_a_token_is_needed_to_write(served: Served, monkeypatch: pytest.MonkeyPatch, arena: sy.Arena) -> None:
-    with pytest.raises(NotAuthenticated, match="this needs a token"):
+    with pytest.raises(AuthenticationError, match="this needs a token"):
         sy.connect(served.address).submit([good("t1")])
-    with pytest.raises(NotAuthenticated, match="no token of Steelyard"):
+    with pytest.raises(AuthenticationError, match="no token of Steelyard"):
         sy.connect(served.address, token="wrong").add_task({"id": "x"})  # noqa: S106 - none
     reader = sy.create_token("reader", scopes=["read"], store=arena).token
     monkeypatch.setenv("STEELYARD_TOKEN", reader)
-    with pytest.raises(NotAllowed, match="has the scope read, and this needs submit"):
+    with pytest.raises(PermissionDeniedError, match="has the scope read, and this needs submit"):
         sy.connect(served.address).submit([good("t1")])
 
 
@@ -316,7 +316,7 @@ def test_a_server_that_does_not_come_back_is_an_error(odd: tuple[type[Odd], str]
     kind, url = odd
     remote = sy.connect(url)
     kind.answers[:] = [None] * 9
-    with pytest.raises(StoreUnavailable, match="does not answer"):
+    with pytest.raises(StoreUnavailableError, match="does not answer"):
         remote.tasks()
     assert len(kind.asked) == 5  # the first is connect's own
 
@@ -328,7 +328,7 @@ def test_a_server_that_does_not_come_back_is_an_error(odd: tuple[type[Odd], str]
 def test_what_is_no_server_of_ours_is_told(odd: tuple[type[Odd], str], answer: tuple[int, bytes]) -> None:
     kind, url = odd
     kind.answers[:] = [answer]
-    with pytest.raises(RequestRefused, match="no server of Steelyard"):
+    with pytest.raises(RequestError, match="no server of Steelyard"):
         sy.connect(url)
 
 
@@ -336,15 +336,15 @@ def test_an_answer_that_lacks_lines_is_no_receipt(odd: tuple[type[Odd], str]) ->
     kind, url = odd
     remote = sy.connect(url)
     kind.answers[:] = [(200, RECEIPT)]
-    with pytest.raises(StoreUnavailable, match="2 lines were sent, and 0 were answered"):
+    with pytest.raises(StoreUnavailableError, match="2 lines were sent, and 0 were answered"):
         remote.submit([good("a"), good("b")])
 
 
 def test_a_refusal_is_not_tried_again(odd: tuple[type[Odd], str]) -> None:
     kind, url = odd
     remote = sy.connect(url)
-    kind.answers[:] = [(422, b'{"kind": "bad_input", "detail": "no", "hint": null, "where": 3}')]
-    with pytest.raises(BadInput, match="no"):
+    kind.answers[:] = [(422, b'{"kind": "invalid_input", "detail": "no", "hint": null, "where": 3}')]
+    with pytest.raises(InputError, match="no"):
         remote.add_task({"id": "t"})
     assert len(kind.asked) == 2
 

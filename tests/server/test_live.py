@@ -124,7 +124,7 @@ def test_who_comes_back_hears_only_what_is_new(served: Served, opened: Callable[
 def test_there_are_so_many_streams_and_no_more(
     served: Served, opened: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_live, "MOST_STREAMS", 3)
+    monkeypatch.setattr(_live, "MAX_STREAMS", 3)
     streams = [opened(served.port) for _ in range(3)]
     for stream in streams:
         next_event(stream)
@@ -220,7 +220,7 @@ def test_a_process_that_dies_is_replaced_unless_it_dies_at_once(
     with pytest.raises(SteelyardError, match="ended at once"):
         keep_running(leave_a_file, 1)
     assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr(_workers, "SHORTEST_LIFE_SECONDS", 0.0)
+    monkeypatch.setattr(_workers, "MIN_WORKER_SECONDS", 0.0)
     enough = threading.Event()
 
     def end_after_three() -> None:

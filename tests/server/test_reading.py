@@ -14,7 +14,7 @@ import pytest
 import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
-from steelyard.errors import NothingUsable
+from steelyard.errors import NoValidInputError
 from steelyard.records import encode_run
 from steelyard.surfaces.server._pages import navigation
 from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_standings
@@ -99,7 +99,7 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
     sheet, runs = mapped[0], mapped[0].with_name("runs.jsonl")
     runs.write_text('{"task": "a", "passed": true}\n', encoding="utf-8")
     told = [str(error) for error in RunsSource([sheet, runs]).unrecognized()]
-    with pytest.raises(NothingUsable) as refused:
+    with pytest.raises(NoValidInputError) as refused:
         sy.measure(sheet)
     assert told == [str(refused.value)]
     assert not list(RunsSource([sheet], map=str(mapped[1])).unrecognized())

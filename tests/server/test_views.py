@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import RequestRefused, UnknownName
+from steelyard.errors import RequestError, UnknownNameError
 from steelyard.surfaces.server import _views
-from steelyard.surfaces.server._views import MOST_VIEWS, Views
+from steelyard.surfaces.server._views import MAX_VIEWS, Views
 
 
 class Source:
@@ -104,7 +104,7 @@ def test_a_long_build_rests_ten_times_as_long(monkeypatch: pytest.MonkeyPatch) -
 def test_who_was_given_an_older_answer_has_the_next_one_built_for_whoever_comes_after_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_views, "SHORTEST_REST_SECONDS", 0.1)
+    monkeypatch.setattr(_views, "MIN_IDLE_SECONDS", 0.1)
     source = Source()
     views = Views(source)  # type: ignore[arg-type] # it has what views ask of a source
     builds, build = counted(source)
@@ -206,7 +206,7 @@ def test_an_earlier_version_is_kept_for_its_cursors_then_gone() -> None:
         clock.now += 60
         await views.get("k", build)
         assert (await views.at("k", "2", build)).result == 2
-        with pytest.raises(RequestRefused, match="is gone") as gone:
+        with pytest.raises(RequestError, match="is gone") as gone:
             await views.at("k", "1", build)
         assert gone.value.http_status == 410
 
@@ -254,12 +254,12 @@ def test_names_that_there_are_not_push_nothing_out() -> None:
     builds, build = counted(source)
 
     def unknown() -> None:
-        raise UnknownName("task", "x", [])
+        raise UnknownNameError("task", "x", [])
 
     async def ask() -> None:
         await views.get("k", build)
-        for number in range(3 * MOST_VIEWS):
-            with pytest.raises(UnknownName):
+        for number in range(3 * MAX_VIEWS):
+            with pytest.raises(UnknownNameError):
                 await views.get(f"no {number}", unknown)
         await views.get("k", build)
 
@@ -277,7 +277,7 @@ class Rows:
 def test_what_was_asked_for_longest_ago_is_forgotten_when_there_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     source, clock = Source(), Clock()
     views = views_of(source, clock)
-    monkeypatch.setattr(_views, "MOST_ROWS", 250)
+    monkeypatch.setattr(_views, "MAX_ROWS", 250)
     builds: list[str] = []
 
     def build_of(key: str) -> Callable[[], Rows]:

@@ -78,7 +78,7 @@ def test_a_submission_without_an_id_can_be_sent_again(post: Any) -> None:
         (good("a", task_id="tusk"), "unknown_task", "did you mean 'task'?"),
         (good("a", total_tokens=-1), "bad_submission", None),
         (good("a", titel=1), "bad_submission", None),
-        (good("a", artifacts="/etc"), "bad_artifacts", "submit where they lie"),
+        (good("a", artifacts="/etc"), "invalid_artifacts", "submit where they lie"),
         ([good("a")], "bad_submission", None),
         (b"{", "bad_submission", None),
     ],
@@ -237,7 +237,7 @@ def test_only_the_submitter_withdraws(post: Any, served: Served) -> None:
 def test_a_line_that_is_too_long_and_lines_that_are_too_many_end_the_request(
     post: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.surfaces.server._taking.MOST_LINES", 3)
+    monkeypatch.setattr("steelyard.surfaces.server._taking.MAX_LINES", 3)
     answer = post("/submissions", lines(*(good(f"l{number}") for number in range(5))), kind=NDJSON)
     assert (answer.status, answer.json["kind"]) == (413, "too_large")
     long = lines(good("long", agent="x" * (8 << 20)))

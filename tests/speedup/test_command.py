@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import commands
-from steelyard.errors import BadProfile, UnknownName, UnreadableFile, UsageError
+from steelyard.errors import ProfileError, UnknownNameError, UnreadableFileError, UsageError
 from steelyard.workflow import TaskFiles
 from steelyard.workflow.read import RunReading
 from steelyard.workflow.speedup import agent_files, speedup
@@ -157,7 +157,7 @@ def test_a_log_that_is_none_is_an_error_even_where_nothing_is_asked_of_it(
 
 
 def test_an_unknown_price_book_is_an_error_although_no_price_is_needed() -> None:
-    with pytest.raises(UnknownName, match="nope"):
+    with pytest.raises(UnknownNameError, match="nope"):
         speedup(SAMPLES / "fceval-results.json", prices="nope")
 
 
@@ -185,7 +185,7 @@ def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:
     payload = speedup(one).to_dict()["agents"]["tool:m"]
     assert (payload["pytest_failed"], payload["snapshot_failed"], payload["success"]) == (False, True, False)
     assert payload["pytest_summary"]["passed"] == 10
-    with pytest.raises(UnreadableFile, match="speaks of one agent"):
+    with pytest.raises(UnreadableFileError, match="speaks of one agent"):
         speedup(TaskFiles(nop=one.nop, oracle=one.oracle, agents=both, snapshot=snapshot))
 
 
@@ -293,7 +293,7 @@ def test_options_change_single_constants(command: Command, tmp_path: Path) -> No
     assert counted < dropped
     profile = tmp_path / "mine.toml"
     profile.write_text('name = "mine"\nspec = "speedup"\nextends = "speedup-1"\n[constants]\nasv_facter = 2\n')
-    with pytest.raises(BadProfile, match=r"asv_facter.*did you mean 'asv_factor'"):
+    with pytest.raises(ProfileError, match=r"asv_facter.*did you mean 'asv_factor'"):
         speedup(SAMPLES / "fceval.log", profile=str(profile))
 
 

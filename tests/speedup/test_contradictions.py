@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json
 from steelyard.formats import TimingFile, contradictions, read_timings
 from steelyard.records import Timing, TimingSummary
@@ -92,5 +92,5 @@ def test_a_stated_advantage_that_is_not_the_difference_is_a_finding(tmp_path: Pa
 def test_half_a_character_in_a_name_is_refused_and_a_whole_one_is_not() -> None:
     assert parse_json(r'{"m.time_\ud83d\ude00": 1}', Path("f.json")) == {"m.time_😀": 1}
     for text in (r'{"m.time_\ud83d": 1}', r'{"m.time_\uD83D": 1}'):
-        with pytest.raises(UnreadableFile, match="surrogate"):
+        with pytest.raises(UnreadableFileError, match="surrogate"):
             parse_json(text, Path("f.json"))

@@ -137,7 +137,7 @@ def test_without_an_expert_speedups_stand_and_advantages_are_missing_with_the_re
     assert fields["per_benchmark_speedups"]["m.time_f"] == {"agent/nop": 0.5, "oracle/nop": None, "advantage": None}
     ours = found["measures"]["tool:model"]
     assert (ours["worst_speedup"], ours["log_advantage"], ours["log_advantage_low"]) == (0.5, None, None)
-    assert ours["missing"]["largest_share"] == ours["missing"]["log_advantage"] == NO_EXPERT
+    assert ours["missing"]["max_fraction"] == ours["missing"]["log_advantage"] == NO_EXPERT
     assert [finding["code"] for finding in found["findings"]].count("no_expert") == 1
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 import commands
 from format_laws import mutated
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json, read_text
 from steelyard.formats import OpenedFile, TimingFile, read_timings
 from steelyard.formats._catalog import each_timing_format
@@ -205,7 +205,7 @@ def test_a_table_of_seconds_may_come_from_a_spreadsheet_and_names_its_bad_rows(t
 def test_what_are_no_timings_is_refused_with_an_example(tmp_path: Path, text: str) -> None:
     path = tmp_path / "times.txt"
     path.write_text(text, "utf-8")
-    with pytest.raises(UnreadableFile) as told:
+    with pytest.raises(UnreadableFileError) as told:
         read_timings(path)
     assert 'a CSV headed name,seconds with one line a sample, or JSON {"parse": [0.19, 0.21]}' in str(told.value.hint)
 
@@ -256,7 +256,7 @@ def test_a_timing_file_cut_anywhere_gives_a_true_prefix_or_is_refused(name: str,
         path.write_bytes(content[:end])
         try:
             timings = by_name(read_timings(path))
-        except UnreadableFile:
+        except UnreadableFileError:
             continue
         for key, timing in timings.items():
             samples = (whole[key].samples if key in whole else None) or ()
@@ -268,7 +268,7 @@ def test_a_timing_file_cut_anywhere_gives_a_true_prefix_or_is_refused(name: str,
 def test_a_mutated_timing_file_is_read_or_refused_and_never_a_crash(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "mutated.json"
     path.write_bytes(content)
-    with suppress(UnreadableFile):
+    with suppress(UnreadableFileError):
         file = read_timings(path)
         assert file == read_timings(path)
         assert all(timing.name for timing in file.timings)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.formats import (
     TimingFile,
     open_timings,
@@ -97,7 +97,7 @@ def test_asv_format_1_has_numbers_or_tables() -> None:
 
 
 def test_a_file_that_is_no_result_is_refused_by_name() -> None:
-    with pytest.raises(UnreadableFile, match=r"malformed\.json: not JSON"):
+    with pytest.raises(UnreadableFileError, match=r"malformed\.json: not JSON"):
         read_timings(SAMPLES / "asv" / "malformed.json")
 
 
@@ -129,7 +129,7 @@ def test_an_unknown_asv_format_is_refused(tmp_path: Path, change: dict[str, obje
     values = json.loads((SAMPLES / "asv" / "nop.json").read_text()) | change
     path = tmp_path / "result.json"
     path.write_text(json.dumps(values))
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(UnreadableFileError):
         read_timings(path)
 
 
@@ -160,7 +160,7 @@ def test_a_gzip_file_of_several_parts_is_read_whole(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_MAX_FILE_BYTES", "10000")
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 1_000_000))
-    with pytest.raises(UnreadableFile, match="larger than"):
+    with pytest.raises(UnreadableFileError, match="larger than"):
         read_timings(tmp_path / "bomb.json.gz")
 
 
@@ -168,7 +168,7 @@ def test_a_gzip_file_cut_off_is_refused(tmp_path: Path) -> None:
     packed = gzip.compress((SAMPLES / "pyperf.json").read_bytes())
     for cut in (3, len(packed) // 2, len(packed) - 1):
         (tmp_path / "out.json.gz").write_bytes(packed[:cut])
-        with pytest.raises(UnreadableFile):
+        with pytest.raises(UnreadableFileError):
             read_timings(tmp_path / "out.json.gz")
 
 
@@ -224,12 +224,12 @@ def test_a_log_cut_inside_a_block_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cut.log"
     for end in (text.index("FORMULACODE_RESULT_END"), text.index("FORMULACODE_SNAPSHOT_END")):
         path.write_text(text[:end])
-        with pytest.raises(UnreadableFile, match="cut off"):
+        with pytest.raises(UnreadableFileError, match="cut off"):
             read_trials(open_timings(path)[0])
 
 
 def test_an_fceval_file_is_no_single_side() -> None:
-    with pytest.raises(UnreadableFile, match="many agents"):
+    with pytest.raises(UnreadableFileError, match="many agents"):
         read_timings(SAMPLES / "fceval-results.json")
 
 
@@ -329,7 +329,7 @@ def test_any_json_is_read_or_refused_and_never_a_crash(
     try:
         opened, source = open_timings(path)
         file = source.read(opened) if source.name != "fceval" else read_trials(opened)
-    except UnreadableFile as refusal:
+    except UnreadableFileError as refusal:
         read_from = refusal.where
     else:
         read_from = file.path
@@ -341,7 +341,7 @@ def test_a_file_cut_anywhere_is_refused(cut: int, tmp_path_factory: pytest.TempP
     content = (SAMPLES / "asv" / "nop.json").read_bytes().rstrip()
     path = tmp_path_factory.mktemp("cut") / "file.json"
     path.write_bytes(content[: cut % len(content)])
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(UnreadableFileError):
         read_timings(path)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import commands
 import steelyard as sy
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.formats import NO_BLOCK
 from steelyard.records import Missing, Snapshot, TestResults
 from steelyard.speedups._failures import succeeded
@@ -230,7 +230,7 @@ def test_a_log_without_its_snapshot_block_has_failed(tmp_path: Path) -> None:
     files = TaskFiles(nop=asv / "nop.json", agents={KEY: asv / "agent.json"}, tests=without, snapshot=without)
     assert speedup(files).attempts[0].payload.success is False
     (tmp_path / "t.log").write_text(text[text.index("FORMULACODE_RESULT_START") :])
-    with pytest.raises(UnreadableFile, match="the log has no TESTS block"):
+    with pytest.raises(UnreadableFileError, match="the log has no TESTS block"):
         speedup(files)
 
 

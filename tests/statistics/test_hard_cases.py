@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.coverage.grid import LEAST, SWEEPS, Cell, Coverage, tried
-from benchmarks.coverage.hard_cases import ALLOWED, BEGIN, DIFFERENCES, END, LEAST_POWER, noise
+from benchmarks.coverage.grid import MIN_COVERAGE, SWEEPS, Cell, Coverage, tried
+from benchmarks.coverage.hard_cases import ALLOWED, BEGIN, DIFFERENCES, END, MIN_POWER, noise
 from benchmarks.coverage.verdicts import LIMITS, NULLS, Setting, claims, difference_of
 
 pytestmark = pytest.mark.checkout
@@ -60,7 +60,7 @@ def test_no_verdict_of_the_page_is_claimed_too_often() -> None:
 def test_the_page_shows_that_no_power_was_lost() -> None:
     for row in _tables()[2]:
         power = _share(row["now"])
-        assert power + noise(power, _trials(row)) >= LEAST_POWER * _share(row["in 0.1"]), row
+        assert power + noise(power, _trials(row)) >= MIN_POWER * _share(row["in 0.1"]), row
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_interval_of_a_difference_of_skewed_costs_reaches_what_it_says() -> 
     setting = Setting("cost_usd", 10, ("5", "5"), 1.5, effect=float(np.log(2)))
     random, truth = np.random.default_rng(5), float(np.exp(1.5**2 / 2))  # B costs twice as much
     found = [difference_of(random, setting).interval for _ in range(400)]
-    promised = sum(LEAST if interval.reaches is None else interval.reaches for interval in found) / 400
+    promised = sum(MIN_COVERAGE if interval.reaches is None else interval.reaches for interval in found) / 400
     covered = sum(interval.low <= truth <= interval.high for interval in found) / 400
     assert covered >= promised - noise(promised, 400)
 

@@ -13,7 +13,7 @@ import narwhals as nw
 import polars as pl
 
 from steelyard.engines._facts import Facts
-from steelyard.errors import MissingExtra
+from steelyard.errors import MissingExtraError
 
 THREAD_BYTES = 128 << 20
 """Memory that each thread of DuckDB should have: with less, what it sorts cannot be spilled."""
@@ -26,7 +26,7 @@ class DuckDBSource:
         try:
             import duckdb  # heavy and optional
         except ImportError as error:
-            raise MissingExtra("DuckDB", extra="duckdb", purpose="--engine duckdb") from error
+            raise MissingExtraError("DuckDB", extra="duckdb", purpose="--engine duckdb") from error
         self._facts = facts  # whose folder goes with it
         folder = facts.folder
         self._numbers = count()

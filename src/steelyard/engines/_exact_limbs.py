@@ -19,8 +19,8 @@ from steelyard.statistics import ExactSums
 
 VALUE, COUNT = "_value", "_count"
 BITS = 30
-_MOST_LIMBS = 8
-_SPAN = BITS * _MOST_LIMBS - 53
+_MAX_LIMBS = 8
+_SPAN = BITS * _MAX_LIMBS - 53
 """Powers of two that one window holds: each number takes 53 bits below its own."""
 _INFINITE = {"_up": math.inf, "_down": -math.inf}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.engines._protocol import Engine
-from steelyard.errors import NoRoom
+from steelyard.errors import MemoryLimitError
 from steelyard.records import Finding, Missing, Place, key_label
 from steelyard.statistics import Coincidence, coincidences
 
@@ -18,7 +18,7 @@ MESSAGE = (
     "check whether one is a copy of the other"
 )
 
-MOST_RUNS = 20_000_000
+MAX_RUNS = 20_000_000
 """Every result is held against every other, in memory: past so many runs that is not done, whatever the engine."""
 
 
@@ -27,11 +27,11 @@ def identical_results(engine: Engine) -> list[Finding]:
     names = [key for key in AGENT if len(engine.groups([key]).sizes) > 1]
     if not names:
         return []
-    if engine.n > MOST_RUNS:
-        return [_not_checked(f"in up to {MOST_RUNS:,} runs, not in {engine.n:,}")]
+    if engine.n > MAX_RUNS:
+        return [_not_checked(f"in up to {MAX_RUNS:,} runs, not in {engine.n:,}")]
     try:
         return _identical(engine, names)
-    except NoRoom:
+    except MemoryLimitError:
         return [_not_checked(f"where the results of all runs fit into memory, and those of {engine.n:,} do not")]
 
 

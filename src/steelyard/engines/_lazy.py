@@ -23,8 +23,8 @@ from steelyard.engines._grouping import statistics_of
 from steelyard.engines._histograms import Histogram, exact_sums
 from steelyard.engines._local import OrderedRows
 from steelyard.engines._protocol import RUNS, First, GroupedStatistics, Key, Other
-from steelyard.errors import NoRoom
-from steelyard.metrics import NotAnExpression, Value
+from steelyard.errors import MemoryLimitError
+from steelyard.metrics import ExpressionError, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.statistics import (
@@ -171,7 +171,7 @@ class LazyEngine:
         try:
             column = self.column(name)
             rows = self._numbered(by)
-        except NotAnExpression:
+        except ExpressionError:
             column = nw.col(VALUE)
             rows = self._by_python(name, by)
         if isinstance(column, Missing):
@@ -270,7 +270,7 @@ class LazyEngine:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
         try:
             column = self.column(name)
-        except NotAnExpression:
+        except ExpressionError:
             column = None
         if isinstance(column, Missing):
             return column.reason
@@ -292,7 +292,7 @@ class LazyEngine:
         for name in names:
             try:
                 column, frame = self.column(name), self.source.frame
-            except NotAnExpression:
+            except ExpressionError:
                 column, frame = nw.col(VALUE), self._by_python(name, ())
             if isinstance(column, Missing):
                 columns[name] = column
@@ -310,7 +310,7 @@ class LazyEngine:
         """Refuse what deals single runs where their values would not fit into memory."""
         needed, free = self.n * 8 * (columns + RUN_LEVEL), free_bytes()
         if needed > free:
-            raise NoRoom(self.n, needed=needed, free=free)
+            raise MemoryLimitError(self.n, needed=needed, free=free)
 
     @cached_property
     def tasks(self) -> Ints:

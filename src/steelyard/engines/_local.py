@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard.engines._columns import Formulas, number_column
 from steelyard.engines._grouping import Combinations, Grouping, KeyCoder, grouped_statistics
 from steelyard.engines._protocol import RUNS, First, GroupedStatistics, Key, Other
-from steelyard.metrics import NotAnExpression, Value
+from steelyard.metrics import ExpressionError, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.statistics import ExactSums, Floats, Ints, WeightBy, weighted_means
@@ -94,7 +94,7 @@ class LocalEngine:
         """The expression; the values themselves where Python computes them, or where they are the same in every run."""
         try:
             column = self.column(name)
-        except NotAnExpression:
+        except ExpressionError:
             facts = self._formulas.facts_behind(name)
             table = self.frame.select(facts).collect()
             distinct = table.unique()

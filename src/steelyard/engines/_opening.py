@@ -18,7 +18,7 @@ from steelyard.engines._lazy import LazyEngine, Source
 from steelyard.engines._local import LocalEngine
 from steelyard.engines._protocol import Engine
 from steelyard.engines._spark_session import is_spark, spark_session
-from steelyard.errors import MissingExtra, UnknownName, UsageError
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.profiles import Profile
 from steelyard.records import Finding
 from steelyard.settings import MEMORY_LIMIT, SPILL_FOLDER
@@ -47,7 +47,7 @@ def check_engine(engine: object) -> None:
     name = _kind(engine)
     for kind, library, shown in (("duckdb", "duckdb", "DuckDB"), ("spark", "pyspark", "PySpark")):
         if name == kind and importlib.util.find_spec(library) is None:
-            raise MissingExtra(shown, extra=kind, purpose=f"--engine {kind}")
+            raise MissingExtraError(shown, extra=kind, purpose=f"--engine {kind}")
 
 
 def _kind(engine: object) -> str:
@@ -61,7 +61,7 @@ def _kind(engine: object) -> str:
     if is_spark(engine):
         return "spark"
     if engine not in ENGINES:
-        raise UnknownName("engine", engine, ENGINES)
+        raise UnknownNameError("engine", engine, ENGINES)
     return engine
 
 
@@ -76,7 +76,7 @@ def choose_engine(table: RunTable) -> RunTable:
         name = "duckdb"
         reason = f"{_runs(table.n)} would take about {_size(needed)} of memory, and {_size(free)} are free"
         if importlib.util.find_spec("duckdb") is None:
-            raise MissingExtra("DuckDB", extra="duckdb", purpose=reason + ": measuring them on disk")
+            raise MissingExtraError("DuckDB", extra="duckdb", purpose=reason + ": measuring them on disk")
     if name == "local":
         return table
     if any(note.code == "engine" for note in table.notes):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMA = "tag int, key long, `order` binary, value binary"
 BATCH_BYTES, BATCH_ROWS = 8 << 20, 1000
 """What a worker's Python holds at once."""
-MOST_TASKS = 4096
+MAX_TASKS = 4096
 
 
 class SparkCluster:
@@ -29,7 +29,7 @@ class SparkCluster:
         """These rows, each where a worker can take it up."""
         with quiet_spark():
             frame = self._session.createDataFrame(_table(rows))
-            return SparkRows(frame.repartition(max(1, min(len(rows), MOST_TASKS))))
+            return SparkRows(frame.repartition(max(1, min(len(rows), MAX_TASKS))))
 
 
 class SparkRows:

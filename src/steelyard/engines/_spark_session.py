@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from steelyard.errors import MOST_SAID, ClusterFailed, MissingExtra, SteelyardError, UsageError
+from steelyard.errors import MAX_ERROR_CHARS, ClusterError, MissingExtraError, SteelyardError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def spark_session(given: SparkName) -> SparkSession:
             from pyspark.errors import PySparkException  # heavy and optional
             from pyspark.sql import SparkSession
         except ImportError as error:
-            raise MissingExtra("pyspark", extra="spark", purpose=f"--engine {given}") from error
+            raise MissingExtraError("pyspark", extra="spark", purpose=f"--engine {given}") from error
         builder = SparkSession.builder.appName("steelyard")
         if given.startswith("sc://"):
             builder = builder.remote(given)
@@ -52,14 +52,14 @@ def spark_session(given: SparkName) -> SparkSession:
             session = builder.getOrCreate()
             session.range(1).count()  # a server that is not there shows only now
         except ImportError as error:
-            raise MissingExtra(str(error.name), extra="spark", purpose=f"--engine {given}") from error
+            raise MissingExtraError(str(error.name), extra="spark", purpose=f"--engine {given}") from error
         except (PySparkException, OSError, RuntimeError) as error:
             raise _not_opened(given, error) from error
         return session
 
 
 def _not_opened(given: str, error: Exception) -> UsageError:
-    said = " ".join(str(error).split())[:MOST_SAID]
+    said = " ".join(str(error).split())[:MAX_ERROR_CHARS]
     hint = "check the address" if given.startswith(ADDRESSES) else "Spark needs a Java runtime, 17 or newer"
     if "JAVA_GATEWAY_EXITED" in said or "JAVA_HOME" in said:
         hint = "Spark needs a Java runtime, 17 or newer"
@@ -108,4 +108,4 @@ def _failed(error: Exception) -> SteelyardError:
         )
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     last = next((line for line in reversed(lines) if ": " in line and not line.startswith("at ")), said)
-    return ClusterFailed(last)
+    return ClusterError(last)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         flips as flips,
     )
     from steelyard.figures._heatmap import (
-        MOST_CELLS as MOST_CELLS,
+        MAX_CELLS as MAX_CELLS,
         Tried as Tried,
         Valued as Valued,
         heatmap as heatmap,

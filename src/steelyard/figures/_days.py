@@ -14,7 +14,7 @@ from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, amount_drawn, is_drawn, value_text
 from steelyard.figures._stacked import key_of_kinds, piece
 
-MOST_PIECES = 70
+MAX_PIECES = 70
 """Pieces of all bars together: a month of two models by the day, more of them by the week."""
 PERIODS = {1: "day", 7: "week", 28: "four weeks", 91: "quarter", 364: "year", 3640: "ten years"}
 """What a bar of so many days is called."""
@@ -67,7 +67,7 @@ def days(
     step = 1
     if ordered:
         length = ordered[-1].day.toordinal() - ordered[0].day.toordinal() + 1
-        most = min(width / 8, max(MOST_PIECES / max(len(kinds), 1), by_day_up_to if length <= by_day_up_to else 0))
+        most = min(width / 8, max(MAX_PIECES / max(len(kinds), 1), by_day_up_to if length <= by_day_up_to else 0))
         step = next((many for many in PERIODS if length / many <= most), max(PERIODS))
     title = f"{title} by {PERIODS[step]}{f' and {by}' if by else ''}"
     said = "; ".join(part for part in (note, f"{step} days a bar" if step > 1 else "") if part)

@@ -9,7 +9,7 @@ from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading, nothi
 from steelyard.figures._markup import HATCHED, Mark, box, cut, group, px, text_width, words
 from steelyard.figures._scales import is_drawn, value_text
 
-MOST_OUTPUTS = 54
+MAX_OUTPUTS = 54
 """Outputs that are drawn: 54 x 54 cells are below the limit of a heatmap."""
 
 
@@ -25,7 +25,7 @@ def distances(
 ) -> Figure:
     """A cell for each pair, the stronger its color the closer; the largest cluster first, its outline drawn."""
     width = min(checked_width(width), 620)
-    order = _by_cluster(clusters)[:MOST_OUTPUTS]
+    order = _by_cluster(clusters)[:MAX_OUTPUTS]
     unseen = len(names) - len(order)
     said = "; ".join(part for part in (note, f"{unseen:,} outputs not drawn" if unseen else "") if part)
     head, top = heading(title, said, width)

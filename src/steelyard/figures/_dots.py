@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from steelyard.figures._figure import Figure
 from steelyard.figures._layout import (
     EDGE,
-    MOST_ROWS,
+    MAX_ROWS,
     WIDTH,
     Rows,
     arrow,
@@ -61,7 +61,7 @@ def dots(
 ) -> Figure:
     """A dot for each estimate on a common axis, its interval as a line, a reference (as of no difference) upright."""
     width = checked_width(width)
-    shown = estimates[:MOST_ROWS]
+    shown = estimates[:MAX_ROWS]
     head, top = heading(title, note, width)
     texts = [each.text or value_text(each.value, axis.unit) for each in shown]
     band_room = max((text_width(each.band, bold=True) for each in shown), default=0.0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from steelyard.figures._figure import Figure
 from steelyard.figures._layout import (
-    MOST_ROWS,
+    MAX_ROWS,
     WIDTH,
     axis_above,
     checked_width,
@@ -89,8 +89,8 @@ def _said(each: TaskPair, a: str, b: str, axis: Axis) -> str:
 
 def _ends_of(ordered: list[TaskPair]) -> list[TaskPair]:
     """The largest gains and the largest losses: what lies between them changed least."""
-    half = MOST_ROWS // 2
-    return ordered if len(ordered) <= MOST_ROWS else ordered[:half] + ordered[-half:]
+    half = MAX_ROWS // 2
+    return ordered if len(ordered) <= MAX_ROWS else ordered[:half] + ordered[-half:]
 
 
 def _arrow(start: float, end: float, y: float) -> list[Mark]:

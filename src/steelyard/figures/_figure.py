@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from zlib import crc32
 
-from steelyard.errors import MissingExtra, UsageError
+from steelyard.errors import MissingExtraError, UsageError
 from steelyard.figures._markup import HATCH_ID, Mark, markup, safe
 from steelyard.figures._style import FONT, LIGHT, STYLE, attributes
 
@@ -93,7 +93,7 @@ def check_figure_file(path: Path) -> None:
         hint = f"end it with {' or '.join(FIGURE_ENDINGS)}"
         raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
     if ending == ".png" and find_spec("resvg_py") is None:
-        raise MissingExtra("resvg_py", extra="png", purpose="a PNG")
+        raise MissingExtraError("resvg_py", extra="png", purpose="a PNG")
 
 
 def _hatch(identity: str, *, alone: bool) -> str:

@@ -11,7 +11,7 @@ from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading, left_
 from steelyard.figures._markup import HATCHED, Mark, cut, dot, group, px, text_width, words
 from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, short_text, value_text
 
-MOST_CELLS = 3000
+MAX_CELLS = 3000
 """Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""
 SLANTED = 74.0
 """The most room above the columns, and right of the last one, for names at 45 degrees."""
@@ -70,12 +70,12 @@ def heatmap(
 ) -> Figure:
     """A cell for each task and agent, colored by the share of runs that passed; hatched: not run; ring: errored.
 
-    With an axis cells have values, and are colored by where these lie on it. Past `MOST_CELLS` tasks with verdicts are
+    With an axis cells have values, and are colored by where these lie on it. Past `MAX_CELLS` tasks with verdicts are
     put together: by the category of each, or by the share of runs that pass; of those with values the first are drawn.
     """
     width = checked_width(width)
     rows, drawn = (tuple(tasks), tuple(tuple(row) for row in cells))
-    if axis is None and len(tasks) * len(agents) > MOST_CELLS:
+    if axis is None and len(tasks) * len(agents) > MAX_CELLS:
         rows, drawn = _grouped(tasks, drawn, categories)
         note = f"{note}; " if note else ""
         note += f"{len(tasks):,} tasks by {'category' if categories else 'share of runs that pass'}"
@@ -111,7 +111,7 @@ def _grid(rows: tuple[str, ...], agents: Sequence[str], cells: Cells, *, top: fl
     slanted = min(max((text_width(name, size=11) for name in agents), default=0.0) * 0.72 + 10, SLANTED)
     room = width - EDGE - left - slanted * 0.75
     columns = tuple(agents[: max(int(room / 8), 1)])
-    rows = rows[: MOST_CELLS // max(len(columns), 1)]
+    rows = rows[: MAX_CELLS // max(len(columns), 1)]
     wide = min(float(int(room / max(len(columns), 1))), 46.0)
     high = 22.0 if len(rows) <= 40 else 14.0 if len(rows) <= 120 else 6.0
     shown = tuple(row[: len(columns)] for row in cells[: len(rows)])

@@ -12,7 +12,7 @@ from steelyard.figures._markup import Mark, box, line, text_width, words
 from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import HUGE, Axis, is_drawn, scale_of, value_text
 
-MOST_BINS = 30
+MAX_BINS = 30
 
 
 def histogram(
@@ -54,7 +54,7 @@ def histogram(
 
 def _counts(known: Sequence[float], axis: Axis, width: int) -> tuple[list[int], list[float]]:
     """How many values lie in each of the equal steps between the ends of the axis, and the ends of the steps."""
-    bins = max(min(MOST_BINS, math.ceil(math.sqrt(len(known))) + 4, width // 16), 1)
+    bins = max(min(MAX_BINS, math.ceil(math.sqrt(len(known))) + 4, width // 16), 1)
     scale = scale_of(axis, known, 0.0, float(bins))
     counts = [0] * bins
     for value in known:

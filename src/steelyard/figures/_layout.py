@@ -16,9 +16,9 @@ NARROW = 520
 """Below this width, labels stand above their marks instead of beside them."""
 EDGE = 12
 """What stays free around a figure."""
-LONGEST_NOTE = 400
+MAX_NOTE_LENGTH = 400
 """Characters of a note that are shown at most."""
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Rows that one figure draws; it says how many it leaves out."""
 
 
@@ -38,7 +38,7 @@ def heading(title: str, note: str, width: int) -> tuple[tuple[Mark, ...], float]
 
 def _two_lines(note: str, room: float) -> tuple[str, ...]:
     """The note as it is where it fits, else broken at its last blank that lets the first line fit."""
-    shown = clean(note[:LONGEST_NOTE])
+    shown = clean(note[:MAX_NOTE_LENGTH])
     if text_width(shown) <= room:
         return (note,)
     breaks = [place for place, char in enumerate(shown) if char == " " and text_width(shown[:place]) <= room]

@@ -17,9 +17,9 @@ HATCHED = f' fill="url(#{HATCH_ID})"'
 
 Anchor = Literal["start", "middle", "end"]
 
-LONGEST_TITLE = 12_000
+MAX_TITLE_LENGTH = 12_000
 """Characters of a tooltip: a name is told whole up to here."""
-LONGEST_IN_MARK = 60
+MAX_TOOLTIP_CHARS = 60
 """Characters of a name in the tooltip of a mark; the label beside it tells the whole name."""
 
 _WIDTHS = {
@@ -57,7 +57,7 @@ def safe(text: str) -> str:
 def markup(mark: Mark, *, alone: bool) -> str:
     """The mark as SVG; `alone` repeats its look as attributes, for a file that some program reads without styles."""
     look = f' class="sy-{mark.look}"{attributes(mark.look) if alone else ""}' if mark.look else ""
-    title = f"<title>{safe(mark.title[:LONGEST_TITLE])}</title>" if mark.title else ""
+    title = f"<title>{safe(mark.title[:MAX_TITLE_LENGTH])}</title>" if mark.title else ""
     inside = title + safe(mark.text) + "".join(markup(part, alone=alone) for part in mark.parts)
     head = f"<{mark.tag}{look}{mark.place}"
     return f"{head}>{inside}</{mark.tag}>" if inside else f"{head}/>"
@@ -140,7 +140,7 @@ def cut(text: str, room: float, *, size: float = 12, bold: bool = False) -> str:
     >>> cut("a-rather-long-name-of-an-agent", 90)
     'a-rath…agent'
     """
-    shown = clean(text[:LONGEST_TITLE])
+    shown = clean(text[:MAX_TITLE_LENGTH])
     most = max(int(room / size * 4), 1)  # no name has more characters than narrow letters fit, whatever it stacks
     if len(shown) <= most and text_width(shown, size=size, bold=bold) <= room:
         return shown
@@ -162,6 +162,6 @@ def brief(name: str) -> str:
     >>> len(brief("x" * 10_000))
     60
     """
-    if len(name) <= LONGEST_IN_MARK:
+    if len(name) <= MAX_TOOLTIP_CHARS:
         return name
-    return f"{name[: LONGEST_IN_MARK // 2]}…{name[-(LONGEST_IN_MARK // 2 - 1) :]}"
+    return f"{name[: MAX_TOOLTIP_CHARS // 2]}…{name[-(MAX_TOOLTIP_CHARS // 2 - 1) :]}"

@@ -15,7 +15,7 @@ from steelyard.figures._scales import Axis, is_drawn, value_text
 
 STRIP = 118.0
 """How wide the strip for unknown costs is."""
-MOST_LABELS = 60
+MAX_LABELS = 60
 """Points whose names are placed, those on the frontier first."""
 Area: TypeAlias = tuple[float, float, float, float]
 """Left, upper, right and lower end."""
@@ -138,7 +138,7 @@ def _labels(shown: Sequence[PricedEstimate], board: _Board) -> list[Mark]:
     """A name beside each point, wherever it touches nothing, cut if need be; else in the tooltip only."""
     taken = [area for each in shown for area in _areas(each, board)]
     marks: list[Mark] = []
-    for each in sorted(shown, key=lambda each: not each.on_front)[:MOST_LABELS]:
+    for each in sorted(shown, key=lambda each: not each.on_front)[:MAX_LABELS]:
         look = "label" if each.on_front else "quiet"
         for left, base, width in _spots(each, board):
             area = (left, base - 10, left + width, base + 3)

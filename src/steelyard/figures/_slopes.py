@@ -10,7 +10,7 @@ from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading, left_
 from steelyard.figures._markup import Mark, brief, dot, group, line, text_width, words
 from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, value_text
 
-MOST_LINES = 200
+MAX_LINES = 200
 
 
 class Change(NamedTuple):
@@ -38,7 +38,7 @@ def slopes(
     unknown = len(changes) - len(known)
     said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
     head, top = heading(title, said, width)
-    shown = known[:MOST_LINES]
+    shown = known[:MAX_LINES]
     body: list[Mark] = [nothing(top, width, "Nothing to show: there are no values before and after.")]
     bottom = top + 36
     if shown:

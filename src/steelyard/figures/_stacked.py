@@ -9,7 +9,7 @@ from typing import NamedTuple
 from steelyard.figures._figure import Figure
 from steelyard.figures._layout import (
     EDGE,
-    MOST_ROWS,
+    MAX_ROWS,
     WIDTH,
     Rows,
     axis_above,
@@ -51,7 +51,7 @@ def stacked(
 ) -> Figure:
     """A bar for each row, its parts in the order of `kinds`, each paler than the last; `hatched` names one."""
     width = checked_width(width)
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     head, top = heading(title, note, width)
     key, top = key_of_kinds(kinds, hatched, top, width)
     totals = [math.fsum(_size(row.parts.get(kind)) for kind in kinds) for row in shown]

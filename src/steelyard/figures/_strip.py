@@ -15,9 +15,9 @@ from steelyard.figures._scales import HUGE, Axis, Scale, is_drawn, scale_of, val
 
 STEP = 8.0
 """How wide a bin is: as a dot with its gap."""
-MOST_STACKED = 7
+MAX_STACKED_DOTS = 7
 """Dots above each other; where more values share a place, bars say how many."""
-TALL = MOST_STACKED * STEP
+TALL = MAX_STACKED_DOTS * STEP
 NAMED = 3
 """Labels that the tooltip of a bin tells."""
 
@@ -97,7 +97,7 @@ def _stacks(scale: Scale, known: Sequence[StripValue], base: float, counted: str
     marks: list[Mark] = []
     for place, inside in sorted(bins.items()):
         x, title = scale.start + STEP * (place + 0.5), _title(scale, inside, counted)
-        if most > MOST_STACKED:
+        if most > MAX_STACKED_DOTS:
             tall = max(TALL * len(inside) / most, 1.0)
             marks.append(box(x - STEP / 2 + 0.5, base - tall, STEP - 1, tall, look="soft", title=title))
         elif len(inside) == 1:

@@ -12,12 +12,12 @@ from steelyard.figures._markup import Mark, brief, dot, line, path, px, text_wid
 from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, is_drawn, value_text
 
-MOST_DOTS = 2000
-MOST_LINES = 10
+MAX_DOTS = 2000
+MAX_LINES = 10
 """Changes that are drawn through the plot; more are marked above it."""
 
 
-MOST_TITLED = 150
+MAX_TOOLTIPS = 150
 """Dots that have a tooltip each; of more only those that were the best."""
 
 
@@ -52,7 +52,7 @@ def trend(
     width = checked_width(width)
     ordered = sorted(points, key=lambda each: each.at)
     known = [each for each in ordered if is_drawn(each.score)]
-    shown = known[-MOST_DOTS:]
+    shown = known[-MAX_DOTS:]
     unseen = len(known) - len(shown)
     said = "; ".join(part for part in (note, f"{unseen:,} earlier ones not drawn" if unseen else "") if part)
     head, top = heading(title, said, width)
@@ -66,7 +66,7 @@ def trend(
         plot = plot_of((when, ends), (axis, scores), top=top + 14, width=width, share=0.42)
         inside = [mark for mark in marks if plot.across.holds(_day(mark.at))]
         body = [plot_frame(plot, width, gap=28), *_changes(plot, inside), *_best(plot, shown)]
-        titled = shown if len(shown) <= MOST_TITLED else [each for each in shown if _is_best(each)]
+        titled = shown if len(shown) <= MAX_TOOLTIPS else [each for each in shown if _is_best(each)]
         body += [_untitled(plot, shown, axis)] if len(titled) < len(shown) else []
         body += [_dot(plot, each) for each in titled]
         bottom = plot.bottom
@@ -132,8 +132,8 @@ def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:
     """Upright dashed lines; their words stand above the plot where they do not touch."""
     shown: list[Mark] = []
     taken = 0.0
-    foot = plot.up.start if len(marks) <= MOST_LINES else plot.up.end + 6
-    if len(marks) > MOST_TITLED:
+    foot = plot.up.start if len(marks) <= MAX_LINES else plot.up.end + 6
+    if len(marks) > MAX_TOOLTIPS:
         places = "".join(f"M{px(plot.across.at(_day(mark.at)))} {px(plot.up.end - 6)}V{px(foot)}" for mark in marks)
         return [path(places, look="dashed", title=f"{len(marks):,} changes of baseline or profile")]
     for mark in sorted(marks, key=lambda each: each.at):

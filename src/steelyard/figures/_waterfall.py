@@ -22,9 +22,9 @@ from steelyard.figures._layout import (
 from steelyard.figures._markup import HATCHED, Mark, box, brief, group, line, px, words
 from steelyard.figures._scales import Axis, Scale
 
-MOST_NAMED = 40
+MAX_NAMED = 40
 """Benchmarks that have a row with their name; more are thin bars."""
-MOST_BARS = 900
+MAX_BARS = 900
 """Bars that are drawn."""
 TALLEST = 900.0
 """How high thin bars may stack."""
@@ -65,7 +65,7 @@ def waterfall(
     head, top = heading(title, "; ".join(part for part in (note, counts) if part), width)
     if not benchmarks:
         marks, bottom = [nothing(top, width, "Nothing to show: there are no benchmarks.")], top + 30
-    elif len(benchmarks) <= MOST_NAMED:
+    elif len(benchmarks) <= MAX_NAMED:
         marks, bottom = _named(known, failed, noise, top, width)
     else:
         marks, bottom = _unnamed(known, len(failed), noise, top, width)
@@ -102,7 +102,7 @@ def _unnamed(
     known: Sequence[BenchmarkRatio], failed: int, noise: float | None, top: float, width: int
 ) -> tuple[list[Mark], float]:
     """Thin bars; of very many benchmarks every second, third, ... one."""
-    stride = max(math.ceil(len(known) / MOST_BARS), 1)
+    stride = max(math.ceil(len(known) / MAX_BARS), 1)
     shown = known[::stride]
     scale = _scale(known, EDGE + 6, width - EDGE - 6)
     begin, step = top + 46, max(min(TALLEST / max(len(shown), 1), 8.0), 1.0)

@@ -15,16 +15,16 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from threading import Event
 from typing import IO, Self
 
-from steelyard.errors import Interrupted, OverLimit, SteelyardError, UnreadableFile, said_by
+from steelyard.errors import AbortedError, InputLimitError, SteelyardError, UnreadableFileError, said_by
 from steelyard.files._budget import Budget
-from steelyard.files._packed_streams import CHUNK, BrokenOff, archive_kind, packed_chunks, zst_chunks
+from steelyard.files._packed_streams import CHUNK, TruncatedStreamError, archive_kind, packed_chunks, zst_chunks
 from steelyard.files._regular_files import open_file
 from steelyard.records import Rejected
-from steelyard.settings import FILE_BYTES, FOLDERS_DEEP, INPUT_ENTRIES
+from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
 ENCRYPTED = 0x1
 """The bit of an entry's flags that says so."""
-LONGEST_CARRIER = 1 << 20
+MAX_CARRIER_BYTES = 1 << 20
 _CARRIERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -54,8 +54,8 @@ class Unpacking:
         leads_out = place.is_absolute() or ".." in place.parts or PureWindowsPath(name).drive
         if leads_out or "\0" in name:
             raise self.refused(f"the entry {name[:200]!r} points outside the archive")
-        if len(place.parts) > FOLDERS_DEEP.most:
-            raise FOLDERS_DEEP.passed(self.shown)
+        if len(place.parts) > MAX_DIRECTORY_DEPTH.most:
+            raise MAX_DIRECTORY_DEPTH.passed(self.shown)
         return place
 
     def fresh_folders(self, place: PurePosixPath) -> bool:
@@ -75,15 +75,15 @@ class Unpacking:
     def take(self, *, size: int = 0, entries: int = 0) -> None:
         """Bytes or entries that came out."""
         if self._stop is not None and self._stop.is_set():
-            raise Interrupted("unpacking was stopped")
+            raise AbortedError("unpacking was stopped")
         bytes_before, entries_before = min(size, self._counted_bytes), min(entries, self._counted_entries)
         self._counted_bytes -= bytes_before
         self._counted_entries -= entries_before
         self._budget.take(self.shown, size=size - bytes_before, entries=entries - entries_before)
 
-    def refused(self, reason: str) -> UnreadableFile:
+    def refused(self, reason: str) -> UnreadableFileError:
         """The error that names the archive."""
-        return UnreadableFile(self.shown, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
+        return UnreadableFileError(self.shown, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
 
 
 def packing(path: Path) -> str | None:
@@ -107,7 +107,7 @@ def unpack(
     `shown` is how the archive is named to the user. `counted` is what the budget was charged for an archive that came
     out of another one: what it holds takes its place and counts from there on. To make an empty file costs as much as
     a small one: `keep_empty` tells whether they matter. Of an archive that breaks off, what stands before the break is
-    written and the place of the break given back. `stop`, once set, ends the work (Interrupted).
+    written and the place of the break given back. `stop`, once set, ends the work (AbortedError).
     """
     unpacking = Unpacking(shown, budget, stop=stop, counted=counted, keeps_empty=keep_empty)
     unpackers: dict[str, Callable[[Path, Path, Unpacking], Rejected | None]] = {"zip": _zip, "tar": _tar}
@@ -136,7 +136,7 @@ class _Unreadable:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, SteelyardError):
-            raise UnreadableFile(self._shown, f"{self._reason}: {said_by(error)}") from error
+            raise UnreadableFileError(self._shown, f"{self._reason}: {said_by(error)}") from error
 
 
 class ZipLog:
@@ -188,13 +188,13 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     size = _directory_bytes(path)
     if size > INPUT_ENTRIES.most * 128:
         reason = f"archive refused: its list of entries takes {size:,} bytes"
-        raise OverLimit(str(path), reason, hint=INPUT_ENTRIES.hint)
+        raise InputLimitError(str(path), reason, hint=INPUT_ENTRIES.hint)
     with _Unreadable(str(path), "not a readable zip"):
         archive = zipfile.ZipFile(path)
     packed = sum(info.compress_size for info in archive.infolist())
     if packed > path.stat().st_size:  # each would be read again: many entries times all bytes
         archive.close()
-        raise UnreadableFile(str(path), f"archive refused: its entries claim {packed:,} bytes, more than it has")
+        raise UnreadableFileError(str(path), f"archive refused: its entries claim {packed:,} bytes, more than it has")
     return archive
 
 
@@ -262,7 +262,7 @@ def _unpacked_entry(packed: bytes, method: int, shown: str) -> Iterator[bytes]:
     elif method == ZSTANDARD:
         try:
             yield from zst_chunks(io.BytesIO(packed), shown)
-        except BrokenOff as error:
+        except TruncatedStreamError as error:
             raise zipfile.BadZipFile("the entry breaks off") from error
     else:
         unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -280,7 +280,7 @@ class _Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
-        if member.type in _CARRIERS and not 0 <= member.size <= LONGEST_CARRIER:
+        if member.type in _CARRIERS and not 0 <= member.size <= MAX_CARRIER_BYTES:
             raise RuntimeError(f"a header says that {member.size:,} bytes of names follow")
         return member
 
@@ -324,7 +324,7 @@ def _stream(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
         chunks = packed_chunks(packed, unpacking.shown)
         try:
             _write(chunks, into, place, unpacking)
-        except BrokenOff:
+        except TruncatedStreamError:
             return _cut_to_lines(into / place, f"{unpacking.shown}!/{place}")
     return None
 

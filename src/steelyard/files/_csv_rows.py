@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._regular_files import open_file
 from steelyard.files._whole_files import beginning_of
 from steelyard.records import Rejected
@@ -76,13 +76,13 @@ def csv_rows(
                 yield Row(skip + rows.line_num, cells)
 
 
-_NOT_CSV = (csv.Error, UnicodeDecodeError, OverLimit)
+_NOT_CSV = (csv.Error, UnicodeDecodeError, InputLimitError)
 
 
-def _unreadable(path: Path, error: Exception) -> UnreadableFile:
-    if isinstance(error, OverLimit) or "field limit" in str(error):  # a cell in quotes may go over many lines
+def _unreadable(path: Path, error: Exception) -> UnreadableFileError:
+    if isinstance(error, InputLimitError) or "field limit" in str(error):  # a cell in quotes may go over many lines
         return LINE_BYTES.passed(str(path))
-    return UnreadableFile(str(path), f"not CSV: {error}")
+    return UnreadableFileError(str(path), f"not CSV: {error}")
 
 
 def _lines(file: IO[str], path: Path, most: int) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._regular_files import open_file
 from steelyard.files._whole_files import whole_file
-from steelyard.records import JSON_ERRORS, MOST, Finding, Rejected, json_problem
+from steelyard.records import JSON_ERRORS, MAX_VALUE, Finding, Rejected, json_problem
 from steelyard.settings import LINE_BYTES
 
 MAX_DEPTH = 4
@@ -157,7 +157,7 @@ def amount(value: object) -> float | None:
 
 def count(value: object) -> int | None:
     """The value as a whole number that is not negative; None otherwise."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_VALUE else None
 
 
 def text_or_none(value: object) -> str | None:
@@ -179,9 +179,9 @@ def problem(error: Exception) -> str:
     return json_problem(error)
 
 
-def unreadable(where: str, error: Exception, *, hint: str | None = None) -> UnreadableFile:
+def unreadable(where: str, error: Exception, *, hint: str | None = None) -> UnreadableFileError:
     """The error of a document that one of `JSON_ERRORS` was raised for."""
-    refusal = OverLimit if isinstance(error, RecursionError) else UnreadableFile
+    refusal = InputLimitError if isinstance(error, RecursionError) else UnreadableFileError
     return refusal(where, problem(error), hint=hint)
 
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 
 CHUNK = 1 << 20
 _GZIP = 31  # zlib's word for a window of 32 kB with gzip's header and checksum
@@ -33,7 +33,7 @@ _BEGINNINGS = {
 }
 
 
-class BrokenOff(Exception):  # no error of ours: it ends the chunks, and what came before is used
+class TruncatedStreamError(Exception):  # no error of ours: it ends the chunks, and what came before is used
     """The packed file ends before its own end mark."""
 
 
@@ -85,7 +85,7 @@ def _unpacked(packed: IO[bytes], make: Callable[[], Any]) -> Iterator[bytes]:  #
     if not fresh:
         if rest := getattr(unpacker, "flush", bytes)():
             yield rest
-        raise BrokenOff
+        raise TruncatedStreamError
 
 
 def zst_chunks(packed: IO[bytes], shown: str) -> Iterator[bytes]:
@@ -99,9 +99,9 @@ def zst_chunks(packed: IO[bytes], shown: str) -> Iterator[bytes]:
         while chunk := reader.read(CHUNK):
             yield chunk
     except zstandard.ZstdError as error:
-        raise UnreadableFile(shown, f"the archive is broken or cannot be unpacked: {error}") from error
+        raise UnreadableFileError(shown, f"the archive is broken or cannot be unpacked: {error}") from error
     if not whole:
-        raise BrokenOff
+        raise TruncatedStreamError
 
 
 def _zst_is_whole(packed: IO[bytes]) -> bool:

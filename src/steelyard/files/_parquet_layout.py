@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._budget import Budget
 from steelyard.files._regular_files import open_file
-from steelyard.settings import FREE_BYTES, NESTED_DEEP
+from steelyard.settings import FREE_BYTES, MAX_NESTING
 
 MAGIC = b"PAR1"
 FOOTER_BYTES = 16 << 20
 """A footer takes about 200 bytes for each column of each row group."""
-MOST_STRUCTS = 300_000
+MAX_STRUCTS = 300_000
 """Of a footer that are kept in memory: two for each column of each row group."""
-STRUCTS_DEEP = 32
+MAX_STRUCT_DEPTH = 32
 
 Shape = Mapping[int, "Shape | list[Shape] | None"]
 """The fields of a struct that matter, by their numbers: a whole number (None), a struct, or a list of structs."""
@@ -48,7 +48,7 @@ _PAGE: Shape = {
 Fields = dict[int, Any]  # Any: int, Fields or list[Fields], as the shape says
 
 
-class _BrokenLayoutError(Exception):
+class _MalformedLayoutError(Exception):
     """What is wrong with the file."""
 
 
@@ -58,36 +58,36 @@ def check_parquet(path: Path) -> None:
         with open_file(path, buffered=False) as file:
             size = file.seek(0, 2)
             if size < 12:
-                raise _BrokenLayoutError("the file is too short")
+                raise _MalformedLayoutError("the file is too short")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 _check_file(data, size, str(path))
-    except _BrokenLayoutError as error:
-        raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+    except _MalformedLayoutError as error:
+        raise UnreadableFileError(str(path), f"not a readable Parquet file: {error}") from error
 
 
 def _check_file(data: mmap.mmap, size: int, where: str) -> None:
     length = int.from_bytes(data[-8:-4], "little")
     if data[:4] != MAGIC or data[-4:] != MAGIC or length > size - 12:
-        raise _BrokenLayoutError("its footer is missing")
+        raise _MalformedLayoutError("its footer is missing")
     if length > FOOTER_BYTES:
-        raise OverLimit(where, f"its footer is larger than {FOOTER_BYTES:,} bytes")
+        raise InputLimitError(where, f"its footer is larger than {FOOTER_BYTES:,} bytes")
     start = size - 8 - length
     footer = _Reader(data, start, size - 8).struct(_FOOTER)
     leaves = list(_repeated_leaves(footer.get(_SCHEMA, ())))
     groups: Sequence[Fields] = footer.get(_ROW_GROUPS, ())
     if footer.get(_ROWS, -1) != sum(group.get(_ROWS, -1) for group in groups):
-        raise _BrokenLayoutError("its row groups have other numbers of rows than its footer")
+        raise _MalformedLayoutError("its row groups have other numbers of rows than its footer")
     left = start - len(MAGIC)
     for group in groups:
         rows, columns = group.get(_ROWS, -1), group.get(_COLUMNS, ())
         if rows < 0 or len(columns) != len(leaves):
-            raise _BrokenLayoutError("a row group lacks columns or rows")
+            raise _MalformedLayoutError("a row group lacks columns or rows")
         for column, repeated in zip(columns, leaves, strict=True):
             chunk: Fields = column.get(3, {})
             left -= chunk.get(_PACKED, 0)
             values = chunk.get(_NUM_VALUES, -1)
             if left < 0 or values < rows or (values > rows and not repeated):
-                raise _BrokenLayoutError("a column has another size or another number of values than its row group")
+                raise _MalformedLayoutError("a column has another size or another number of values than its row group")
             _check_pages(data, chunk, start, where)
 
 
@@ -95,8 +95,8 @@ def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
     """Whether each column may hold several values a row; a schema lists a tree from its root down."""
     open_groups = [[1, False]]
     for element in schema:
-        if not open_groups or len(open_groups) > NESTED_DEEP:
-            raise _BrokenLayoutError("its schema is not a tree of columns")
+        if not open_groups or len(open_groups) > MAX_NESTING:
+            raise _MalformedLayoutError("its schema is not a tree of columns")
         open_groups[-1][0] -= 1
         repeated = bool(open_groups[-1][1] or element.get(_REPETITION) == _REPEATED)
         children = element.get(_CHILDREN, 0)
@@ -107,14 +107,14 @@ def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
         while open_groups and open_groups[-1][0] == 0:
             open_groups.pop()
     if open_groups:
-        raise _BrokenLayoutError("its schema is not a tree of columns")
+        raise _MalformedLayoutError("its schema is not a tree of columns")
 
 
 def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
     at: int = chunk.get(_DICTIONARY_AT) or chunk.get(_DATA_AT, 0)
     end: int = at + chunk.get(_PACKED, -1)
     if not (len(MAGIC) <= at <= end <= most or chunk.get(_PACKED) == 0):
-        raise _BrokenLayoutError("a column lies outside of the file")
+        raise _MalformedLayoutError("a column lies outside of the file")
     values_left, unpacked_left = chunk[_NUM_VALUES], chunk.get(_UNPACKED, -1)
     while at < end:
         reader = _Reader(data, at, end)
@@ -128,13 +128,13 @@ def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
         )
         inside = (packed, unpacked, end - at, unpacked_left, values_left, *about.values())
         if min(inside) < 0 or page.get(_DICTIONARY, {}).get(_VALUES, 0) not in range(unpacked + 1):
-            raise _BrokenLayoutError("a page has another size or another number of values than its column")
+            raise _MalformedLayoutError("a page has another size or another number of values than its column")
         if sum(about.get(name, 0) for name in _LEVELS) > min(packed, unpacked):
-            raise _BrokenLayoutError("a page has another size than its levels")
+            raise _MalformedLayoutError("a page has another size than its levels")
         if unpacked > FREE_BYTES:
             Budget().for_packed(packed).expect(where, size=unpacked)
     if values_left:
-        raise _BrokenLayoutError("a column has fewer values than it states")
+        raise _MalformedLayoutError("a column has fewer values than it states")
 
 
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _TEXT, _LIST, _SET, _MAP, _STRUCT, _UUID = (
@@ -156,13 +156,13 @@ class _Reader:
     """Reads Thrift's compact protocol between two places; what a shape does not name is passed over."""
 
     def __init__(self, data: mmap.mmap, at: int, end: int) -> None:
-        self._data, self.at, self._end, self._structs_left = data, at, end, MOST_STRUCTS
+        self._data, self.at, self._end, self._structs_left = data, at, end, MAX_STRUCTS
 
     def struct(self, shape: Shape | None, deep: int = 0) -> Fields:
         """The fields of a struct that the shape names."""
         self._structs_left -= shape is not None
-        if deep > STRUCTS_DEEP or self._structs_left < 0:
-            raise _BrokenLayoutError("it has too many columns, or structs nested too deeply")
+        if deep > MAX_STRUCT_DEPTH or self._structs_left < 0:
+            raise _MalformedLayoutError("it has too many columns, or structs nested too deeply")
         fields: Fields = {}
         number = 0
         while head := self._byte():
@@ -179,13 +179,13 @@ class _Reader:
             elif isinstance(inner, Mapping) and kind == _STRUCT:
                 fields[number] = self.struct(inner, deep + 1)
             else:
-                raise _BrokenLayoutError("a value has another type than the format gives it")
+                raise _MalformedLayoutError("a value has another type than the format gives it")
         return fields
 
     def _structs(self, shape: Shape, deep: int) -> list[Fields]:
         count, kind = self._list_head()
         if count and kind != _STRUCT:
-            raise _BrokenLayoutError("a list holds other values than the format gives it")
+            raise _MalformedLayoutError("a list holds other values than the format gives it")
         return [self.struct(shape, deep + 1) for _ in range(count)]
 
     def _pass(self, kind: int, deep: int) -> None:
@@ -207,11 +207,11 @@ class _Reader:
         elif kind == _STRUCT:
             self.struct(None, deep + 1)
         else:
-            raise _BrokenLayoutError("a value has a type that the format does not know")
+            raise _MalformedLayoutError("a value has a type that the format does not know")
 
     def _pass_all(self, kinds: Sequence[int], count: int, deep: int) -> None:
-        if deep > STRUCTS_DEEP:
-            raise _BrokenLayoutError("its structs are nested too deeply")
+        if deep > MAX_STRUCT_DEPTH:
+            raise _MalformedLayoutError("its structs are nested too deeply")
         for _ in range(count):
             for kind in kinds:
                 self._pass(_BYTE if kind in _BOOLEANS else kind, deep + 1)
@@ -220,13 +220,13 @@ class _Reader:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._number()
         if count > self._end - self.at:
-            raise _BrokenLayoutError("a list is longer than the file")
+            raise _MalformedLayoutError("a list is longer than the file")
         return count, head & 15
 
     def _skip(self, length: int) -> None:
         self.at += length
         if self.at > self._end:
-            raise _BrokenLayoutError("a value is longer than the file")
+            raise _MalformedLayoutError("a value is longer than the file")
 
     def _byte(self) -> int:
         self._skip(1)
@@ -239,7 +239,7 @@ class _Reader:
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-        raise _BrokenLayoutError("a number is too long")
+        raise _MalformedLayoutError("a number is too long")
 
     def _integer(self) -> int:
         value = self._number()

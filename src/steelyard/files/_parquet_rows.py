@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files._parquet_layout import check_parquet
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def parquet_batches(
             for offset, batch in enumerate(part.iter_slices(BATCH_ROWS)):
                 yield start + offset * BATCH_ROWS + 1, batch
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file can make Polars panic
-        raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+        raise UnreadableFileError(str(path), f"not a readable Parquet file: {error}") from error
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: cells of any type

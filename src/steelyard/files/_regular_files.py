@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 
 
 def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
@@ -32,4 +32,4 @@ def open_handle(path: Path) -> tuple[int, os.stat_result]:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a device"
-    raise UnreadableFile(str(path), f"it is {kind}, not a file", hint="pipe it in and name - instead")
+    raise UnreadableFileError(str(path), f"it is {kind}, not a file", hint="pipe it in and name - instead")

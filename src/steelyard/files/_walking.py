@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, ONE_FILE
 from steelyard.records import Finding, Rejected
-from steelyard.settings import ARCHIVES_DEEP, PIPED, STDIN, is_stdin
+from steelyard.settings import MAX_ARCHIVE_DEPTH, PIPED, STDIN, is_stdin
 
 
 class SeenFiles:
@@ -123,7 +123,7 @@ def piped(kept: Path, budget: Budget) -> Found | Rejected:
         while chunk := sys.stdin.buffer.read(CHUNK):
             try:
                 budget.take(PIPED, size=len(chunk))
-            except OverLimit as error:
+            except InputLimitError as error:
                 return rejected_file(error, PIPED)
             size += len(chunk)
             file.write(chunk)
@@ -131,7 +131,7 @@ def piped(kept: Path, budget: Budget) -> Found | Rejected:
     return Found(str(kept), PIPED, size, named=True, depth=1, budget=budget)
 
 
-def rejected_file(error: UnreadableFile, shown: str) -> Rejected:
+def rejected_file(error: UnreadableFileError, shown: str) -> Rejected:
     """A file that cannot be read, as it is listed beside others that can."""
     return Rejected(path=shown, reason=error.message, hint=error.hint, code=error.kind)
 
@@ -147,12 +147,12 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
     depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
     budget = archive.budget.for_packed(archive.size)
     try:
-        if depth >= ARCHIVES_DEEP.most:
-            raise ARCHIVES_DEEP.passed(archive.shown)
+        if depth >= MAX_ARCHIVE_DEPTH.most:
+            raise MAX_ARCHIVE_DEPTH.passed(archive.shown)
         broken_off = unpack(
             archive.path, archive.shown, folder, budget=budget, counted=archive.counted, keep_empty=False
         )
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         yield rejected_file(error, archive.shown)
         return
     finally:
@@ -168,7 +168,7 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
         inside = msgspec.structs.replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
         try:
             yield msgspec.structs.replace(inside, counted=_counted(inside))
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             yield rejected_file(error, shown)
 
 

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import NESTED_TOO_DEEPLY, BadContract, OverLimit, UnreadableFile, UsageError
+from steelyard.errors import NESTED_TOO_DEEPLY, ContractError, InputLimitError, UnreadableFileError, UsageError
 from steelyard.files._budget import Budget
-from steelyard.files._packed_streams import CHUNK, ONE_FILE, BrokenOff, archive_kind, packed_chunks
+from steelyard.files._packed_streams import CHUNK, ONE_FILE, TruncatedStreamError, archive_kind, packed_chunks
 from steelyard.files._regular_files import open_handle
-from steelyard.settings import FILE_BYTES, NESTED_DEEP, TEXT_BYTES, Limit, is_stdin, shown_path
+from steelyard.settings import FILE_BYTES, MAX_NESTING, TEXT_BYTES, Limit, is_stdin, shown_path
 
 HEAD_BYTES = 65_536
 """How much of a file is looked at to recognize it."""
@@ -88,7 +88,7 @@ def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
                 raise limit.passed(str(shown_path(path)))
             yield chunk
     except OSError as error:
-        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error.strerror or error}") from error
+        raise UnreadableFileError(str(shown_path(path)), f"it cannot be read: {error.strerror or error}") from error
     finally:
         if handle is not None:
             os.close(handle)
@@ -103,7 +103,7 @@ def read_text(path: Path, *, limit: Limit = FILE_BYTES) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UnreadableFile(shown, "it is not UTF-8 text") from error
+        raise UnreadableFileError(shown, "it is not UTF-8 text") from error
 
 
 def _unpacked(content: bytes, shown: str, limit: Limit) -> bytes:
@@ -115,10 +115,10 @@ def _unpacked(content: bytes, shown: str, limit: Limit) -> bytes:
             plain += chunk
             if len(plain) > most:
                 raise limit.passed(shown)
-    except BrokenOff as error:
-        raise UnreadableFile(shown, "the packed file breaks off", hint="copy it again") from error
+    except TruncatedStreamError as error:
+        raise UnreadableFileError(shown, "the packed file breaks off", hint="copy it again") from error
     except (zlib.error, lzma.LZMAError, OSError) as error:
-        raise UnreadableFile(shown, f"it cannot be unpacked: {error}") from error
+        raise UnreadableFileError(shown, f"it cannot be unpacked: {error}") from error
     return bytes(plain)
 
 
@@ -134,11 +134,11 @@ def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # An
         if whole_pairs and ("\\ud" in text or "\\uD" in text):
             json.dumps(values, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise UnreadableFile(str(path), "a text in it holds half of a surrogate pair") from error
+        raise UnreadableFileError(str(path), "a text in it holds half of a surrogate pair") from error
     except RecursionError as error:
-        raise OverLimit(str(path), NESTED_TOO_DEEPLY) from error
+        raise InputLimitError(str(path), NESTED_TOO_DEEPLY) from error
     except ValueError as error:
-        raise UnreadableFile(str(path), f"not JSON: {error}") from error
+        raise UnreadableFileError(str(path), f"not JSON: {error}") from error
     return values
 
 
@@ -147,17 +147,17 @@ def parse_toml(
 ) -> dict[str, Any]:  # Any: TOML values
     """The TOML in the text."""
     if _has_long_key(text):
-        raise OverLimit(str(path), NESTED_TOO_DEEPLY)
+        raise InputLimitError(str(path), NESTED_TOO_DEEPLY)
     import tomllib
 
     try:
         values = tomllib.loads(text, parse_float=parse_float)
     except RecursionError as error:
-        raise OverLimit(str(path), NESTED_TOO_DEEPLY) from error
+        raise InputLimitError(str(path), NESTED_TOO_DEEPLY) from error
     except ValueError as error:
-        raise UnreadableFile(str(path), f"not TOML: {error}") from error
-    if _is_deeper_than(values, NESTED_DEEP):  # dotted keys nest tables without the parser going down
-        raise OverLimit(str(path), NESTED_TOO_DEEPLY)
+        raise UnreadableFileError(str(path), f"not TOML: {error}") from error
+    if _is_deeper_than(values, MAX_NESTING):  # dotted keys nest tables without the parser going down
+        raise InputLimitError(str(path), NESTED_TOO_DEEPLY)
     return values
 
 
@@ -170,9 +170,9 @@ _TOML_KEY = re.compile(r"[\w'-]++(?:[ \t]*+\.[ \t]*+[\w'-]++)*+")
 
 def _has_long_key(text: str) -> bool:
     """Whether a dotted key has more parts than tables may be nested: the parser takes the square of their number."""
-    if text.count(".") <= NESTED_DEEP:
+    if text.count(".") <= MAX_NESTING:
         return False
-    return any(match[0].count(".") > NESTED_DEEP for match in _TOML_KEY.finditer(_TOML_TEXT.sub("'", text)))
+    return any(match[0].count(".") > MAX_NESTING for match in _TOML_KEY.finditer(_TOML_TEXT.sub("'", text)))
 
 
 def _is_deeper_than(values: Any, most: int) -> bool:  # Any: TOML values
@@ -189,17 +189,17 @@ def toml_or_json(path: Path, *, limit: Limit = TEXT_BYTES, hint: str | None = No
     is_toml = not _JSON_BEGINS.match(text) if is_stdin(path) else path.suffix.lower() == ".toml"
     try:
         return parse_toml(text, shown_path(path)) if is_toml else parse_json(text, shown_path(path), whole_pairs=False)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         error.hint = error.hint or hint
         raise
 
 
 @contextmanager
-def refused_as(refusal: type[UsageError | BadContract]) -> Iterator[None]:
+def refused_as(refusal: type[UsageError | ContractError]) -> Iterator[None]:
     """What cannot be read becomes this error instead, which says what the file was for; what is too much stays."""
     try:
         yield
-    except OverLimit:
+    except InputLimitError:
         raise
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         raise refusal(error.message, where=error.where, hint=error.hint) from error

@@ -16,8 +16,8 @@ plug-ins by distribution and by file, then our own run records; the first that r
 - `read` gives a `RunPart` for what other files may say more of (`role` says what it is), a `PlacedRun` for a run that
   is complete, a `Rejected` with file and line for each record that it cannot use, and a `Finding` for what a reader of
   the numbers should know. `run_from` makes the runs: it checks every value and names the format as their origin.
-- `read` may raise `UnreadableFile`, `Refused` and `OSError`: the file is then listed as rejected. Anything else is a
-  bug in the format.
+- `read` may raise `UnreadableFileError`, `DecodeError` and `OSError`: the file is then listed as rejected. Any other
+  exception is a bug in the format.
 - Memory stays bounded: `records` and `document` of `steelyard.files` read lines and documents up to a limit.
 - A file cut at any byte gives a true prefix of its runs, or says what was cut off; reading twice gives the same.
 - Unknown is not zero: a number that the tool does not state is left out, and `how` says `reported`, `counted`,

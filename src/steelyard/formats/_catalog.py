@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import steelyard.formats
-from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.formats._log_format import LogFormat
 from steelyard.plugins import PlugIn, plug_ins
 from steelyard.settings import FORMATS_PATH
@@ -77,7 +77,7 @@ def formats_plugged_in() -> tuple[Format, ...]:
         format_ = _declared_in(plug_in)
         if format_.name in homes:
             message = f"the format name {format_.name!r} is taken twice"
-            raise BadDeclaration(message, where=plug_in.where, hint=f"it stands in {homes[format_.name]} already")
+            raise DeclarationError(message, where=plug_in.where, hint=f"it stands in {homes[format_.name]} already")
         homes[format_.name] = plug_in.where
         declared.append(replace(format_, priority="plugin") if isinstance(format_, LogFormat) else format_)
     return tuple(declared)
@@ -90,7 +90,7 @@ def _declared_in(plug_in: PlugIn) -> Format:
     declared = getattr(loaded, "FORMAT", None) if isinstance(loaded, ModuleType) else loaded
     if not isinstance(declared, (LogFormat, TimingFormat)):
         hint = "FORMAT = LogFormat(...) or TimingFormat(...), both from steelyard.formats"
-        raise BadDeclaration("no format is declared", where=plug_in.where, hint=hint)
+        raise DeclarationError("no format is declared", where=plug_in.where, hint=hint)
     return declared
 
 
@@ -100,7 +100,7 @@ def all_formats() -> dict[str, Format]:
     by_name: dict[str, Format] = {}
     for declared in chain[Format](each_log_format(), each_timing_format()):
         if declared.name in by_name:
-            raise BadDeclaration(f"the format name {declared.name!r} is taken twice")
+            raise DeclarationError(f"the format name {declared.name!r} is taken twice")
         by_name[declared.name] = declared
     return by_name
 
@@ -117,4 +117,4 @@ def log_format_named(name: str) -> LogFormat:
     for declared in each_log_format():
         if declared.name == name:
             return declared
-    raise UnknownName("format", name, log_formats())
+    raise UnknownNameError("format", name, log_formats())

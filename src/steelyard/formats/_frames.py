@@ -13,10 +13,10 @@ from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from steelyard.errors import BadRecord, UsageError
+from steelyard.errors import RecordError, UsageError
 from steelyard.formats._log_format import PlacedRun
 from steelyard.formats._table_rows import ALIASES, NESTED, column_problem, run_of_row
-from steelyard.records import Refused, Run
+from steelyard.records import DecodeError, Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,8 +65,8 @@ def _one_by_one(cells: Cells, start: int) -> Iterator[PlacedRun]:
         try:
             values = {name: _fitted(name, cell) for name, cell in zip(cells, row, strict=True)}
             yield PlacedRun(run_of_row(values, from_text=True, own_typed=True), GIVEN_FRAME, number)
-        except Refused as refused:
-            raise BadRecord(refused.reason, path=GIVEN_FRAME, line=number, hint=refused.hint) from refused
+        except DecodeError as refused:
+            raise RecordError(refused.reason, path=GIVEN_FRAME, line=number, hint=refused.hint) from refused
 
 
 def frame_cells(frame: Any) -> Cells:  # Any: a frame of either library

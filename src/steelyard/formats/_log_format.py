@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
 from steelyard.records import Finding, Rejected, Run
 
@@ -99,7 +99,7 @@ class Head:
             return {}
         try:
             return stored_tables(self.path)
-        except UnreadableFile:
+        except UnreadableFileError:
             return {}
 
     def has(self, *paths: str) -> bool:

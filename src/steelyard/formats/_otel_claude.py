@@ -16,7 +16,7 @@ from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import RunPart
 from steelyard.formats._otlp import Attributes, LogRecord, Metric, Point, time_of
 from steelyard.formats._token_counts import run_from
-from steelyard.records import MOST, Call, Failure, Usage, add_usage, sum_in_order
+from steelyard.records import MAX_VALUE, Call, Failure, Usage, add_usage, sum_in_order
 
 EVENTS = "claude_code."
 TOKENS, COST = "claude_code.token.usage", "claude_code.cost.usage"
@@ -159,7 +159,7 @@ def _totals(entries: list[tuple[Metric, Point, Attributes]]) -> Iterator[tuple[A
     series: dict[tuple[Any, ...], tuple[Attributes, float]] = {}  # Any: attributes, and when a counter began
     for number, (metric, point, facts) in enumerate(entries):
         value = point.value
-        if value is None or value < 0 or value > MOST:
+        if value is None or value < 0 or value > MAX_VALUE:
             continue
         cumulative = metric.temporality in CUMULATIVE
         key: tuple[Any, ...] = (msgspec.json.encode(facts, order="sorted"), point.start_time_unix_nano)

@@ -15,11 +15,11 @@ from typing import IO, TYPE_CHECKING, Literal
 
 import msgspec
 
-from steelyard.errors import BadDeclaration, UnreadableFile
+from steelyard.errors import DeclarationError, UnreadableFileError
 from steelyard.files import archive_kind
 from steelyard.formats._catalog import each_log_format, formats_plugged_in, log_format_named
 from steelyard.formats._log_format import SQLITE, Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of, stored_tables
-from steelyard.records import Finding, Refused, Rejected
+from steelyard.records import DecodeError, Finding, Rejected
 
 if TYPE_CHECKING:
     import subprocess
@@ -69,13 +69,13 @@ def read_file(job: ReadJob) -> FileResult:
             return result
         for item in log_format.read(path):
             _sort(item, result, log_format)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         where, _, line = (error.where or job.path).rpartition(":")
         place = (where, int(line)) if where and line.isdigit() else (error.where or job.path, None)
         result.rejected.append(
             Rejected(path=place[0], line=place[1], reason=error.message, hint=error.hint, code=error.kind)
         )
-    except Refused as refused:
+    except DecodeError as refused:
         result.rejected.append(Rejected(path=job.path, reason=refused.reason, hint=refused.hint))
     except OSError as error:
         result.rejected.append(Rejected(path=job.path, reason=error.strerror or str(error), code="unreadable_file"))
@@ -105,7 +105,7 @@ def _not_read(job: ReadJob, head: Head) -> FileResult:
 def _sort(item: ReadItem, result: FileResult, log_format: LogFormat) -> None:
     if isinstance(item, RunPart):
         if item.run.source is None or item.run.source.format != log_format.name:
-            raise BadDeclaration(
+            raise DeclarationError(
                 f"the format {log_format.name!r} gives a part of a run that names another as its origin"
             )
         result.parts.append(item)

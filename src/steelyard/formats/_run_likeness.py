@@ -11,11 +11,11 @@ from typing import Any
 from steelyard.files import SEPARATORS
 from steelyard.formats._log_format import Head
 from steelyard.formats._table_rows import unknown_columns
-from steelyard.records import Refused, Run, convert_run
+from steelyard.records import DecodeError, Run, convert_run
 
 LOOKED_AT = 40
 """Elements of an array that are looked at: a broken one before a good one is rejected, not the whole file."""
-LONGEST_HEADER = 60
+MAX_HEADER_LENGTH = 60
 """What is longer is prose, not the name of a column."""
 _DECODER = json.JSONDecoder()
 
@@ -25,7 +25,7 @@ def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
     return any(is_cut_run(value) for value in values)
 
 
-def run_refusal(head: Head) -> Refused | None:
+def run_refusal(head: Head) -> DecodeError | None:
     """Why a file that nobody recognizes holds no run records, where it resembles one that does; None for others."""
     if head.text[:1] not in (b"{", b"["):
         return _table_refusal(head)
@@ -33,7 +33,7 @@ def run_refusal(head: Head) -> Refused | None:
     return _refusal(first) if "task" in first else None
 
 
-def _table_refusal(head: Head) -> Refused | None:
+def _table_refusal(head: Head) -> DecodeError | None:
     """What is wrong with the header of a table: two lines of as many cells."""
     lines = head.text.decode("utf-8", "replace").splitlines()[:2]
     if len(lines) < 2 or not lines[0].isprintable():
@@ -43,15 +43,15 @@ def _table_refusal(head: Head) -> Refused | None:
             next(csv.reader(lines[:1], delimiter=separator)),
             next(csv.reader(lines[1:], delimiter=separator)),
         )
-        if len(names) == len(cells) > 1 and all(0 < len(name.strip()) <= LONGEST_HEADER for name in names):
+        if len(names) == len(cells) > 1 and all(0 < len(name.strip()) <= MAX_HEADER_LENGTH for name in names):
             return unknown_columns([name.strip() for name in names])
     return None
 
 
-def _refusal(value: dict[str, Any]) -> Refused | None:  # Any: as above
+def _refusal(value: dict[str, Any]) -> DecodeError | None:  # Any: as above
     try:
         convert_run(value)
-    except Refused as refused:
+    except DecodeError as refused:
         return refused
     return None
 

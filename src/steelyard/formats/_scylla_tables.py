@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import CUT, Row as CsvRow, csv_rows, ends_with_line_end, label
 from steelyard.formats._log_format import Head, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, stated_cost
-from steelyard.records import Criterion, Finding, Judgment, Refused, Rejected, Usage, exact_mean
+from steelyard.records import Criterion, DecodeError, Finding, Judgment, Rejected, Usage, exact_mean
 
 KEY = ("experiment", "tier", "subtest", "run_number")
 RUNS = frozenset({*KEY, "agent_model", "passed", "cost_usd", "exit_code", "cache_creation_tokens"})
@@ -52,7 +52,7 @@ def read_table(path: Path) -> Iterator[ReadItem]:
             continue
         try:
             yield _part(row, judgments, path, number)
-        except (Refused, ValueError, KeyError) as error:
+        except (DecodeError, ValueError, KeyError) as error:
             yield Rejected(path=str(path), line=number, reason=f"not a run: {error}")
 
 
@@ -64,7 +64,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row | None]]:
     before: tuple[int, Row | None] | None = None
     for row in rows:
         if isinstance(row, Rejected):
-            raise UnreadableFile(str(path), row.reason, hint=row.hint)
+            raise UnreadableFileError(str(path), row.reason, hint=row.hint)
         if before is not None:
             yield before
         is_whole = row.problem(header) is None

@@ -14,12 +14,12 @@ from shutil import copyfile
 from typing import Any
 from urllib.parse import quote
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.scratch import scratch_folder
 from steelyard.settings import LINE_BYTES
 
 STEPS_AT_ONCE = 1_000_000
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """A store of ten million parts takes some hundred of these; a schema made to run for ever is stopped."""
 Cell = bytes | int | float | None
 _COLUMNS = """
@@ -84,7 +84,7 @@ class Store:
 
     def _stepped(self) -> bool:
         self._steps += 1
-        return self._steps > MOST_STEPS
+        return self._steps > MAX_STEPS
 
     def _told(self) -> _Told:
         return _Told(self._path)
@@ -103,4 +103,4 @@ class _Told:
         if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):  # a complaint may quote what is no text
             name = self._path.name
             hint = f"close the tool that keeps it, or copy {name} together with {name}-wal, and read the copy"
-            raise UnreadableFile(str(self._path), f"the store cannot be read: {error}", hint=hint) from error
+            raise UnreadableFileError(str(self._path), f"the store cannot be read: {error}", hint=hint) from error

@@ -17,11 +17,11 @@ import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records import (
+    DecodeError,
     Failure,
     Origin,
     Output,
     Record,
-    Refused,
     Run,
     Snapshot,
     TestResults,
@@ -48,7 +48,7 @@ COLUMNS: tuple[str, ...] = (
 )
 
 
-def column_problem(columns: Iterable[str]) -> Refused | None:
+def column_problem(columns: Iterable[str]) -> DecodeError | None:
     """Why a table with these columns cannot hold run records; None when it can."""
     names = list(columns)
     unknown = unknown_columns(names)
@@ -56,26 +56,26 @@ def column_problem(columns: Iterable[str]) -> Refused | None:
         return unknown
     for name in names:
         if ALIASES.get(name, name) != name and ALIASES[name] in names:
-            return Refused(f"columns {name!r} and {ALIASES[name]!r} say the same thing", "leave one of them out")
+            return DecodeError(f"columns {name!r} and {ALIASES[name]!r} say the same thing", "leave one of them out")
     if len(set(names)) != len(names):
-        return Refused("a column stands twice", "leave one of them out")
+        return DecodeError("a column stands twice", "leave one of them out")
     if "task" not in names:
-        return Refused("column 'task' is missing", "each run needs the task it attempted")
+        return DecodeError("column 'task' is missing", "each run needs the task it attempted")
     return None
 
 
-def unknown_columns(names: Iterable[str]) -> Refused | None:
+def unknown_columns(names: Iterable[str]) -> DecodeError | None:
     """All columns that a run record does not have, in one message; None when it has them all."""
     unknown = [name for name in names if ALIASES.get(name, name) not in COLUMNS and not name.startswith("x_")]
     if not unknown:
         return None
-    near = [(name, _meant(name, alone=len(unknown) == 1)) for name in unknown[:MOST_NAMED]]
+    near = [(name, _meant(name, alone=len(unknown) == 1)) for name in unknown[:MAX_NAMED]]
     meant = ", ".join(f"{close!r}" if len(unknown) == 1 else f"{close!r} for {name!r}" for name, close in near if close)
-    listed = ", ".join(repr(name[:60]) for name in unknown[:MOST_NAMED])
-    more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+    listed = ", ".join(repr(name[:60]) for name in unknown[:MAX_NAMED])
+    more = f" and {len(unknown) - MAX_NAMED} more" if len(unknown) > MAX_NAMED else ""
     hints = [f"did you mean {meant}?" if meant else "columns of your own begin with x_"]
     hints.append("`steelyard map FILE` proposes a mapping for all of them")
-    return Refused(f"unknown column{'s' if len(unknown) > 1 else ''} {listed}{more}", "; ".join(hints))
+    return DecodeError(f"unknown column{'s' if len(unknown) > 1 else ''} {listed}{more}", "; ".join(hints))
 
 
 def _meant(name: str, *, alone: bool) -> str | None:
@@ -85,7 +85,7 @@ def _meant(name: str, *, alone: bool) -> str | None:
     return close if close and (alone or close in plain or plain in close) else None
 
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Columns that one message names."""
 
 
@@ -102,17 +102,17 @@ def run_of_row(row: dict[str, Any], *, from_text: bool, own_typed: bool = False)
         elif leaf:
             holder = values.setdefault(part, {})
             if not isinstance(holder, dict):
-                raise Refused(f"columns {part!r} and {name!r} say the same thing", "leave one of them out")
+                raise DecodeError(f"columns {part!r} and {name!r} say the same thing", "leave one of them out")
             holder[leaf] = _cell(cell)
         else:
             values[name] = _field(name, cell)
     try:
         return convert_run(values, from_text=from_text)
-    except Refused as refused:
+    except DecodeError as refused:
         raise (_in_plain_words(refused, row) if from_text else refused) from refused
 
 
-def _in_plain_words(refused: Refused, row: dict[str, Any]) -> Refused:  # Any: cells of any type
+def _in_plain_words(refused: DecodeError, row: dict[str, Any]) -> DecodeError:  # Any: cells of any type
     """The refusal of a text that is no flag or number, with the text itself and what may stand there."""
     said = _NOT_THE_TYPE.match(refused.reason)
     if said is None:
@@ -121,17 +121,17 @@ def _in_plain_words(refused: Refused, row: dict[str, Any]) -> Refused:  # Any: c
     if not isinstance(cell, str):
         return refused
     what, hint = _EXPECTED[said["type"]]
-    return Refused(f"{said['name']}: {cell[:100]!r} {what}", hint)
+    return DecodeError(f"{said['name']}: {cell[:100]!r} {what}", hint)
 
 
 def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
     if isinstance(cell, str) and name in _NUMBERS and cell.strip().lower().lstrip("+-") in _NOT_FINITE:
-        raise Refused(f"{name}: the number is not finite", "leave the cell empty where a value is not known")
+        raise DecodeError(f"{name}: the number is not finite", "leave the cell empty where a value is not known")
     if isinstance(cell, str) and cell[:1] in "[{" and name not in _TEXT_FIELDS:
         try:
             return msgspec.json.decode(cell)
         except msgspec.DecodeError as error:
-            raise Refused(f"{name}: the cell does not hold JSON", "write lists and objects as JSON") from error
+            raise DecodeError(f"{name}: the cell does not hold JSON", "write lists and objects as JSON") from error
     return _cell(cell)
 
 
@@ -141,7 +141,7 @@ def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
         try:
             return own_value(cell.decode())
         except UnicodeDecodeError as error:
-            raise Refused(
+            raise DecodeError(
                 "a column of bytes does not hold text", "write text, numbers or JSON under x_ keys"
             ) from error
     return msgspec.to_builtins(_cell(cell))
@@ -150,7 +150,7 @@ def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
 def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives them
     """The value without the nulls that a column format writes for absent fields; numbers must be finite."""
     if isinstance(cell, float) and not math.isfinite(cell):
-        raise Refused("a number is not finite", "leave the cell empty where a value is not known")
+        raise DecodeError("a number is not finite", "leave the cell empty where a value is not known")
     if isinstance(cell, dict):
         return {key: _cell(value) for key, value in cell.items() if value is not None}
     if isinstance(cell, list):

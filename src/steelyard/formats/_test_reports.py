@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import label
 from steelyard.formats._catalog import each_log_format
 from steelyard.formats._log_format import LogFormat, RunPart, head_of
@@ -51,7 +51,7 @@ def format_of_tests(path: Path) -> LogFormat | None:
     try:
         head = head_of(path)
     except OSError as error:
-        raise UnreadableFile(str(path), f"it cannot be read: {error.strerror or error}") from error
+        raise UnreadableFileError(str(path), f"it cannot be read: {error.strerror or error}") from error
     return next(
         (declared for declared in each_log_format() if declared.tells == "tests" and declared.recognizes(head)), None
     )
@@ -61,10 +61,12 @@ def tests_in(path: Path) -> TestResults | None:
     """The results in a test report (JUnit XML, CTRF, pytest-json-report); None when no test ran."""
     declared = format_of_tests(path)
     if declared is None:
-        raise UnreadableFile(str(path), "not a test report of a known format", hint="JUnit XML, for example")
+        raise UnreadableFileError(str(path), "not a test report of a known format", hint="JUnit XML, for example")
     for item in declared.read(path):
         if isinstance(item, Rejected):
-            raise UnreadableFile(f"{item.path}:{item.line}" if item.line else item.path, item.reason, hint=item.hint)
+            raise UnreadableFileError(
+                f"{item.path}:{item.line}" if item.line else item.path, item.reason, hint=item.hint
+            )
         if isinstance(item, RunPart) and item.run.tests is not None and item.run.tests.total:
             return item.run.tests
     return None

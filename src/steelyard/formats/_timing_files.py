@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json, read_text
 from steelyard.formats._catalog import each_timing_format
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
@@ -26,11 +26,11 @@ def open_timings(path: Path) -> tuple[OpenedFile, TimingFormat]:
     if declared is not None:
         return OpenedFile(path, text, None), declared
     if not for_json:
-        raise UnreadableFile(str(path), "not a timing file of a known format", hint=_known())
+        raise UnreadableFileError(str(path), "not a timing file of a known format", hint=_known())
     opened = OpenedFile(path, text, parse_json(text, path))
     declared = _recognized(opened)
     if declared is None:
-        raise UnreadableFile(str(path), "not a timing file of a known format", hint=_known())
+        raise UnreadableFileError(str(path), "not a timing file of a known format", hint=_known())
     return opened, declared
 
 
@@ -48,7 +48,7 @@ def read_timings(path: Path) -> TimingFile:
         if file.name.endswith(_RESULT_ENDINGS) and file.name not in _NOT_RESULTS and file.is_file()
     )
     if len(results) != 1:
-        raise UnreadableFile(str(path), f"the folder holds {len(results)} result files", hint="name one of them")
+        raise UnreadableFileError(str(path), f"the folder holds {len(results)} result files", hint="name one of them")
     return read_timings(results[0])
 
 
@@ -56,7 +56,7 @@ def _each(files: Iterable[Path]) -> Iterator[Timing | Rejected | Finding]:
     for file in files:
         try:
             read = read_timings(file)
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             yield Rejected(path=error.where or str(file), reason=error.message, hint=error.hint, code=error.kind)
         else:
             yield from read.findings

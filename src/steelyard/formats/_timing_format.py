@@ -52,7 +52,7 @@ class TimingFormat:
     recognizes: Callable[[OpenedFile], bool]
     """Whether the file is one of the format's; asked with the text alone first, then with its JSON; never raises."""
     read: Callable[[OpenedFile], TimingFile]
-    """What the file says; raises UnreadableFile when it says nothing."""
+    """What the file says; raises UnreadableFileError when it says nothing."""
     folder_pattern: str | None = None
     """The files in a folder that make one side together (`**/new/sample.json`); None when a side is one file."""
     tells: ClassVar[Literal["timings"]] = "timings"

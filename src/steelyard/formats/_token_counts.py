@@ -9,12 +9,12 @@ from typing import Any
 from msgspec.structs import astuple
 
 from steelyard.records import (
-    MOST,
+    MAX_VALUE,
     Call,
+    DecodeError,
     Finding,
     Origin,
     Provenance,
-    Refused,
     Run,
     Usage,
     add_usage,
@@ -174,13 +174,13 @@ def run_from(
 def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
     """Refuses counts that nothing can have, of a call, of all calls together and of the run; none is below 0."""
     everything = map(astuple, calls if usage is None else (usage, *calls))
-    if sum(filter(None, chain.from_iterable(everything))) <= MOST:
+    if sum(filter(None, chain.from_iterable(everything))) <= MAX_VALUE:
         return  # so each of them is less, as it is in every log but a forged one
     stated = [] if usage is None else [*kinds_of(usage), usage.total_tokens]
     stated += [call.total_tokens for call in calls]
     stated.append(sum(filter(None, chain.from_iterable(map(kinds_of, calls)))))
-    if max(filter(None, stated), default=0) > MOST:
-        raise Refused(f"its calls add up to more than {MOST:,} tokens")
+    if max(filter(None, stated), default=0) > MAX_VALUE:
+        raise DecodeError(f"its calls add up to more than {MAX_VALUE:,} tokens")
 
 
 def stated_cost(cost: float | None, usage: Usage | None) -> tuple[float | None, Provenance]:

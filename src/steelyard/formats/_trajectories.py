@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import count, parse_json, read_text
 from steelyard.formats._token_counts import disjoint_usage, token_contradiction
 from steelyard.records import Finding, Missing, Usage, moment
@@ -101,7 +101,7 @@ def _cast_inputs(path: Path) -> int:
     lines = read_text(path).splitlines()
     header = parse_json(lines[0], path) if lines else None
     if not isinstance(header, dict) or "version" not in header:
-        raise UnreadableFile(str(path), "not an asciicast recording: its first line is no header")
+        raise UnreadableFileError(str(path), "not an asciicast recording: its first line is no header")
     inputs = 0
     for line in lines[1:]:
         if not line.strip() or line.startswith("#"):

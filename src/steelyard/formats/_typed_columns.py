@@ -27,7 +27,7 @@ def runs_of_frame(frame: pl.DataFrame) -> list[Run] | None:
     """The runs of these rows, `CHUNK_ROWS` at most; None for rows that must be looked at one by one."""
     try:
         return msgspec.convert(_rows(_columns_of(frame)), list[Run])
-    except (_OneByOne, msgspec.DecodeError, msgspec.ValidationError):
+    except (_UntypedColumnError, msgspec.DecodeError, msgspec.ValidationError):
         return None
 
 
@@ -45,11 +45,11 @@ def _columns_of(frame: pl.DataFrame) -> dict[str, Column]:
         else:
             columns[name] = _field(name, series)
     if columns.keys() & parts.keys() or "x_" in parts.get("x_", ()):
-        raise _OneByOne
+        raise _UntypedColumnError
     return columns | {part: [_part(row, own=part == "x_") for row in _rows(cells)] for part, cells in parts.items()}
 
 
-class _OneByOne(Exception):
+class _UntypedColumnError(Exception):
     """A cell must be looked at by itself."""
 
 
@@ -65,7 +65,7 @@ def _json(cell: str | None) -> Any:  # Any: JSON values
     if cell is None:
         return None
     if cell[:1] not in ("[", "{"):
-        raise _OneByOne
+        raise _UntypedColumnError
     return msgspec.json.decode(cell)
 
 
@@ -80,7 +80,7 @@ def _plain(series: pl.Series) -> Column:
         return cells
     if series.dtype == pl.Datetime("us", "UTC") and not series.name.startswith("x_"):
         return [cell and as_utc(cell) for cell in series.dt.replace_time_zone(None).to_numpy().tolist()]
-    raise _OneByOne
+    raise _UntypedColumnError
 
 
 def _part(row: dict[str, Any], *, own: bool) -> dict[str, Any] | None:  # Any: cells

@@ -16,9 +16,9 @@ from steelyard.records import (
     Amount,
     Call,
     Count,
+    DecodeError,
     Failure,
     Finding,
-    Refused,
     Rejected,
     Usage,
     add_usage,
@@ -157,7 +157,7 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
             cost_usd=sum_in_order(stated) if stated else None,
             iterations=len(calls) or None,
         )
-    except Refused as refused:
+    except DecodeError as refused:
         yield Rejected(path=str(path), line=line, reason=refused.reason, hint=refused.hint)
         return
     note = Finding(code="aider_counts", severity="info", message=_COUNTS, where=f"{path}:{line}")

@@ -15,7 +15,7 @@ import msgspec
 from steelyard.files import amount, count, label
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
-from steelyard.records import JSON_ERRORS, Call, Refused, Rejected, moment
+from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, moment
 
 NAME = "goose"
 TOTALS = (
@@ -67,7 +67,7 @@ def read(path: Path) -> Iterator[ReadItem]:
             session = _text(fields["id"])
             try:
                 part = _part(fields, path, answers=answers.get(session, 0), tools=tuple(tools.get(session, ())))
-            except Refused as refused:
+            except DecodeError as refused:
                 reason = f"session {session[:200]!r}: {refused.reason}"
                 yield Rejected(path=str(path), reason=reason, hint=refused.hint)
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import ZipLog, amount, beginning_of, decoded, document, label, problem, unreadable
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
@@ -212,7 +212,7 @@ def _header(archive: ZipLog, path: Path) -> Log:
                 return decoded(archive.read(name), _LOG)
             except JSON_ERRORS as error:
                 raise unreadable(f"{path}!/{name}", error) from error
-    raise UnreadableFile(str(path), "the archive has neither a header nor a journal")
+    raise UnreadableFileError(str(path), "the archive has neither a header nor a journal")
 
 
 def _sample(archive: ZipLog, name: str, path: Path) -> Sample | Rejected:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from steelyard.errors import NESTED_TOO_DEEPLY, OverLimit, UnreadableFile
+from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UnreadableFileError
 from steelyard.files import file_chunks
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import MAX_TESTS, report_part
 from steelyard.records import moment
-from steelyard.settings import NESTED_DEEP, XML_TOKEN_BYTES
+from steelyard.settings import MAX_NESTING, XML_TOKEN_BYTES
 
 NAME = "junit"
 NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
@@ -48,10 +48,10 @@ class Cases:
         """A tag opens."""
         name = tag.rpartition(":")[2]
         if not self.open and name not in ("testsuites", "testsuite"):
-            raise UnreadableFile(str(self.path), f"not JUnit: the outermost element is {name[:40]!r}")
+            raise UnreadableFileError(str(self.path), f"not JUnit: the outermost element is {name[:40]!r}")
         self.open.append(name)
-        if len(self.open) > NESTED_DEEP:
-            raise OverLimit(str(self.path), NESTED_TOO_DEEPLY)
+        if len(self.open) > MAX_NESTING:
+            raise InputLimitError(str(self.path), NESTED_TOO_DEEPLY)
         if name == "testcase":
             self.case = (
                 "::".join(part for part in (attributes.get("classname"), attributes.get("name")) if part) or "unnamed"
@@ -83,7 +83,7 @@ class Cases:
             self.passed.append(self.case)
         self.case = None
         if len(self.passed) + len(self.failed) + len(self.errors) > MAX_TESTS:
-            raise UnreadableFile(str(self.path), f"more than {MAX_TESTS:,} test cases")
+            raise UnreadableFileError(str(self.path), f"more than {MAX_TESTS:,} test cases")
 
     def _time(self, text: str | None) -> None:
         try:
@@ -96,7 +96,7 @@ class Cases:
 
     def refuse(self, *declaration: Any) -> None:  # Any: what expat says of the entity
         """An entity is declared."""
-        raise UnreadableFile(
+        raise UnreadableFileError(
             str(self.path),
             f"the file declares the entity {str(declaration[0])[:40]!r}",
             hint="it is refused for safety",
@@ -145,7 +145,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         parser.Parse(b"", True)
     except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
         line = parser.CurrentLineNumber
-        raise UnreadableFile(f"{path}:{line}", f"not XML: {error}") from error
+        raise UnreadableFileError(f"{path}:{line}", f"not XML: {error}") from error
     seconds = cases.seconds if cases.timed else None
     ended = cases.started + timedelta(seconds=seconds) if cases.started and seconds is not None else None
     yield report_part(

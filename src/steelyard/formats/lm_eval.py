@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, number, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._stated_figures import stated_accuracy
 from steelyard.formats._token_counts import run_from
-from steelyard.records import Finding, Refused, Rejected, Run
+from steelyard.records import DecodeError, Finding, Rejected, Run
 
 NAME = "lm-eval"
 HASH_CHARACTERS = 16
@@ -121,7 +121,7 @@ def _evaluated(lines: Sequence[_Line], path: Path) -> Iterator[ReadItem]:
         }
         try:
             run = _run(line, identity, summary, verdict, path)
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=str(path), line=line.line, reason=refused.reason, hint=refused.hint)
         else:
             yield RunPart(run=run, path=str(path), line=line.line, role="owner")
@@ -177,7 +177,7 @@ def _summary_beside(path: Path, time: str | None) -> tuple[Summary | None, list[
     if time is not None and beside.is_file():
         try:
             return document(beside, _SUMMARY), []
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             message = f"the model is unknown: {error.message}"
             return None, [Finding(code="unreadable_results", message=message, where=error.where)]
     message = "the model is unknown: it stands in results_<time>.json of the same folder, which is not here"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import SHORT_OR_LONG, Row, csv_rows, ends_with_line_end, separator_of
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.formats._table_rows import column_problem, run_of_row
-from steelyard.records import Finding, Refused, Rejected
+from steelyard.records import DecodeError, Finding, Rejected
 
 
 def recognizes(head: Head) -> bool:
@@ -28,7 +28,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
     assert isinstance(header, Row)  # a broken header is an error
     problem = column_problem(header.cells)
     if problem:
-        raise UnreadableFile(name, problem.reason, hint=problem.hint)
+        raise UnreadableFileError(name, problem.reason, hint=problem.hint)
     last = header.line
     for row in rows:
         if isinstance(row, Rejected):
@@ -47,7 +47,7 @@ def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:
         return Rejected(path=path, line=row.line, reason=problem, hint=SHORT_OR_LONG)
     try:
         run = run_of_row(dict(zip(header.cells, row.cells, strict=True)), from_text=True)
-    except Refused as refused:
+    except DecodeError as refused:
         return Rejected(path=path, line=row.line, reason=refused.reason, hint=refused.hint)
     return PlacedRun(run, path, row.line)
 

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.files import unreadable, whole_file
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.formats._run_likeness import any_is_run, first_elements, is_cut_run
-from steelyard.records import JSON_ERRORS, Refused, Rejected, decode_run
+from steelyard.records import JSON_ERRORS, DecodeError, Rejected, decode_run
 
 _RECORDS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -37,7 +37,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     for number, element in enumerate(elements, 1):
         try:
             yield PlacedRun(decode_run(bytes(element)), name, number)
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=name, line=number, reason=refused.reason, hint=refused.hint)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from steelyard.files import numbered_lines, too_long
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.formats._run_likeness import any_is_run, is_cut_run
-from steelyard.records import Refused, Rejected, decode_run
+from steelyard.records import DecodeError, Rejected, decode_run
 
 
 def recognizes(head: Head) -> bool:
@@ -24,11 +24,11 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     for number, line in numbered_lines(path):
         try:
             yield PlacedRun(decode_run(line), name, number)
-        except Refused as refused:
+        except DecodeError as refused:
             yield too_long(path, number, line) or _rejected(refused, name, number, cut=not line.endswith(b"\n"))
 
 
-def _rejected(refused: Refused, path: str, line: int, *, cut: bool) -> Rejected:
+def _rejected(refused: DecodeError, path: str, line: int, *, cut: bool) -> Rejected:
     if cut and refused.reason.startswith("not JSON"):
         reason = "the file ends in the middle of this record"
         hint = "if it is still being written, read it again later, else copy it again or remove its last line"

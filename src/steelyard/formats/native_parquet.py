@@ -7,11 +7,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import parquet_batches
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.formats._table_rows import column_problem, run_of_row
-from steelyard.records import Refused, Rejected
+from steelyard.records import DecodeError, Rejected
 
 
 def recognizes(head: Head) -> bool:
@@ -26,7 +26,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     def check(columns: Sequence[str]) -> None:
         problem = column_problem(columns)
         if problem:
-            raise UnreadableFile(name, problem.reason, hint=problem.hint)
+            raise UnreadableFileError(name, problem.reason, hint=problem.hint)
 
     from steelyard.formats._typed_columns import CHUNK_ROWS, runs_of_frame  # brings Polars
 
@@ -46,7 +46,7 @@ def _one_by_one(
     for number, row in enumerate(rows, start):
         try:
             yield PlacedRun(run_of_row(row, from_text=False), path, number)
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=path, line=number, reason=refused.reason, hint=refused.hint)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, document, label, records
 from steelyard.formats._failures import failure_of, words_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
-from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, add_usage, moment, sum_in_order
+from steelyard.records import Amount, Call, Count, DecodeError, Failure, Rejected, add_usage, moment, sum_in_order
 
 NAME = "openhands"
 
@@ -156,7 +156,7 @@ _ROW = msgspec.json.Decoder(Row)
 _EVENTS = msgspec.json.Decoder(list[Event])
 _EVENT = msgspec.json.Decoder(Event)
 _CONVERSATION = msgspec.json.Decoder(Conversation)
-MOST_EVENTS = 100_000
+MAX_EVENTS = 100_000
 """So many event files of a conversation are read."""
 IDLE = frozenset({"message", "system", "change_agent_state", "recall", "null", "think", "finish"})
 """Actions that call no tool."""
@@ -189,7 +189,7 @@ def read(path: Path) -> Iterator[ReadItem]:
             continue
         try:
             yield _part(item[1], path, item[0])
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=str(path), line=item[0], reason=refused.reason, hint=refused.hint)
 
 
@@ -231,11 +231,11 @@ def _added(totals: list[Tokens]) -> Tokens:
 def _events_beside(path: Path) -> Iterator[Event]:
     """The conversation's events, those that can be read; no token hangs on one of them."""
     files = sorted(path.parent.joinpath("events").glob("event-*.json"))
-    for file in files[:MOST_EVENTS]:
+    for file in files[:MAX_EVENTS]:
         try:
             if file.is_file() and not file.is_symlink():
                 yield document(file, _EVENT)
-        except UnreadableFile:
+        except UnreadableFileError:
             continue
 
 

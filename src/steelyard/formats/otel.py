@@ -19,7 +19,7 @@ from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._otel_claude import COST, EVENTS, TOKENS, counter_parts, event_parts
 from steelyard.formats._otlp import Export, LogRecord, Metric, Span
 from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import JSON_ERRORS, Call, Finding, Refused, Rejected, Usage, sum_in_order
+from steelyard.records import JSON_ERRORS, Call, DecodeError, Finding, Rejected, Usage, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -56,7 +56,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     for name, group in groups.items():
         try:
             yield _part(name, group, str(path))
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
     told = list(event_parts(events, format=NAME, path=str(path)))
     known = {part.run.id for part in told}

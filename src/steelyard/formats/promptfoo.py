@@ -23,10 +23,10 @@ from steelyard.records import (
     JSON_ERRORS,
     Amount,
     Count,
+    DecodeError,
     Failure,
     Finding,
     Outcome,
-    Refused,
     Rejected,
     Run,
     Usage,
@@ -34,7 +34,7 @@ from steelyard.records import (
 )
 
 NAME = "promptfoo"
-LONGEST_TASK = 200
+MAX_TASK_LENGTH = 200
 """Variables that are longer than this are shortened to name a task, and told apart by a digest."""
 _OUTCOMES: dict[int, Outcome] = {0: "passed", 1: "failed", 2: "errored"}
 _MODES = frozenset({"assistant", "chat", "completion", "embedding", "embeddings", "messages", "realtime", "responses"})
@@ -180,7 +180,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     for (line, row), attempt in zip(rows, attempts, strict=True):
         try:
             yield RunPart(run=_run(row, attempt, evaluation, path), path=str(path), line=line, role="owner")
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=str(path), line=line, reason=refused.reason, hint=refused.hint)
     yield from _findings([row for _, row in rows], evaluation.results.stats, str(path))
 
@@ -270,10 +270,10 @@ def _task(row: Row) -> str:
     text = ", ".join(f"{key}={value}" for key, value in sorted((row.vars or {}).items())).strip()
     if not text:
         return label(row.prompt.label if row.prompt else None) or "test"
-    if len(text) <= LONGEST_TASK:
+    if len(text) <= MAX_TASK_LENGTH:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{text[:LONGEST_TASK].rstrip()}... {digest}"
+    return f"{text[:MAX_TASK_LENGTH].rstrip()}... {digest}"
 
 
 def _names(provider: Provider | str | None) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._scylla_cli import is_cli_run, read_cli_run
@@ -243,7 +243,7 @@ def _command(path: Path) -> Command:
     """The agent's command; a run without a readable command log is still a run."""
     try:
         log = document(path, _COMMANDS)
-    except (OSError, UnreadableFile):
+    except (OSError, UnreadableFileError):
         return Command()
     return next(
         (command for command in log.commands if command.command and PurePath(command.command[0]).name == "claude"),

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._stated_figures import stated_accuracy, stated_count
 from steelyard.formats._token_counts import run_from
-from steelyard.records import Failure, Refused, Rejected, Run, TestResults
+from steelyard.records import DecodeError, Failure, Rejected, Run, TestResults
 
 NAME = "swe-bench"
 
@@ -124,13 +124,13 @@ def read(path: Path) -> Iterator[ReadItem]:
         for name, instance in document(path, _INSTANCE).items():
             yield _instance(name, instance, path)
     else:
-        raise UnreadableFile(str(path), "neither predictions nor a report")
+        raise UnreadableFileError(str(path), "neither predictions nor a report")
 
 
 def _run(path: Path, task: str, **fields: Any) -> Run:  # Any: fields of a Run
     name = label(task)
     if name is None:
-        raise Refused("an instance has no name")
+        raise DecodeError("an instance has no name")
     passed = fields.get("passed")
     how: dict[str, Any] = {
         "passed": "unknown" if passed is None else "reported",
@@ -143,7 +143,7 @@ def _run(path: Path, task: str, **fields: Any) -> Run:  # Any: fields of a Run
 def _prediction(prediction: Prediction, path: Path, line: int | None) -> RunPart | Rejected:
     try:
         run = _run(path, prediction.instance_id, agent=label(prediction.model_name_or_path), outcome="not_scored")
-    except Refused as refused:
+    except DecodeError as refused:
         return Rejected(path=str(path), line=line, reason=refused.reason)
     return RunPart(run=run, path=str(path), line=line, role="prediction")
 

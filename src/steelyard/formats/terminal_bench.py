@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._stated_figures import stated_accuracy, stated_count, stated_pass_at_k
@@ -99,7 +99,7 @@ def _metadata(folder: Path) -> Metadata:
     path = folder / "run_metadata.json"
     try:
         metadata = document(path, _METADATA)
-    except (OSError, UnreadableFile):
+    except (OSError, UnreadableFileError):
         return Metadata(run_id=folder.name)
     return metadata
 

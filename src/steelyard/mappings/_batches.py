@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from steelyard.errors import BadMapping, UnreadableFile, nearest
+from steelyard.errors import MappingError, UnreadableFileError, nearest
 from steelyard.mappings._conversions import plain_text
 from steelyard.mappings._mapping import ROOTS, Conditions, Mapping, Scalar
 from steelyard.mappings._paths import Path, Several, getter, parse_path, root_of
@@ -132,7 +132,9 @@ class Batch:
         if name not in self.facts.header:
             name = name.removeprefix('"').removesuffix('"')
         if name in self.facts.twice:
-            raise UnreadableFile(self.facts.shown, f"column {name!r} stands twice", hint="give each a name of its own")
+            raise UnreadableFileError(
+                self.facts.shown, f"column {name!r} stands twice", hint="give each a name of its own"
+            )
         if name not in self.facts.header:
             raise missing_column(name, self.facts)
         return self.facts.header[name]
@@ -157,12 +159,12 @@ class Batch:
         return Batch(self.facts, picked(self.rows), picked(self.lines), keys, outers, columns)
 
 
-def missing_column(name: str, facts: FileFacts) -> UnreadableFile:
+def missing_column(name: str, facts: FileFacts) -> UnreadableFileError:
     """The error of a table that lacks a column of the mapping."""
     header = list(facts.header or ())
     close = nearest(name, header)
     known = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
-    return UnreadableFile(
+    return UnreadableFileError(
         facts.shown,
         f"the mapping names a column {name!r} that the table does not have",
         hint=f"did you mean {close!r}?" if close else f"its columns: {known}",
@@ -184,11 +186,11 @@ def check_path(text: str, mapping: Mapping, scope: Scope) -> None:
     if root is not None and root not in ROOTS and root not in mapping.beside:
         close = nearest(root, [*ROOTS, *mapping.beside])
         hint = f"did you mean ${close}?" if close else "name the file in [beside]"
-        raise BadMapping(f"the path {text!r} begins with ${root}, which means nothing", hint=hint)
+        raise MappingError(f"the path {text!r} begins with ${root}, which means nothing", hint=hint)
     if root in ("column", "cell") and not mapping.rows.columns:
-        raise BadMapping(f"${root} is for rows.columns, and the mapping has none")
+        raise MappingError(f"${root} is for rows.columns, and the mapping has none")
     if scope.levels < _LEVELS.get(root or "", 0):
-        raise BadMapping(f"${root} leads to nothing here", hint='it is for rows of lists: rows.at = "results[*]"')
+        raise MappingError(f"${root} leads to nothing here", hint='it is for rows of lists: rows.at = "results[*]"')
     if scope.is_json or root is not None:
         parse_path(text)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.mappings._batches import Batch
 from steelyard.mappings._conversions import Convert, Problem, shown
 from steelyard.mappings._mapping import Field, Take
@@ -28,11 +28,11 @@ def raw_column(field: Field, batch: Batch) -> Column:
     if field.all_of is not None:
         return [Several(values) for values in zip(*map(batch.values, field.all_of), strict=True)]
     column: Column = [None] * len(batch)
-    absent: list[UnreadableFile] = []
+    absent: list[UnreadableFileError] = []
     for path in field.first_of or ():
         try:
             others = batch.values(path)
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             absent.append(error)  # tables of several layouts are why there are several columns
             continue
         column = [other if value is None else value for value, other in zip(column, others, strict=True)]

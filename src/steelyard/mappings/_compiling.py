@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import BadMapping
+from steelyard.errors import MappingError
 from steelyard.mappings._batches import Batch, Scope, check_path
 from steelyard.mappings._columns import (
     Column,
@@ -87,7 +87,7 @@ def compiled(mapping: Mapping) -> Template:
     for path in (*spec.where, *listed(mapping.group.by if mapping.group else None)):
         check_path(path, mapping, scope)
     if mapping.run.task is None:
-        raise BadMapping("run.task is missing", where=mapping.name, hint="each run needs the task it attempted")
+        raise MappingError("run.task is missing", where=mapping.name, hint="each run needs the task it attempted")
     return _Compiler(mapping).template(mapping.run, Run, scope)
 
 
@@ -102,7 +102,7 @@ class _Compiler:
         each = getattr(specified, "each", None)
         if each is not None:
             if not scope.is_json:
-                raise BadMapping(f"each = {each!r} is for JSON: a cell holds one value", where=self.mapping.name)
+                raise MappingError(f"each = {each!r} is for JSON: a cell holds one value", where=self.mapping.name)
             check_path(each, self.mapping, scope)
             scope = Scope(is_json=True, levels=INSIDE_EACH)
         when: Conditions = getattr(specified, "when", {})
@@ -128,10 +128,10 @@ class _Compiler:
                 (scope.is_json or root_of(path)) and parse_path(path).is_several for path in field.paths
             )
             if is_several and field.take is None and not is_list:
-                raise BadMapping("[*] leads to several values", hint='say how they become one: take = "sum"')
+                raise MappingError("[*] leads to several values", hint='say how they become one: take = "sum"')
             convert = self._conversion(field, kind, name)
             if field.take is not None and not is_several and self.mapping.group is None:
-                raise BadMapping(
+                raise MappingError(
                     "take is for several values, and there is one", hint="a path with [*], all_of or [group]"
                 )
             if is_list:
@@ -139,8 +139,8 @@ class _Compiler:
                     convert, single=to_whole(self.mapping.numbers, field) if place[0] == "tests" else None
                 )
             column = self._column(field, convert, kind, is_several=is_several)
-        except BadMapping as error:
-            raise BadMapping(f"run.{name}: {error.message}", where=self.mapping.name, hint=error.hint) from error
+        except MappingError as error:
+            raise MappingError(f"run.{name}: {error.message}", where=self.mapping.name, hint=error.hint) from error
         return Leaf(
             place=place,
             label=" + ".join(field.paths) or name,
@@ -155,7 +155,9 @@ class _Compiler:
         if name.startswith("x_"):
             return field.as_ or ("text" if self.mapping.rows.format == "csv" else "json"), False
         if field.as_ is not None:
-            raise BadMapping("`as` is for fields of your own (x_...)", hint="leave it out: the run record has the kind")
+            raise MappingError(
+                "`as` is for fields of your own (x_...)", hint="leave it out: the run record has the kind"
+            )
         return _kind_of(name, type_)
 
     def _conversion(self, field: Field, kind: str, name: str) -> Convert:

@@ -12,16 +12,16 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from steelyard.errors import BadMapping
+from steelyard.errors import MappingError
 from steelyard.mappings._mapping import Field, Numbers, Scalar
 
-MOST_CHARACTERS = 1024
+MAX_CHARS = 1024
 """A longer cell is no number, flag, time or word, and no pattern is tried on it: on a long text it may take long."""
-MOST_DIGITS = 40
+MAX_DIGITS = 40
 """A number that is longer is looked at more closely."""
-MOST_PLAIN = 19
+MAX_PLAIN_DIGITS = 19
 """Digits that are a whole number without a doubt."""
-MOST_WHOLE = 2**63
+MAX_INTEGER = 2**63
 """Larger numbers are no counts."""
 SHOWN_CHARACTERS = 60
 
@@ -114,13 +114,13 @@ def to_number(numbers: Numbers, field: Field, *, money: bool = False) -> Convert
         if not isinstance(value, str):
             known = isinstance(value, (int, float)) and not isinstance(value, bool)
             return scaled(value, unit) if known else _no_number(value)
-        if unit is None and len(value) < MOST_PLAIN and value.isdecimal() and value.isascii():
+        if unit is None and len(value) < MAX_PLAIN_DIGITS and value.isdecimal() and value.isascii():
             return int(value)
         text = value.strip()
         plain = _plain(text.removeprefix("$"), numbers.decimal)
         if plain is not None:
             return scaled(plain, unit)
-        match = _NUMBER.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
+        match = _NUMBER.fullmatch(text) if len(text) <= MAX_CHARS else None
         digits = _plain_digits(match["digits"].strip(), numbers.decimal, spaced) if match else None
         if match is None or digits is None:
             return _no_number(value)
@@ -135,7 +135,7 @@ def to_number(numbers: Numbers, field: Field, *, money: bool = False) -> Convert
 
 def _plain(text: str, decimal: str) -> int | Fraction | float | None:
     """The number in digits with at most a decimal sign, which most are; None for all others."""
-    if len(text) > MOST_DIGITS or not text.isascii():
+    if len(text) > MAX_DIGITS or not text.isascii():
         return None
     if text.isdecimal():
         return int(text)
@@ -153,7 +153,7 @@ def scaled(number: float | Fraction, unit: Fraction | None) -> Any:  # Any: a nu
         numerator, denominator = exact.numerator, exact.denominator
         if unit is not None:
             numerator, denominator = numerator * unit.numerator, denominator * unit.denominator
-        is_whole = not numerator % denominator and abs(numerator // denominator) < MOST_WHOLE
+        is_whole = not numerator % denominator and abs(numerator // denominator) < MAX_INTEGER
         return numerator // denominator if is_whole else numerator / denominator
     except (ValueError, OverflowError):
         return Problem("the number is too large")
@@ -214,7 +214,7 @@ def to_outcome(value: Any) -> Any:  # Any: as above
 
 def _word(value: Any) -> str | None:  # Any: as above
     text = plain_text(value)
-    return None if text is None or len(text) > MOST_CHARACTERS else text.casefold()
+    return None if text is None or len(text) > MAX_CHARS else text.casefold()
 
 
 def to_duration(numbers: Numbers, field: Field) -> Convert:
@@ -222,7 +222,7 @@ def to_duration(numbers: Numbers, field: Field) -> Convert:
     number = to_number(numbers, field)
 
     def convert(value: Any) -> Any:  # Any: as above
-        if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
+        if not isinstance(value, str) or len(value) > MAX_CHARS:
             return number(value)
         text = value.strip()
         if text.isdecimal() or (text[-1:].isdecimal() and ":" not in text):  # no unit in the cell
@@ -259,7 +259,7 @@ def to_time(field: Field) -> Convert:
 
     def convert(value: Any) -> Any:  # Any: as above
         try:
-            if isinstance(value, str) and len(value) <= MOST_CHARACTERS:
+            if isinstance(value, str) and len(value) <= MAX_CHARS:
                 text = value.strip()
                 if field.format is not None:
                     moment = datetime.strptime(text, field.format)  # noqa: DTZ007 # the zone is added below
@@ -301,7 +301,7 @@ def _zone(name: str | None) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError
-        raise BadMapping(f"there is no time zone named {name!r}", hint="Europe/Berlin is one") from error
+        raise MappingError(f"there is no time zone named {name!r}", hint="Europe/Berlin is one") from error
 
 
 def to_json(value: Any) -> Any:  # Any: as above
@@ -332,8 +332,8 @@ def by_patterns(patterns: tuple[str, ...], *, else_absent: bool) -> Convert:
 
     def convert(value: Any) -> Any:  # Any: as above
         text = plain_text(value)
-        if text is None or len(text) > MOST_CHARACTERS:
-            return Problem(f"{shown(value)} is no text of at most {MOST_CHARACTERS:,} characters")
+        if text is None or len(text) > MAX_CHARS:
+            return Problem(f"{shown(value)} is no text of at most {MAX_CHARS:,} characters")
         for pattern in compiled:
             match = pattern.search(text)
             if match is not None:
@@ -347,10 +347,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise BadMapping(f"{pattern[:100]!r} is no regular expression: {error}") from error
+        raise MappingError(f"{pattern[:100]!r} is no regular expression: {error}") from error
     if _repeats_a_repeat(pattern):
         hint = "write the inner repeat so that it gives nothing back, as (?:a++)* or (?>a+)*, or once only"
-        raise BadMapping(f"{pattern[:100]!r} repeats what is repeated, which some texts make endless", hint=hint)
+        raise MappingError(f"{pattern[:100]!r} repeats what is repeated, which some texts make endless", hint=hint)
     return compiled
 
 

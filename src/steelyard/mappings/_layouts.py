@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import beginning_of, csv_rows, document, records
 from steelyard.mappings._conversions import plain_text
 from steelyard.mappings._mapping import Numbers, Rows, listed
@@ -21,10 +21,10 @@ from steelyard.mappings._paths import parse_path, root_of
 from steelyard.mappings._rows import taken_apart
 from steelyard.records import Rejected
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """How many rows of a file are looked at."""
-MOST_COLUMNS = 300
-MOST_DEPTH = 4
+MAX_COLUMNS = 300
+MAX_DEPTH = 4
 """How deep in a row values are looked for."""
 DELIMITERS = (",", ";", "\t", "|")
 HEADER_LINES = 30
@@ -67,7 +67,7 @@ def layout_of(path: Path) -> Layout:
     layout = _json_layout(path, text) if is_json else _table_layout(path, text, encoding)
     if layout is None or not layout.count:
         hint = "a mapping reads tables with a header, JSON documents and JSON lines; export spreadsheets to CSV"
-        raise UnreadableFile(str(path), "no rows were found in it", hint=hint)
+        raise UnreadableFileError(str(path), "no rows were found in it", hint=hint)
     return layout
 
 
@@ -100,7 +100,7 @@ def _table_layout(path: Path, text: str, encoding: Any) -> Layout | None:  # Any
     python_encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     found = csv_rows(path, separator=delimiter, skip=skip, encoding=python_encoding)
     names = [name.strip() for name in next(found).cells]  # type: ignore[union-attr] # a broken header is an error
-    whole = (row.cells for row in islice(found, MOST_ROWS) if not isinstance(row, Rejected))
+    whole = (row.cells for row in islice(found, MAX_ROWS) if not isinstance(row, Rejected))
     rows = [cells for cells in whole if len(cells) == len(names) and any(map(str.strip, cells))]
     missing = {"", *listed(Numbers().missing)}
     columns = [
@@ -108,7 +108,7 @@ def _table_layout(path: Path, text: str, encoding: Any) -> Layout | None:  # Any
             f'"{name}"' if root_of(name) else name,
             tuple(None if row[at].strip().casefold() in missing else row[at] for row in rows),
         )
-        for at, name in enumerate(names[:MOST_COLUMNS])
+        for at, name in enumerate(names[:MAX_COLUMNS])
         if name and names.count(name) == 1
     ]
     return Layout(spec, tuple(columns), len(rows))
@@ -131,7 +131,7 @@ def _json_layout(path: Path, text: str) -> Layout | None:
     first, _, rest = text.partition("\n")
     values: list[Any]
     if rest.lstrip()[:1] in ("{", "[") and _is_json(first):
-        values = [item[1] for item in islice(records(path, _ANY), MOST_ROWS) if isinstance(item, tuple)]
+        values = [item[1] for item in islice(records(path, _ANY), MAX_ROWS) if isinstance(item, tuple)]
         return Layout(Rows(format="jsonl"), _paths_of(values), len(values))
     whole = document(path, _ANY)
     if _is_json(first) and isinstance(whole, dict) and not _places(whole):
@@ -139,8 +139,8 @@ def _json_layout(path: Path, text: str) -> Layout | None:
     at, places = max(_candidates(whole), key=lambda candidate: len(candidate[1]), default=("", []))
     if not places:
         return Layout(Rows(format="json", at=""), _paths_of([whole]), 1) if isinstance(whole, dict) else None
-    values = [place.value for place in places[:MOST_ROWS]]
-    keys = [str(place.keys[0]) for place in places[:MOST_ROWS] if place.keys and isinstance(place.keys[0], str)]
+    values = [place.value for place in places[:MAX_ROWS]]
+    keys = [str(place.keys[0]) for place in places[:MAX_ROWS] if place.keys and isinstance(place.keys[0], str)]
     return Layout(Rows(format="json", at=at), _paths_of(values), len(values), tuple(keys))
 
 
@@ -162,11 +162,11 @@ def _candidates(whole: Any) -> Iterator[tuple[str, list[Any]]]:  # Any: JSON
     while waiting:
         path, value, depth = waiting.pop(0)
         for stars in ("[*]", "[*][*]"):
-            places = list(islice(taken_apart(value, parse_path(stars).steps), MOST_ROWS))
+            places = list(islice(taken_apart(value, parse_path(stars).steps), MAX_ROWS))
             if places and all(isinstance(place.value, dict) for place in places) and _are_alike(places):
                 yield path + stars, places
                 break
-        if isinstance(value, dict) and depth < MOST_DEPTH:
+        if isinstance(value, dict) and depth < MAX_DEPTH:
             inner = [(key, part) for key, part in value.items() if isinstance(part, (dict, list))]
             waiting += [(_joined(path, key), part, depth + 1) for key, part in inner[:50]]
 
@@ -188,13 +188,13 @@ def _paths_of(values: list[Any]) -> tuple[Column, ...]:  # Any: JSON
     cells: dict[str, dict[int, Any]] = {}
     for at, value in enumerate(values):
         for path, scalar in _scalars(value, "", 0):
-            if path in cells or len(cells) < MOST_COLUMNS:
+            if path in cells or len(cells) < MAX_COLUMNS:
                 cells.setdefault(path, {})[at] = scalar
     return tuple(Column(path, tuple(found.get(at) for at in range(len(values)))) for path, found in cells.items())
 
 
 def _scalars(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:  # Any: JSON
-    if isinstance(value, dict) and depth < MOST_DEPTH:
+    if isinstance(value, dict) and depth < MAX_DEPTH:
         for key, part in value.items():
             if '"' not in key and key:
                 yield from _scalars(part, _joined(path, key), depth + 1)

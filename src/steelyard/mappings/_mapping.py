@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origi
 
 import msgspec
 
-from steelyard.errors import BadMapping, UnknownName, UnreadableFile
+from steelyard.errors import MappingError, UnknownNameError, UnreadableFileError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import Count, Record, Run, field_meanings, json_schema, problem_text, unknown_field
 from steelyard.settings import TEXT_BYTES
@@ -261,7 +261,7 @@ def shipped_mappings() -> tuple[str, ...]:
 def mapping_text(name: str) -> str:
     """A shipped mapping's file, to be copied and changed."""
     if name not in shipped_mappings():
-        raise UnknownName("mapping", name, shipped_mappings())
+        raise UnknownNameError("mapping", name, shipped_mappings())
     return read_text(_SHIPPED / f"{name}.toml")
 
 
@@ -271,8 +271,8 @@ def load_mapping(name_or_path: str | Path) -> Mapping:
     if str(name_or_path) in shipped_mappings():
         return parse_mapping(mapping_text(str(name_or_path)), str(name_or_path))
     if path.suffix != ".toml":
-        raise UnknownName("mapping", str(name_or_path), shipped_mappings())
-    with refused_as(BadMapping):
+        raise UnknownNameError("mapping", str(name_or_path), shipped_mappings())
+    with refused_as(MappingError):
         text = read_text(path, limit=TEXT_BYTES)
     return parse_mapping(text, str(path))
 
@@ -281,8 +281,8 @@ def parse_mapping(text: str, where: str) -> Mapping:
     """The mapping in a TOML text."""
     try:
         values = parse_toml(text, Path(where))
-    except UnreadableFile as error:
-        raise BadMapping(error.message, where=where, hint=error.hint) from error
+    except UnreadableFileError as error:
+        raise MappingError(error.message, where=where, hint=error.hint) from error
     return mapping_of(values, where)
 
 
@@ -298,7 +298,7 @@ def mapping_of(values: AbstractMapping[str, Any], where: str = "mapping") -> Map
     except msgspec.ValidationError as error:
         unknown = unknown_field(error, Mapping)
         message, hint = unknown or (problem_text(error), "steelyard schema mapping shows what may stand there")
-        raise BadMapping(message, where=where, hint=hint) from error
+        raise MappingError(message, where=where, hint=hint) from error
 
 
 def listed(given: Many | None) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from steelyard.records import TOKEN_KINDS, Usage
 
 SURE = 0.75
 """From this score on a field is proposed; below it, commented out."""
-LEAST = 0.3
+MIN_MATCH = 0.3
 """Below this nothing is said."""
 DEPTH_COUNTS = 0.02
 """Of two paths that are alike, the one that is less deep wins."""
@@ -165,7 +165,7 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
         score /= 2  # a count that is always 0 was not counted
     if field == "cost_usd" and OTHER_MONEY & {*words, *whole}:
         score, remark = score / 2, f'not in dollars: give the rate, as in {{ from = "{column.name}", times = 1.1 }}'
-    return Match(field, column, score, spec, fits, remark) if score >= LEAST else None
+    return Match(field, column, score, spec, fits, remark) if score >= MIN_MATCH else None
 
 
 def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:

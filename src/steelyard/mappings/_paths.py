@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from steelyard.errors import BadMapping
+from steelyard.errors import MappingError
 
 STAR: Final = "*"
 _ROOT = re.compile(r"\$(?P<name>[a-z][a-z0-9_]*)(?P<rest>$|[.\[].*)", re.DOTALL)
 _STEP = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<plain>[^.\[\]"]+)|\[(?P<index>-?\d{1,9})\]|\[(?P<star>\*)\])')
-MOST_STEPS = 50
+MAX_STEPS = 50
 
 Getter = Callable[[Any], Any]  # Any: JSON values
 
@@ -66,9 +66,9 @@ def _steps(text: str, whole: str) -> Iterator[Step]:
     at = number = 0
     while at < len(text):
         match = _STEP.match(text, at)
-        if match is None or (at == 0 and text[0] == "." and whole == text) or (number := number + 1) > MOST_STEPS:
+        if match is None or (at == 0 and text[0] == "." and whole == text) or (number := number + 1) > MAX_STEPS:
             hint = 'write a.b[0].c, a[*].b, or "a.b" in quotes for a key that holds a dot'
-            raise BadMapping(f"{whole[:100]!r} is not a path", hint=hint)
+            raise MappingError(f"{whole[:100]!r} is not a path", hint=hint)
         at = match.end()
         if match["index"] is not None:
             yield int(match["index"])

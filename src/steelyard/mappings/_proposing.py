@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import archive_kind, beginning_of
 from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._event_lines import ADDED, EventLines, event_lines
 from steelyard.mappings._header_words import HEADERS, plain_letters
-from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
+from steelyard.mappings._layouts import MAX_ROWS, Column, Layout, layout_of
 from steelyard.mappings._mapping import VERSION, Field, Mapping, Numbers, parse_mapping
 from steelyard.mappings._matching import SURE, Match, matches, may_be_task, meaning_of, number_signs
 from steelyard.mappings._reading import MappedRun, read_mapped
@@ -54,7 +54,7 @@ def propose(paths: Sequence[Path]) -> Proposal:
     """A mapping for the first file, and what it reads of the first rows of each."""
     path = paths[0]
     if archive_kind(beginning_of(path)[:512]):
-        raise UnreadableFile(str(path), "it is an archive", hint="unpack it and name one of its files")
+        raise UnreadableFileError(str(path), "it is an archive", hint="unpack it and name one of its files")
     layout = layout_of(path)
     numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
     draft = _draft(_name(path), layout, numbers)
@@ -62,7 +62,7 @@ def propose(paths: Sequence[Path]) -> Proposal:
     # where no column is surely the task, the first that may be is tried out
     mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "proposal")
     claims = [_claim(each, mapping) for each in paths]
-    looked = f"the first {MOST_ROWS:,} rows" if layout.count >= MOST_ROWS else f"{layout.count:,} rows"
+    looked = f"the first {MAX_ROWS:,} rows" if layout.count >= MAX_ROWS else f"{layout.count:,} rows"
     head = [f"Proposed for {shown(path.name)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
     if draft.lines_of_run is not None:
@@ -114,8 +114,8 @@ class _Claim(NamedTuple):
 
 def _claim(path: Path, mapping: Mapping) -> _Claim:
     try:
-        items = list(islice(read_mapped(path, mapping), MOST_ROWS))
-    except UnreadableFile as error:
+        items = list(islice(read_mapped(path, mapping), MAX_ROWS))
+    except UnreadableFileError as error:
         return _Claim(path.name, 0, (Rejected(path=str(path), reason=error.message, hint=error.hint),))
     rejected = tuple(item for item in items if isinstance(item, Rejected))
     runs = [item.run for item in items if isinstance(item, MappedRun)]

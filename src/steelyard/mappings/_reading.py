@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from steelyard.errors import UnreadableFile, nearest
+from steelyard.errors import UnreadableFileError, nearest
 from steelyard.mappings._assembling import Evaluated, Groups, Values, evaluated
 from steelyard.mappings._batches import Batch
 from steelyard.mappings._compiling import Template, compiled
 from steelyard.mappings._conversions import shown as shown_value
 from steelyard.mappings._mapping import Field, FieldSpec, Mapping, listed, load_mapping, shipped_mappings
 from steelyard.mappings._rows import BATCH_ROWS, MappedFile, batches, given_rows
-from steelyard.records import Finding, Origin, Provenance, Refused, Rejected, Run, convert_run
+from steelyard.records import DecodeError, Finding, Origin, Provenance, Rejected, Run, convert_run
 
 ENDINGS = {"csv": ("*.csv", "*.tsv"), "json": ("*.json",), "jsonl": ("*.jsonl", "*.ndjson")}
 """What files of a format are usually called."""
@@ -60,7 +60,7 @@ def read_mapped(
                 yield from reader.read(batch)
             else:
                 yield batch
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         error.where = file.shown if error.where is None else error.where.replace(str(path), file.shown)
         raise
     yield from reader.finish()
@@ -122,7 +122,9 @@ class _Reader:
         task = _plain_path(self.mapping.run.task)
         if task in self.unmet and len(batch) < BATCH_ROWS and self.groups is None:  # all rows of most files
             hint = self._did_you_mean(task) or "see run.task in the mapping"
-            raise UnreadableFile(batch.facts.shown, f"no row has {task!r}, which the mapping calls the task", hint=hint)
+            raise UnreadableFileError(
+                batch.facts.shown, f"no row has {task!r}, which the mapping calls the task", hint=hint
+            )
 
     def _did_you_mean(self, path: str) -> str | None:
         """The nearest key of the rows that the mapping does not use."""
@@ -159,10 +161,10 @@ class _Reader:
             values["source"] = self.origin
             try:
                 yield MappedRun(convert_run(values), line)
-            except Refused as refused:
+            except DecodeError as refused:
                 yield Rejected(path=path, line=line, reason=self._told(refused, values), hint=refused.hint)
 
-    def _told(self, refused: Refused, values: Values) -> str:
+    def _told(self, refused: DecodeError, values: Values) -> str:
         """The refusal with the column and the value that it is about."""
         name = refused.reason.partition(":")[0]
         leaf = next((leaf for leaf in self.template.leaves if ".".join(leaf.place) == name), None)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import SHORT_OR_LONG, Row, csv_rows, document, records
 from steelyard.mappings._batches import Batch, FileFacts
 from steelyard.mappings._mapping import Mapping, listed
@@ -46,9 +46,11 @@ def batches(file: MappedFile, mapping: Mapping) -> Iterator[Batch | Rejected | F
 def _beside(file: MappedFile, place: str) -> Any:  # Any: JSON
     path = Path(os.path.normpath(file.path.parent / place))
     if Path(place).is_absolute() or (file.root is not None and not path.is_relative_to(file.root)):
-        raise UnreadableFile(file.shown, f"the mapping's file {place!r} does not lie beside it")
+        raise UnreadableFileError(file.shown, f"the mapping's file {place!r} does not lie beside it")
     if not path.is_file():
-        raise UnreadableFile(file.shown, f"there is no file {place!r} beside it", hint="see [beside] in the mapping")
+        raise UnreadableFileError(
+            file.shown, f"there is no file {place!r} beside it", hint="see [beside] in the mapping"
+        )
     if path.stat().st_size > TEXT_BYTES.most:
         raise TEXT_BYTES.passed(str(path))
     return document(path, _ANY)
@@ -82,7 +84,9 @@ def _tables(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
 def given_rows(rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, shown: str) -> Iterator[Batch]:
     """Rows that are in memory; their cells may have types of their own."""
     if mapping.beside:
-        raise UnreadableFile(shown, "the mapping reads files beside it, and there are none", hint="see [beside] in it")
+        raise UnreadableFileError(
+            shown, "the mapping reads files beside it, and there are none", hint="see [beside] in it"
+        )
     is_table = mapping.rows.format == "csv"
     names = list(dict.fromkeys(name for row in rows for name in row)) if is_table else []
     facts = FileFacts(shown)
@@ -152,7 +156,7 @@ def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
                 gathered = []
     if is_document and not number:
         hint = "rows.at names a list or an object: results[*]"
-        raise UnreadableFile(file.shown, f"nothing stands at {spec.rows_at!r}", hint=hint)
+        raise UnreadableFileError(file.shown, f"nothing stands at {spec.rows_at!r}", hint=hint)
     yield _by_column(_batch(facts, gathered), mapping)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from steelyard.metrics._words import (
         INFINITY as INFINITY,
-        NotAnExpression as NotAnExpression,
+        ExpressionError as ExpressionError,
         Value as Value,
         clip as clip,
         exp as exp,

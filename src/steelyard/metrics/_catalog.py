@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import steelyard.metrics
-from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.metrics._declare import Metric, check_example, per_run_twin
 from steelyard.metrics._limits import limits_of
 from steelyard.metrics._words import Value, as_column, library_of
@@ -85,7 +85,7 @@ class Catalog(Mapping[str, Metric]):
         by_name: dict[str, Metric] = {}
         for declared in metrics:
             if declared.name in by_name or declared.name in FACTS:
-                raise BadDeclaration(f"the name {declared.name!r} is taken twice", where=declared.where)
+                raise DeclarationError(f"the name {declared.name!r} is taken twice", where=declared.where)
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
         self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
@@ -93,7 +93,7 @@ class Catalog(Mapping[str, Metric]):
     def __getitem__(self, name: str) -> Metric:
         known = name if name in self._metrics else _AT_K.sub("_at_k", name)
         if known not in self._metrics:
-            raise UnknownName("metric", name, self._metrics)
+            raise UnknownNameError("metric", name, self._metrics)
         return self._metrics[known]
 
     def __iter__(self) -> Iterator[str]:
@@ -128,7 +128,7 @@ class Catalog(Mapping[str, Metric]):
         for declared in self._metrics.values():
             for name, default in declared.constants.items():
                 if defaults.setdefault(name, default) != default:
-                    raise BadDeclaration(f"the constant {name!r} is declared with two defaults", where=declared.where)
+                    raise DeclarationError(f"the constant {name!r} is declared with two defaults", where=declared.where)
         return defaults
 
 
@@ -146,13 +146,13 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
                 graph[name].add(needed)
             elif needed not in FACTS and not is_own_fact(needed):
                 known = [*metrics, *FACTS]
-                unknown = UnknownName("fact or metric", needed, known, where=name)
-                raise BadDeclaration(str(unknown), where=declared.where)
+                unknown = UnknownNameError("fact or metric", needed, known, where=name)
+                raise DeclarationError(str(unknown), where=declared.where)
     try:
         return list(TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).static_order())
     except CycleError as error:
         circle = f"metrics need each other in a circle: {' -> '.join(error.args[1])}"
-        raise BadDeclaration(circle, where=metrics[error.args[1][0]].where) from error
+        raise DeclarationError(circle, where=metrics[error.args[1][0]].where) from error
 
 
 @cache
@@ -166,7 +166,7 @@ def catalog() -> Catalog:
         added = [metric for metric in declared if isinstance(metric, Metric)]
         if not added:
             hint = "decorate a function with @metric from steelyard.metrics"
-            raise BadDeclaration("no metric is declared", where=plug_in.where, hint=hint)
+            raise DeclarationError("no metric is declared", where=plug_in.where, hint=hint)
         metrics += added
     plugged_in = [metric.name for metric in metrics[own:]]
     metrics += [per_run_twin(metric) for metric in metrics if metric.has_per_run]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from steelyard.errors import BadDeclaration, SteelyardError, UnknownName, UsageError, said_by
+from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError, UsageError, said_by
 from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, weighed
 from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._signatures import Input, Scope, read_signature
@@ -98,7 +98,7 @@ class Metric:
         """The metric of plain values; Missing, with the reason, where there is no answer; what cannot be is refused."""
         for name in values:
             if name not in self.inputs and name not in self.constants:
-                raise UnknownName(f"input of {self.name}", name, [*self.inputs, *self.constants])
+                raise UnknownNameError(f"input of {self.name}", name, [*self.inputs, *self.constants])
         given = {name: self._given(name, values) for name in self.inputs}
         for name, spec in self.inputs.items():
             value = given[name]
@@ -207,24 +207,24 @@ def _check(declared: Metric) -> None:
         _check_input(declared, name, spec)
     low, high = declared.bounds
     if not low < high:
-        raise BadDeclaration(f"its bounds {low:g} and {high:g} leave no room", hint="bounds=(lowest, highest)")
+        raise DeclarationError(f"its bounds {low:g} and {high:g} leave no room", hint="bounds=(lowest, highest)")
     if declared.has_per_run and declared.level != "group":
-        raise BadDeclaration("per_run is for group metrics")
+        raise DeclarationError("per_run is for group metrics")
     if declared.binary and (not (declared.level == "run" or declared.mean_of) or declared.bounds != (0, 1)):
-        raise BadDeclaration("a binary metric is one of runs, in the bounds (0, 1)")
+        raise DeclarationError("a binary metric is one of runs, in the bounds (0, 1)")
     if declared.mean_of is not None and declared.level != "tasks":
-        raise BadDeclaration("mean_of is for metrics over tasks")
+        raise DeclarationError("mean_of is for metrics over tasks")
     if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
-        raise BadDeclaration("needs_canon and counts_outputs are for metrics of prompts")
+        raise DeclarationError("needs_canon and counts_outputs are for metrics of prompts")
     if declared.lower_bound is not None:
         _check_word("fact", declared.lower_bound, [name for name, fact in FACTS.items() if fact.kind == "flag"])
     if declared.overview is not None and declared.level not in ("run", "group"):
-        raise BadDeclaration("the overview is of metrics of runs and groups")
+        raise DeclarationError("the overview is of metrics of runs and groups")
 
 
 def _check_word(what: str, word: str, known: Sequence[str]) -> None:
     if word not in known:
-        raise UnknownName(what, str(word), known)
+        raise UnknownNameError(what, str(word), known)
 
 
 def _check_input(declared: Metric, name: str, spec: Input) -> None:
@@ -234,12 +234,12 @@ def _check_input(declared: Metric, name: str, spec: Input) -> None:
     _check_word("scope", spec.scope, get_args(Scope))
     if reduced and spec.reduce is None:
         message = f"{name!r} is a value of each run, and a metric of a {declared.level} takes one figure"
-        raise BadDeclaration(message, hint="annotate it with Mean, Sum or another Input(reduce=...)")
+        raise DeclarationError(message, hint="annotate it with Mean, Sum or another Input(reduce=...)")
     if spec.reduce is not None and not reduced:
         message = f"{name!r} is reduced by {spec.reduce}, and a metric of a {declared.level} has nothing to reduce"
-        raise BadDeclaration(message, hint="annotate it with Required or Optional")
+        raise DeclarationError(message, hint="annotate it with Required or Optional")
     if spec.scope != "own" and declared.level != "across":
-        raise BadDeclaration(f"{name!r} is taken from other groups, which only metrics across groups see")
+        raise DeclarationError(f"{name!r} is taken from other groups, which only metrics across groups see")
 
 
 def check_example(declared: Metric) -> None:
@@ -253,7 +253,7 @@ def check_example(declared: Metric) -> None:
     except Exception as error:
         said = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {said_by(error)}"
         message = f"{declared.name}: its example cannot be computed: {said}"
-        raise BadDeclaration(message, where=declared.where) from error
+        raise DeclarationError(message, where=declared.where) from error
     found = None if isinstance(result, Missing) else result
     if found is None or expected is None:
         agree = found is expected
@@ -263,7 +263,7 @@ def check_example(declared: Metric) -> None:
         return
     why = f" ({result.reason})" if isinstance(result, Missing) else ""
     message = f"{declared.name}: its example says {expected}, and the formula gives {found}{why}"
-    raise BadDeclaration(message, where=declared.where)
+    raise DeclarationError(message, where=declared.where)
 
 
 def metric(
@@ -323,7 +323,7 @@ def metric(
             _check(declared)
         except SteelyardError as error:
             message = f"{function.__name__}: {error.message}"
-            raise BadDeclaration(message, where=_place(function), hint=error.hint) from error
+            raise DeclarationError(message, where=_place(function), hint=error.hint) from error
         return declared
 
     return declare

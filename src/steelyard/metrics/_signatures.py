@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
-from steelyard.errors import BadDeclaration
+from steelyard.errors import DeclarationError
 from steelyard.metrics._words import Value
 from steelyard.profiles import default_profile
 from steelyard.records import OwnKind, is_own_key, own_fact
@@ -53,7 +53,7 @@ def read_signature(function: Callable[..., Value], spec: str) -> tuple[dict[str,
     for name, parameter in inspect.signature(function).parameters.items():
         marks = [mark for mark in get_args(hints.get(name)) if isinstance(mark, (Input, Constant))]
         if not marks:
-            raise BadDeclaration(f"parameter {name!r} must be annotated as an input or a Param")
+            raise DeclarationError(f"parameter {name!r} must be annotated as an input or a Param")
         if isinstance(marks[0], Constant):
             constants[name] = _default(name, parameter.default, spec)
         else:
@@ -68,7 +68,7 @@ def _own_input(name: str, spec: Input) -> Input:
         message = f"{key!r} is a key of the user's own, and nothing says what its values are"
         if spec.kind is not None:
             message = f"{key!r} has a kind, which is for keys of the user's own (x_...)"
-        raise BadDeclaration(message, hint="annotate x_ keys, and no others, with OwnAmount or OwnFlag")
+        raise DeclarationError(message, hint="annotate x_ keys, and no others, with OwnAmount or OwnFlag")
     return spec if spec.kind is None else replace(spec, of=own_fact(key, spec.kind))
 
 
@@ -78,10 +78,10 @@ def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or noth
     if shipped is not None and name in shipped.constants:
         if own is not inspect.Parameter.empty:
             hint = f"write {name}: Param"
-            raise BadDeclaration(f"Param {name!r} has a default of its own, and {shipped.name} sets it", hint=hint)
+            raise DeclarationError(f"Param {name!r} has a default of its own, and {shipped.name} sets it", hint=hint)
         return shipped.constant(name, math.nan)
     if own is inspect.Parameter.empty:
-        raise BadDeclaration(f"Param {name!r} needs a default: no shipped profile of {spec!r} sets it")
+        raise DeclarationError(f"Param {name!r} needs a default: no shipped profile of {spec!r} sets it")
     if not isinstance(own, int | float):
-        raise BadDeclaration(f"the default of Param {name!r} is {own!r}, not a number")
+        raise DeclarationError(f"the default of Param {name!r} is {own!r}, not a number")
     return own

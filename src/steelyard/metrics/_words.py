@@ -172,7 +172,7 @@ def power(base: Value, exponent: Value) -> Value:
     return _by_python(math.pow, base, exponent)
 
 
-class NotAnExpression(Exception):
+class ExpressionError(Exception):
     """A formula that engines would round differently: Python computes it from the facts of each run."""
 
 
@@ -188,7 +188,7 @@ def _by_python(function: Callable[..., float], *values: Value) -> Value:
         rows = zip(*(column.tolist() for column in library.broadcast_arrays(*values)), strict=True)
         return library.array([_total(function, *row) for row in rows])
     if library.__name__ == "narwhals":
-        raise NotAnExpression
+        raise ExpressionError
     columns = [value for value in values if library_of(value)]
 
     def over(series: Sequence[Any]) -> Any:  # Any: series of Polars, in the order of `columns`

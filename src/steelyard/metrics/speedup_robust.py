@@ -266,7 +266,7 @@ def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
     formula="largest |item| / sum of |items|",
     example=Example({"items": (0.5, -0.25, 0.25)}, 0.5),
 )
-def largest_share(*, items: Required) -> Value:
+def max_fraction(*, items: Required) -> Value:
     """How much of a mean its largest item gives: near 1 the mean says little of the others."""
     total = fsum(abs(item) for item in items)
     return max(abs(item) for item in items) / total if total > 0 else missing("all items are 0, or there is none")

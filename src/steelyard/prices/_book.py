@@ -28,7 +28,7 @@ Span: TypeAlias = Literal["call", "run", "least"]
 PICO_PER_USD = 10**12
 """Costs are added up in pico-dollars: a price of up to six decimals per million tokens is a whole number of them."""
 
-MOST_TOKENS = 10**15
+MAX_TOKENS = 10**15
 """No record holds more of a kind: a thousand years of a thousand tokens a second are 30 times fewer."""
 
 NEEDED_KINDS = ("input_tokens", "output_tokens")
@@ -42,7 +42,7 @@ _INPUT_PLACES = tuple(TOKEN_KINDS.index(kind) for kind in INPUT_KINDS)
 
 KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
-LONGEST_NAME_COMPARED = 200
+MAX_COMPARED_NAME_LENGTH = 200
 """Of a name that is not known, so much is compared with the known ones."""
 NAMES_TRIED = 10
 """How many likely names the book is asked for, for each that is to be told."""
@@ -53,7 +53,7 @@ EXACT = Context(prec=60)
 UNDATED = "the price of {model} depends on the {what}, and it is not known"
 WHOLE_RUN_TIERS = "{model} has another price in calls of more than {above} input tokens, and the calls are not known"
 WHOLE_RUN_FEES = "{model} charges for each request, and the number of calls is not known"
-TOO_MANY = f"a count of more than {MOST_TOKENS:,} tokens cannot be right"
+TOO_MANY = f"a count of more than {MAX_TOKENS:,} tokens cannot be right"
 NO_MODEL = "the model is not known"
 
 
@@ -221,7 +221,7 @@ class PriceBook(ABC):
             if counts[place] is None:
                 return Missing(unknown_tokens(kind))
         tokens = tuple([count or 0 for count in counts])
-        if max(tokens) > MOST_TOKENS:
+        if max(tokens) > MAX_TOKENS:
             return Missing(TOO_MANY)
         if len(prices.periods) == 1:
             return self._pico_in(prices, prices.periods[0], tokens, at, span)
@@ -250,12 +250,12 @@ class PriceBook(ABC):
         if period is None:
             return None
         rates, *larger = period.tiers
-        if not rates.whole or rates.usd_per_request or max(tokens) > MOST_TOKENS:
+        if not rates.whole or rates.usd_per_request or max(tokens) > MAX_TOKENS:
             return None
         for place, _ in _NEEDED_PLACES:
             if None in columns[place]:
                 return None
-        if larger and _largest_input(columns) > min([tier.above_input_tokens or 0 for tier in larger]):
+        if larger and _max_input(columns) > min([tier.above_input_tokens or 0 for tier in larger]):
             return None
         products: int = sum(map(mul, tokens, rates.pico))
         return products
@@ -294,7 +294,7 @@ class PriceBook(ABC):
         """The known names that are most like one that is not known; a provider before the name does not count."""
         from rapidfuzz import fuzz, process  # a C library; only a name that is not known needs it
 
-        asked = _bare(model[:LONGEST_NAME_COMPARED])
+        asked = _bare(model[:MAX_COMPARED_NAME_LENGTH])
         close = process.extract(asked, self._bare_only, scorer=fuzz.ratio, limit=limit * NAMES_TRIED)
         names = (self._bare_names[place][1] for *_, place in close)
         return list(islice((name for name in names if self.look_up(name) is not None), limit))
@@ -314,7 +314,7 @@ class PriceBook(ABC):
         return f"the price book {self.name!r} does not know the model {model!r}{hint}"
 
 
-def _largest_input(columns: Sequence[Sequence[int | None]]) -> int:
+def _max_input(columns: Sequence[Sequence[int | None]]) -> int:
     """The most input tokens of all kinds that one of the calls has."""
     by_kind = [columns[place] for place in _INPUT_PLACES]
     largest: int = max([sum(filter(None, counts)) for counts in zip(*by_kind, strict=True)])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard.prices._book import (
     INPUT_KINDS,
-    MOST_TOKENS,
+    MAX_TOKENS,
     NEEDED_KINDS,
     PICO_PER_USD,
     TOO_MANY,
@@ -29,7 +29,7 @@ from steelyard.prices._book import (
 )
 from steelyard.records import DAY, TOKEN_KINDS, Missing, Usage
 
-LARGEST_EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Up to here a whole number and its quotient by 10**12 are one correctly rounded float."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -197,7 +197,7 @@ class Compiled:
                 reason = np.where((reason == PRICED) & (counts > 0), absent, reason)
             if self._has_uneven[kind]:
                 scalar |= self._uneven[kind][tier] & (counts > 0)
-        if largest > LARGEST_EXACT:
+        if largest > MAX_EXACT_INTEGER:
             scalar |= self._may_be_large(chunk, tier, rows)
         return pico, reason, scalar
 
@@ -206,7 +206,7 @@ class Compiled:
         for kind, column in enumerate(chunk.tokens):
             if column is not None:
                 estimate += column[rows].astype(np.float64) * self._coefficients[kind][tier]
-        return estimate > LARGEST_EXACT * 0.99
+        return estimate > MAX_EXACT_INTEGER * 0.99
 
     def _settle_undated(
         self,
@@ -241,7 +241,7 @@ class Compiled:
 def _whole(kind: str, column: NDArray[Any]) -> tuple[Ints, Flags, Flags]:  # Any: whole numbers, or floats with NaN
     """Counts with 0 for the unknown and the huge, and which rows those are."""
     absent = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
-    beyond = column > MOST_TOKENS
+    beyond = column > MAX_TOKENS
     filled = np.where(absent | beyond, 0, column) if absent.any() or beyond.any() else column
     counts: Ints = filled.astype(np.int64)
     if counts.min(initial=0) < 0:

@@ -15,18 +15,18 @@ from typing import Annotated
 
 import msgspec
 
-from steelyard.errors import BadPriceBook
+from steelyard.errors import PriceTableError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
 from steelyard.records import TOKEN_KINDS
 from steelyard.settings import TEXT_BYTES
 
 FORMAT_VERSION = 1
-LONGEST_LINE = 1_000
+MAX_LINE_BYTES = 1_000
 """Characters; the time that a dotted key takes to parse grows with the square of its length."""
-LARGEST_PRICE_USD = 1_000_000
-MOST_DECIMALS = 6
-MOST_DECIMALS_OF_A_REQUEST = 12
+MAX_PRICE_USD = 1_000_000
+MAX_DECIMALS = 6
+MAX_REQUEST_DECIMALS = 12
 
 _NOTHING = Rates((None,) * len(TOKEN_KINDS))
 """Stands for the time before a model's first dated price."""
@@ -35,8 +35,8 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
 def _check(what: str, price: Decimal, *, decimals: int) -> None:
-    if not price.is_finite() or not 0 <= price <= LARGEST_PRICE_USD:
-        raise ValueError(f"{what} is {price}; it must be between 0 and {LARGEST_PRICE_USD}")
+    if not price.is_finite() or not 0 <= price <= MAX_PRICE_USD:
+        raise ValueError(f"{what} is {price}; it must be between 0 and {MAX_PRICE_USD}")
     if price != round(price, decimals):
         raise ValueError(f"{what} is {price}; it may have at most {decimals} decimals")
 
@@ -61,7 +61,7 @@ class PerMillion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for kind in self.__struct_fields__:
             price: Decimal | None = getattr(self, kind)
             if price is not None:
-                _check(f"the price of {kind}", price, decimals=MOST_DECIMALS)
+                _check(f"the price of {kind}", price, decimals=MAX_DECIMALS)
 
 
 class PriceEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class PriceEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """They hold for calls with more input tokens of all kinds than this; left out for all calls."""
 
     def __post_init__(self) -> None:
-        _check("usd_per_request", self.usd_per_request, decimals=MOST_DECIMALS_OF_A_REQUEST)
+        _check("usd_per_request", self.usd_per_request, decimals=MAX_REQUEST_DECIMALS)
 
 
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,7 +116,7 @@ class FileBook(PriceBook):
             prices = ModelPrices(model, None, _periods(model, entry, where))
             for alias in dict.fromkeys(text.lower() for text in (model, *entry.aliases)):
                 if alias in self._own:
-                    raise BadPriceBook(f"the name {alias!r} is given to two models", where=where)
+                    raise PriceTableError(f"the name {alias!r} is given to two models", where=where)
                 self._own[alias] = prices
 
     def look_up(self, model: str) -> ModelPrices | None:
@@ -165,11 +165,11 @@ def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
         tiers = tuple(_rates(price) for price in group)
         sizes = [tier.above_input_tokens for tier in tiers]
         if sizes[0] is not None:
-            raise BadPriceBook(
+            raise PriceTableError(
                 f"{model}: the smallest calls have no price; leave out above_input_tokens once", where=where
             )
         if len(set(sizes)) != len(sizes):
-            raise BadPriceBook(f"{model}: two prices hold for the same calls", where=where)
+            raise PriceTableError(f"{model}: two prices hold for the same calls", where=where)
         periods.append(Period(tiers, since=since))
     if periods[0].since is not None:
         periods.insert(0, Period((_NOTHING,)))
@@ -186,17 +186,17 @@ def _decimal(text: str) -> Decimal:
 def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> FileBook:
     """The book that stands in a TOML file. `open_base` opens the book it extends."""
     where = str(path)
-    with refused_as(BadPriceBook):
+    with refused_as(PriceTableError):
         text = read_text(path, limit=TEXT_BYTES)
-        if max(map(len, text.splitlines()), default=0) > LONGEST_LINE:
-            raise BadPriceBook(f"a line may have at most {LONGEST_LINE:,} characters", where=where)
+        if max(map(len, text.splitlines()), default=0) > MAX_LINE_BYTES:
+            raise PriceTableError(f"a line may have at most {MAX_LINE_BYTES:,} characters", where=where)
         # Decimal: a price of 0.1 must not become the nearest binary fraction
         raw = parse_toml(text, path, parse_float=_decimal)
     try:
         file = msgspec.convert(raw, BookFile)
     except (msgspec.ValidationError, ArithmeticError) as problem:
-        raise BadPriceBook(str(problem), where=where, hint="docs/prices.md shows the format") from problem
+        raise PriceTableError(str(problem), where=where, hint="docs/prices.md shows the format") from problem
     if file.format != FORMAT_VERSION:
-        raise BadPriceBook(f"format {file.format} is not known; this version reads {FORMAT_VERSION}", where=where)
+        raise PriceTableError(f"format {file.format} is not known; this version reads {FORMAT_VERSION}", where=where)
     base = open_base(file.extends) if file.extends is not None else None
     return FileBook(file, name=path.stem, where=where, base=base)

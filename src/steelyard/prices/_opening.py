@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from steelyard.errors import BadPriceBook, UnknownName
+from steelyard.errors import PriceTableError, UnknownNameError
 from steelyard.prices._book import PriceBook
 from steelyard.prices._file import read_book_file
 from steelyard.prices._maintained import MaintainedBook
@@ -28,12 +28,12 @@ def open_book(name_or_path: str = DEFAULT_BOOK) -> PriceBook:
 
 def _open(name_or_path: str, *, depth: int) -> PriceBook:
     if depth > _DEEPEST_EXTENSION:
-        raise BadPriceBook("books extend each other in a circle", where=name_or_path)
+        raise PriceTableError("books extend each other in a circle", where=name_or_path)
     if name_or_path in book_names():
         return _shipped(name_or_path)
     path = Path(name_or_path)
     if path.suffix.lower() != ".toml":
-        raise UnknownName("price book", name_or_path, book_names())
+        raise UnknownNameError("price book", name_or_path, book_names())
 
     def open_base(base: str) -> PriceBook:
         is_file = Path(base).suffix.lower() == ".toml"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.prices._book import PriceBook, Span
 from steelyard.records import TOKEN_KINDS
 
@@ -78,7 +78,7 @@ def price_columns(
 
     for kind in tokens:
         if kind not in TOKEN_KINDS:
-            raise UnknownName("kind of tokens", kind, TOKEN_KINDS)
+            raise UnknownNameError("kind of tokens", kind, TOKEN_KINDS)
     rows = len(models)
     code_of = {name: code for code, name in enumerate(dict.fromkeys(models))}
     codes = np.fromiter(map(code_of.__getitem__, models), dtype=np.int32, count=rows)

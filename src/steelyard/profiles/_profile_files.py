@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from steelyard.errors import BadProfile, UnknownName
+from steelyard.errors import ProfileError, UnknownNameError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import endless_number, problem_text
 from steelyard.settings import TEXT_BYTES
@@ -74,7 +74,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """The profile's value of a constant, else the declared default."""
         value = self.constants.get(name, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise BadProfile(f"constant {name!r} must be a number", where=self.name)
+            raise ProfileError(f"constant {name!r} must be a number", where=self.name)
         return value
 
     def with_constant(self, name: str, value: float) -> Profile:
@@ -93,7 +93,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         'B'
         """
         if not self.grades:
-            raise BadProfile("the profile has no grades", where=self.name)
+            raise ProfileError("the profile has no grades", where=self.name)
         return next((grade for grade in self.grades if score >= grade.at_least), self.grades[-1])
 
 
@@ -106,7 +106,7 @@ def shipped_profiles() -> tuple[str, ...]:
 def profile_text(name: str) -> str:
     """A shipped profile's file, to be copied and changed."""
     if name not in shipped_profiles():
-        raise UnknownName("profile", name, shipped_profiles())
+        raise UnknownNameError("profile", name, shipped_profiles())
     return (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -135,13 +135,13 @@ def load_profile(name_or_path: str) -> Profile:
         return _shipped(name_or_path)
     path = Path(name_or_path)
     if path.suffix != ".toml":
-        raise UnknownName("profile", name_or_path, shipped_profiles())
-    with refused_as(BadProfile):
+        raise UnknownNameError("profile", name_or_path, shipped_profiles())
+    with refused_as(ProfileError):
         values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
     profile = _profile(values, name_or_path)
     if profile.name in shipped_profiles() and profile != _shipped(profile.name):
         hint = 'a result names the profile that made it: write name = "mine"'
-        raise BadProfile(
+        raise ProfileError(
             f"the name {profile.name!r} belongs to a shipped profile with other values", where=name_or_path, hint=hint
         )
     return profile
@@ -151,16 +151,16 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
     parent = values.get("extends")
     if parent is not None:
         if parent not in shipped_profiles():
-            raise UnknownName("profile to extend", str(parent), shipped_profiles(), where=where)
+            raise UnknownNameError("profile to extend", str(parent), shipped_profiles(), where=where)
         values = _merged(_whole(parent), values)
     _refuse_endless(values, where)
     try:
         profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
-        raise BadProfile(problem_text(error), where=where, hint="steelyard profiles show outcome-1") from error
+        raise ProfileError(problem_text(error), where=where, hint="steelyard profiles show outcome-1") from error
     thresholds = [grade.at_least for grade in profile.grades]
     if thresholds != sorted(thresholds, reverse=True):
-        raise BadProfile("grades must stand from the highest threshold down", where=where)
+        raise ProfileError("grades must stand from the highest threshold down", where=where)
     return profile
 
 
@@ -174,7 +174,7 @@ def _whole(name: str) -> dict[str, Any]:  # Any: TOML values
 def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or a profile
     endless = endless_number(values)
     if endless is not None:
-        raise BadProfile(f"{endless[0]} is {endless[1]}, not a finite number", where=where, hint="write a number")
+        raise ProfileError(f"{endless[0]} is {endless[1]}, not a finite number", where=where, hint="write a number")
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values

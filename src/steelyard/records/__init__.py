@@ -8,8 +8,8 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.records._allowed_values import (
-        MOST as MOST,
-        MOST_NAME_BYTES as MOST_NAME_BYTES,
+        MAX_NAME_BYTES as MAX_NAME_BYTES,
+        MAX_VALUE as MAX_VALUE,
         endless_number as endless_number,
         is_storable as is_storable,
         is_too_long as is_too_long,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from steelyard.records._decoding import (
         JSON_ERRORS as JSON_ERRORS,
-        Refused as Refused,
+        DecodeError as DecodeError,
         checked_run as checked_run,
         content_digest as content_digest,
         convert_run as convert_run,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-MOST = 2**53
+MAX_VALUE = 2**53
 """The largest count that a float holds exactly; more is no count of anything here."""
 
 
@@ -52,7 +52,7 @@ def _fits_a_float(value: int) -> bool:
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 """What no database takes as text: the NUL byte, and halves of characters."""
 
-MOST_NAME_BYTES = 1024
+MAX_NAME_BYTES = 1024
 """The longest name by which something is found, in bytes of UTF-8: an entry of PostgreSQL's index holds 2,704."""
 
 
@@ -82,4 +82,4 @@ def is_too_long(name: str) -> bool:
     >>> is_too_long("a" * 1024), is_too_long("\u6f22" * 1000)
     (False, True)
     """
-    return len(name) * 4 > MOST_NAME_BYTES and len(name.encode("utf-8", "surrogatepass")) > MOST_NAME_BYTES
+    return len(name) * 4 > MAX_NAME_BYTES and len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES

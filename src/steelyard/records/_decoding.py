@@ -34,7 +34,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 """The closed choices of a record, by the end of the place where they stand."""
 
 
-class Refused(ValueError):
+class DecodeError(ValueError):
     """A record that cannot be a Run: what is wrong and what to do. The reader adds file and line."""
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
@@ -52,7 +52,7 @@ def decode_run(line: bytes) -> Run:
             raise _explained(error) from error
         return convert_run(_plain_values(line))
     except JSON_ERRORS as error:
-        raise Refused(json_problem(error), ONE_OBJECT) from error
+        raise DecodeError(json_problem(error), ONE_OBJECT) from error
     if run.extra is not None:
         raise _nameless_key()
     return run
@@ -62,7 +62,7 @@ def _plain_values(line: bytes) -> dict[str, Any]:  # Any: JSON values
     try:
         return _OBJECT.decode(line)
     except JSON_ERRORS as error:
-        raise Refused(json_problem(error), ONE_OBJECT) from error
+        raise DecodeError(json_problem(error), ONE_OBJECT) from error
 
 
 def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # Any: JSON values
@@ -86,11 +86,13 @@ def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a reco
     run = given if isinstance(given, Run) else convert_run(dict(given))
     try:
         again = decode_run(encode_run(run))
-    except Refused:
+    except DecodeError:
         _refuse_infinite(run)
         raise
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise Refused(f"a value cannot stand in a record: {error}", "steelyard schema run shows the fields") from error
+        raise DecodeError(
+            f"a value cannot stand in a record: {error}", "steelyard schema run shows the fields"
+        ) from error
     if again != run:
         _refuse_infinite(run)
     return again
@@ -100,7 +102,7 @@ def _refuse_infinite(run: Run) -> None:
     """Refuse numbers that JSON cannot hold; it would write null for them."""
     endless = endless_number(msgspec.to_builtins(run))
     if endless is not None:
-        raise Refused(f"{endless[0]}: the number {endless[1]} is not finite", "leave out what is not known")
+        raise DecodeError(f"{endless[0]}: the number {endless[1]} is not finite", "leave out what is not known")
 
 
 def encode_run(run: Run) -> bytes:
@@ -133,8 +135,8 @@ def content_id(digest: bytes, occurrence: int) -> str:
     return hashlib.sha256(digest + occurrence.to_bytes(8, "big")).hexdigest()
 
 
-def _nameless_key() -> Refused:
-    return Refused("key 'x_' has no name after the underscore", "write x_name")
+def _nameless_key() -> DecodeError:
+    return DecodeError("key 'x_' has no name after the underscore", "write x_name")
 
 
 def json_problem(error: Exception) -> str:
@@ -147,7 +149,7 @@ def json_problem(error: Exception) -> str:
     return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
 
 
-def _explained(error: msgspec.ValidationError) -> Refused:
+def _explained(error: msgspec.ValidationError) -> DecodeError:
     text = str(error)
     unknown = _UNKNOWN_FIELD.search(text)
     if unknown:
@@ -155,12 +157,12 @@ def _explained(error: msgspec.ValidationError) -> Refused:
     absent = _MISSING_FIELD.search(text)
     if absent:
         place = f" in {absent['path'].removeprefix('$.')}" if absent["path"] else ""
-        return Refused(f"key {absent['name']!r} is missing{place}", f"add {absent['name']!r}")
+        return DecodeError(f"key {absent['name']!r} is missing{place}", f"add {absent['name']!r}")
     at = _AT_PATH.search(text)
     place = f"{at['path']}: " if at and at["path"] else ""
     reason = _AT_PATH.sub("", text).replace("`", "")
     hint = _known_values(place, text) or "steelyard schema run shows what each field may hold"
-    return Refused(place + reason[:1].lower() + reason[1:], hint)
+    return DecodeError(place + reason[:1].lower() + reason[1:], hint)
 
 
 def _known_values(place: str, text: str) -> str | None:
@@ -173,9 +175,9 @@ def _known_values(place: str, text: str) -> str | None:
     return f"did you mean {close!r}?" if close else f"known: {', '.join(choices)}"
 
 
-def _unknown_key(name: str, path: str | None) -> Refused:
+def _unknown_key(name: str, path: str | None) -> DecodeError:
     place = (path or "$").removeprefix("$").strip(".")
     close = nearest(name, fields_at(Run, place) - {"x_"})
     within = f" in {place}" if place else ""
     own = "keys of your own begin with x_" + (" and stand at the top of the record" if place else "")
-    return Refused(f"unknown key {name!r}{within}", f"did you mean {close!r}?" if close else own)
+    return DecodeError(f"unknown key {name!r}{within}", f"did you mean {close!r}?" if close else own)

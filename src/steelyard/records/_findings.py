@@ -180,7 +180,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:  # Any: JSON values
 
 
 _ADVICE = {
-    "bad_record": "correct the record, or take it out",
+    "invalid_record": "correct the record, or take it out",
     EMPTY_FILE: "check what should have written it, or leave it out",
     "cut_off": "if it is still being written, read it again later, else copy it again; all before the break is read",
     "unreadable_file": "check the file, or leave it out",
@@ -194,7 +194,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
     reason: str
     hint: str | None = None
-    code: str = "bad_record"
+    code: str = "invalid_record"
     item: int | None = None
     """Its number from 1 in a list or table, where lines have no meaning."""
 
@@ -208,7 +208,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def advice(self) -> str:
         """What to do: the hint, or what holds for all records rejected for such a cause."""
-        return self.hint or _ADVICE.get(self.code, _ADVICE["bad_record"])
+        return self.hint or _ADVICE.get(self.code, _ADVICE["invalid_record"])
 
     @property
     def message(self) -> str:

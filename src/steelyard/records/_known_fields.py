@@ -12,7 +12,7 @@ from steelyard.errors import nearest
 from steelyard.records._record_types import Record
 
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 _NONE: Mapping[str, str] = {}
 
 
@@ -26,7 +26,7 @@ def unknown_field(
     match = _UNKNOWN_FIELD.search(str(error))
     if match is None:
         return None
-    name, place = match["name"][:LONGEST_NAME], match["place"] or ""
+    name, place = match["name"][:MAX_NAME_LENGTH], match["place"] or ""
     known = fields_at(record, place)
     close = nearest(name, known) if place else other_names.get(name) or nearest(name, known)
     within = f" in {place}" if place else ""

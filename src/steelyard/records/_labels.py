@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UnknownName, UsageError
-from steelyard.records._decoding import Refused, convert_run
+from steelyard.errors import UnknownNameError, UsageError
+from steelyard.records._decoding import DecodeError, convert_run
 from steelyard.records._findings import FilePlaces, Finding, Rejected
 from steelyard.records._own_keys import own_value
 from steelyard.records._run import Run
@@ -49,8 +49,8 @@ class Labels:
             values["attempt"] = _whole(values["attempt"], path)
         try:
             checked = convert_run({"task": "any", **values, **own})
-        except Refused as refused:
-            raise Refused(f"{OPTION}: {refused.reason}", refused.hint) from refused
+        except DecodeError as refused:
+            raise DecodeError(f"{OPTION}: {refused.reason}", refused.hint) from refused
         labels = {key: getattr(checked, key) for key in values}
         return labels | ({"extra": checked.extra} if own else {})
 
@@ -69,12 +69,12 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
         if not pair.equal:
             raise UsageError(f"{OPTION} {pair.key}!={pair.value} sets nothing", hint=f"{OPTION} {pair.key}=VALUE")
         if pair.key not in LABELS and not (pair.key.startswith("x_") and len(pair.key) > len("x_")):
-            raise UnknownName("label", pair.key, (*LABELS, "x_..."), where=OPTION)
+            raise UnknownNameError("label", pair.key, (*LABELS, "x_..."), where=OPTION)
         if pair.key in texts:
             raise UsageError(f"{OPTION} names {pair.key!r} twice")
         for name in _PART.findall(pair.value):
             if name not in _PARTS and not _FOLDER.fullmatch(name):
-                raise UnknownName("part of a path", name, _PARTS, where=f"{OPTION} {pair.key}={pair.value}")
+                raise UnknownNameError("part of a path", name, _PARTS, where=f"{OPTION} {pair.key}={pair.value}")
         texts[pair.key] = pair.value
     return Labels(tuple(texts.items()))
 
@@ -88,12 +88,14 @@ def _part_of(path: str, key: str, match: re.Match[str]) -> str:
     part = "" if path in (PIPED, GIVEN_RECORDS) else parts.get(name)
     if part:
         return part
-    raise Refused(f"{OPTION} {key}: {path} has no {{{name}}}", f"name the value: {OPTION} {key}=VALUE")
+    raise DecodeError(f"{OPTION} {key}: {path} has no {{{name}}}", f"name the value: {OPTION} {key}=VALUE")
 
 
 def _whole(text: str, path: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise Refused(f"{OPTION} attempt: {text[:200]!r} is not a whole number ({path})", "attempts are 1, 2, 3, ...")
+        raise DecodeError(
+            f"{OPTION} attempt: {text[:200]!r} is not a whole number ({path})", "attempts are 1, 2, 3, ..."
+        )
     return int(text[:20])
 
 
@@ -106,7 +108,7 @@ class Labeler:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self._values: dict[str, dict[str, Any] | Refused] = {}  # Any: values of a record's fields
+        self._values: dict[str, dict[str, Any] | DecodeError] = {}  # Any: values of a record's fields
         self._replaced = FilePlaces()
 
     def values(self, path: str) -> dict[str, Any]:  # Any: as above
@@ -114,10 +116,10 @@ class Labeler:
         if path not in self._values:
             try:
                 self._values[path] = self._labels.values(path)
-            except Refused as refused:
+            except DecodeError as refused:
                 self._values[path] = refused
         values = self._values[path]
-        if isinstance(values, Refused):
+        if isinstance(values, DecodeError):
             raise values
         return values
 
@@ -130,7 +132,7 @@ class Labeler:
             if "extra" in values:
                 values["extra"] = {**(run.extra or {}), **values["extra"]}
             labeled = msgspec.structs.replace(run, **values)
-        except Refused as refused:
+        except DecodeError as refused:
             return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
         except ValueError as error:  # a tier that the run's own scheme does not have
             return Rejected(path=path, line=line, reason=f"{OPTION}: {error}")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from steelyard.records._allowed_values import MOST
+from steelyard.records._allowed_values import MAX_VALUE
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_VALUE)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Weight = Annotated[float, msgspec.Meta(gt=0)]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.records._allowed_values import MOST
+from steelyard.records._allowed_values import MAX_VALUE
 from steelyard.records._moments import between
 from steelyard.records._record_types import Amount, Count, Name, Record, Share, Weight
 from steelyard.records._sums import sum_in_order
@@ -307,7 +307,7 @@ class Run(Record, frozen=True, kw_only=True):
     """Cost as the tool reported it; it wins over a priced one."""
     tool_calls: Count | None = None
     """How many tools were called."""
-    iterations: Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None = None
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
     """How many turns the agent took."""
     success: bool | None = None
     """The agent's own claim of success; it is no verdict."""

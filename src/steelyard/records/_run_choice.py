@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.errors import UnknownKey, UnknownValue, UsageError
+from steelyard.errors import UnknownKeyError, UnknownValueError, UsageError
 from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
 from steelyard.records._findings import Finding
 from steelyard.records._model_names import model_group
@@ -121,7 +121,7 @@ class RunChooser:
 
 def unmet(condition: KeyCondition, values: Iterable[str], *, where: str) -> Finding:
     """The finding that no run has the value to leave out; a value to look for that no run has is an error."""
-    error = UnknownValue(condition.key, condition.value, values, where=where)
+    error = UnknownValueError(condition.key, condition.value, values, where=where)
     if condition.equal:
         raise error
     message = f"{error.message}, so it leaves nothing out; {error.hint}"
@@ -159,7 +159,7 @@ def outside_findings(count: int) -> list[Finding]:
 def check_key(name: str, *, what: str = "key", where: str | None = None) -> None:
     """Refuse what runs can neither be grouped nor chosen by; `x_` keys are the user's own."""
     if name not in GROUP_KEYS and not is_own_key(name):
-        raise UnknownKey(what, name, (*GROUP_KEYS, "x_..."), where=where)
+        raise UnknownKeyError(what, name, (*GROUP_KEYS, "x_..."), where=where)
 
 
 def key_of(run: Run, key: str) -> str | None:

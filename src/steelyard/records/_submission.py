@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from steelyard.errors import NESTED_TOO_DEEPLY, nearest
-from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, is_storable, is_too_long
-from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, Refused, json_problem
+from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, is_storable, is_too_long
+from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, json_problem
 from steelyard.records._facts import FACTS
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
@@ -21,7 +21,7 @@ from steelyard.records._own_keys import is_own_key
 from steelyard.records._record_types import Count, Name, Record
 from steelyard.records._run import Judgment, Run
 
-BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MAX_VALUE)]
 Countable = Literal["total_tokens", "tool_calls", "iterations"]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
@@ -37,7 +37,7 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
     """All tokens of the run, cache included."""
     tool_calls: Count
     """How many tools were called."""
-    iterations: Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None = None
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
     """How many turns were taken; None is scored as one and listed as defaulted."""
     execution_time: BoundedAmount | None = None
     """Seconds; None and 0 are unknown, scored 50 and listed as defaulted."""
@@ -138,19 +138,19 @@ _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
 
 
-class _Incomplete(Refused):
+class _IncompleteError(DecodeError):
     """A submission that is sound so far, but for what can be made out."""
 
 
 def decode_submission(line: bytes) -> Submission:
-    """The submission in one JSON object, named by its content if it has no id; Refused says what is wrong with it."""
+    """Decode a submission from one JSON object; without an id, its content hash is the id."""
     try:
         return _decoded(line)
-    except _Incomplete:
+    except _IncompleteError:
         try:
             return convert_submission(msgspec.json.decode(line))
         except RecursionError as error:
-            raise Refused(NESTED_TOO_DEEPLY, ONE_OBJECT) from error
+            raise DecodeError(NESTED_TOO_DEEPLY, ONE_OBJECT) from error
 
 
 def _decoded(line: bytes) -> Submission:
@@ -159,24 +159,24 @@ def _decoded(line: bytes) -> Submission:
     except msgspec.ValidationError as error:
         refusal = _not_json(line) or _explained(error)
         if str(error) in _TO_COMPLETE and not refusal.reason.startswith("not JSON"):
-            raise _Incomplete(refusal.reason, refusal.hint) from error
+            raise _IncompleteError(refusal.reason, refusal.hint) from error
         raise refusal from error
     except JSON_ERRORS as error:
-        raise Refused(json_problem(error), ONE_OBJECT) from error
+        raise DecodeError(json_problem(error), ONE_OBJECT) from error
     # JSON has NUL only as an escape, and ASCII as many bytes as characters: most records need no second look.
     if b"\\u" in line:
         return _checked(submission)
     return submission if line.isascii() else _briefly_named(submission)
 
 
-def _not_json(line: bytes) -> Refused | None:
+def _not_json(line: bytes) -> DecodeError | None:
     """The refusal of a line that is no JSON further on: a field that looks wrong may be all that was left of it."""
     try:
         msgspec.json.decode(line, type=msgspec.Raw)
     except RecursionError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Refused(json_problem(error), ONE_OBJECT)
+        return DecodeError(json_problem(error), ONE_OBJECT)
     return None
 
 
@@ -194,7 +194,7 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
     except msgspec.ValidationError as error:
         raise _explained(error) from error
     except RecursionError as error:
-        raise Refused(NESTED_TOO_DEEPLY) from error
+        raise DecodeError(NESTED_TOO_DEEPLY) from error
 
 
 def _states_no_id(values: Any) -> bool:  # Any: JSON or CSV values
@@ -227,12 +227,12 @@ def check_submission(submission: Submission) -> bytes:
     try:
         encoded = msgspec.json.encode(submission)
     except (TypeError, OverflowError, UnicodeEncodeError) as error:
-        raise Refused(f"not a submission: {error}") from error
+        raise DecodeError(f"not a submission: {error}") from error
     _decoded(encoded)
     return encoded
 
 
-def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
+def check_submissions(given: Sequence[Submission]) -> list[bytes | DecodeError]:
     """`check_submission` of each; where all are sound, as they mostly are, in one go."""
     try:
         lines = _LINES.encode_lines(given)
@@ -245,10 +245,10 @@ def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
     return list(lines.splitlines())
 
 
-def _checked_or_refused(submission: Submission) -> bytes | Refused:
+def _checked_or_refused(submission: Submission) -> bytes | DecodeError:
     try:
         return check_submission(submission)
-    except Refused as error:
+    except DecodeError as error:
         return error
 
 
@@ -266,7 +266,7 @@ def submission_from_run(
     submitter: str | None = None,
     facts: dict[str, float | bool] | None = None,
 ) -> Submission:
-    """The run as a submission, with the facts of it that metrics need; Refused where it lacks what it must state."""
+    """Convert a run to a submission, with the facts that metrics need; DecodeError if a required one is missing."""
     usage = run.total_usage
     if usage is not None and usage.total_tokens is None and None in (usage.input_tokens, usage.output_tokens):
         usage = None  # a sum without one of the two would pass for the whole
@@ -290,7 +290,7 @@ def submission_from_run(
     }
     for name in ("id", "total_tokens", "tool_calls"):
         if values[name] is None:
-            raise Refused(f"the run does not state {name}", "an arena scores only what is known")
+            raise DecodeError(f"the run does not state {name}", "an arena scores only what is known")
     return convert_submission(msgspec.to_builtins({key: value for key, value in values.items() if value is not None}))
 
 
@@ -317,13 +317,13 @@ def _lower_bounds(run: Run) -> list[Countable]:
 def _checked(submission: Submission) -> Submission:
     for name in submission.__struct_fields__:
         if _holds_forbidden(getattr(submission, name)):
-            raise Refused(f"{name} holds a NUL byte or half a character", "use plain text")
+            raise DecodeError(f"{name} holds a NUL byte or half a character", "use plain text")
     return _briefly_named(submission)
 
 
 def _briefly_named(submission: Submission) -> Submission:
     if is_too_long(submission.id):
-        raise Refused(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8", "give it a shorter one")
+        raise DecodeError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8", "give it a shorter one")
     return submission
 
 
@@ -335,16 +335,16 @@ def _holds_forbidden(value: object) -> bool:
     return isinstance(value, tuple) and any(_holds_forbidden(item) for item in value)
 
 
-def _explained(error: msgspec.ValidationError) -> Refused:
+def _explained(error: msgspec.ValidationError) -> DecodeError:
     text = str(error)
     unknown = unknown_field(error, Submission, other_names=_OTHER_NAMES)
     if unknown is not None:
-        return Refused(*unknown)
+        return DecodeError(*unknown)
     absent = re.search(r"missing required field `(.*?)`", text)
     if absent:
-        return Refused(f"{absent[1]} is missing", f"add {absent[1]!r}")
+        return DecodeError(f"{absent[1]} is missing", f"add {absent[1]!r}")
     at = re.search(r" - at `\$\.?(.*)`$", text)
     place = f"{at[1]}: " if at and at[1] else ""
     reason = (text[: at.start()] if at else text).replace("`", "")
     hint = _A_TIME if "datetime" in reason else None
-    return Refused(place + reason[:1].lower() + reason[1:], hint)
+    return DecodeError(place + reason[:1].lower() + reason[1:], hint)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from steelyard.errors import nearest
-from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, endless_number, forbidden_text, is_too_long
+from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, endless_number, forbidden_text, is_too_long
 from steelyard.records._known_fields import problem_text, unknown_field
 from steelyard.records._record_types import Name, Record, Share
 from steelyard.records._run import Step
@@ -16,7 +16,7 @@ Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]
 RelativePath = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
-Bound = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+Bound = Annotated[float, msgspec.Meta(ge=0, le=MAX_VALUE)]
 
 
 class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_exists"):
@@ -91,20 +91,20 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     """Ids of people whose ratings decide (`arena rate`): the mean of their last ratings over 100 is the score."""
     criterion: Name | None = None
     """What they rate; None for the submission as a whole."""
-    least_ratings: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
+    min_ratings: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
     """How many of the reviewers must have rated; None waits for all of them."""
 
     def __post_init__(self) -> None:
         if self.reviewers is None:
-            if self.criterion is not None or self.least_ratings is not None:
-                raise ValueError("criterion and least_ratings are for a judge criterion that names reviewers")
+            if self.criterion is not None or self.min_ratings is not None:
+                raise ValueError("criterion and min_ratings are for a judge criterion that names reviewers")
             return
         if self.command is not None or self.judge is not None:
             raise ValueError("a judge criterion names either reviewers, or a judge or its command")
         if len(set(self.reviewers)) != len(self.reviewers):
             raise ValueError("a reviewer is named twice")
-        if (self.least_ratings or 0) > len(self.reviewers):
-            raise ValueError(f"least_ratings is {self.least_ratings}, with {len(self.reviewers)} reviewers named")
+        if (self.min_ratings or 0) > len(self.reviewers):
+            raise ValueError(f"min_ratings is {self.min_ratings}, with {len(self.reviewers)} reviewers named")
 
 
 SuccessCriterion = (
@@ -232,5 +232,5 @@ def check_task(task: Task) -> str:
         raise ValueError(f"a value cannot stand in a task: {error}") from error
     convert_task(msgspec.json.decode(definition))
     if is_too_long(task.id):
-        raise ValueError(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8 (give the task a shorter one)")
+        raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8 (give the task a shorter one)")
     return definition.decode()

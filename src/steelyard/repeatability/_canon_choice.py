@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from steelyard.errors import CanonExists, CanonPrompt, CanonVersions
+from steelyard.errors import CanonExistsError, CanonPromptError, CanonVersionError
 from steelyard.records import Canon, Finding
 from steelyard.repeatability._distance import DISTANCE_VERSION, signature
 from steelyard.repeatability._oracle import Verdict, oracle_version
@@ -41,7 +41,7 @@ class CanonShelf:
 
         try:
             return set_canon(self.store, canon)
-        except CanonExists:
+        except CanonExistsError:
             in_force = self.get(canon.prompt)
             if in_force is None:
                 raise
@@ -106,7 +106,7 @@ def _checked(canon: Canon, prompt: Prompt, bench: Workbench, origin: str) -> Cho
     )
     differing = [(what, theirs, mine) for what, theirs, mine in ours if theirs != mine]
     if differing:
-        raise CanonVersions(canon.prompt, differing)
+        raise CanonVersionError(canon.prompt, differing)
     _check_question(canon, prompt)
     findings: tuple[Finding, ...] = ()
     if prompt.contract is not None and canon.contract != prompt.contract.snapshot():
@@ -120,4 +120,4 @@ def _check_question(canon: Canon, prompt: Prompt) -> None:
     ours = prompt.contract.prompt if prompt.contract is not None else ""
     theirs = str(json.loads(canon.contract).get("prompt", ""))
     if ours.split() and theirs.split() and ours.split() != theirs.split():
-        raise CanonPrompt(canon.prompt, theirs=theirs, ours=ours)
+        raise CanonPromptError(canon.prompt, theirs=theirs, ours=ours)

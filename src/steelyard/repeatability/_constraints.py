@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from steelyard.errors import BadContract
+from steelyard.errors import ContractError
 from steelyard.repeatability._contract import Contract
 from steelyard.repeatability._languages import PYTHON, language_named
 from steelyard.repeatability._python_source import parse_python
@@ -56,7 +56,7 @@ def _patterns(text: str) -> tuple[ast.AST | tuple[type[ast.AST], ...], ...]:
             statement = tree.body[0]
             meanings.append(statement.value if isinstance(statement, ast.Expr) else statement)
     if not meanings:
-        raise BadContract(f"the pattern {text!r} is not a piece of Python", hint="see docs/repeatability.md")
+        raise ContractError(f"the pattern {text!r} is not a piece of Python", hint="see docs/repeatability.md")
     return tuple(meanings)
 
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.errors import BadContract, UnknownName, nearest
+from steelyard.errors import ContractError, UnknownNameError, nearest
 from steelyard.files import refused_as, toml_or_json
-from steelyard.records import MOST_NAME_BYTES, is_storable, is_too_long, problem_text
+from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long, problem_text
 from steelyard.repeatability._languages import PYTHON, language_named
 from steelyard.repeatability._normalization import Level
 
@@ -146,7 +146,7 @@ class Contract(_Part, frozen=True, kw_only=True):
         if not is_storable(self.id):
             raise ValueError("the id holds a NUL byte or half a character")
         if is_too_long(self.id):
-            raise ValueError(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8")
+            raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8")
         language_named(self.language)
         if (self.entry_point is None) == (self.program is None):
             raise ValueError("a contract needs exactly one of entry_point and program")
@@ -171,17 +171,17 @@ class Contract(_Part, frozen=True, kw_only=True):
 
 
 def contract_from(values: dict[str, Any], *, where: str | None = None) -> Contract:  # Any: parsed TOML or JSON
-    """The contract that the values describe; BadContract, with the nearest known field, for one that cannot be used."""
+    """Return the contract that the values describe; raise ContractError if they are invalid."""
     try:
         contract = msgspec.convert(values, Contract)
         contract.snapshot()
     except TypeError as error:  # TOML has dates, which no answer returns
-        raise BadContract("a value of a case is not one that JSON has", where=where, hint=str(error)) from error
-    except UnknownName as error:
-        raise BadContract(error.message, where=where, hint=error.hint) from error
+        raise ContractError("a value of a case is not one that JSON has", where=where, hint=str(error)) from error
+    except UnknownNameError as error:
+        raise ContractError(error.message, where=where, hint=error.hint) from error
     except msgspec.ValidationError as error:
         said = problem_text(error)
-        raise BadContract(said, where=where, hint=_advice(said)) from error
+        raise ContractError(said, where=where, hint=_advice(said)) from error
     return contract
 
 
@@ -201,10 +201,10 @@ def read_contract(path: Path) -> Contract:
         is_skyt_contract,
     )
 
-    with refused_as(BadContract):
+    with refused_as(ContractError):
         values = toml_or_json(path)
     if not isinstance(values, dict):
-        raise BadContract("a contract is a table of fields", where=str(path))
+        raise ContractError("a contract is a table of fields", where=str(path))
     if is_skyt_contract(values):
         return contract_from_skyt(values, where=str(path)).contract
     return contract_from(values, where=str(path))

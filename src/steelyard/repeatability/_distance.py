@@ -12,7 +12,7 @@ DISTANCE_VERSION = "levenshtein-1"
 EXACT_CELLS = 100_000_000_000
 """Length times length up to which a distance is exact: about 300,000 characters on each side, a few seconds of work."""
 _BAND_CHARACTERS = 20_000
-_MOST_LINES = 20_000
+_MAX_LINES = 20_000
 
 
 class Distance(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ def _by_bands(first: str, second: str) -> int:
 def _by_lines(first: str, second: str) -> int:
     """Edits when whole lines are matched first and only what lies between them is compared by character."""
     left, right = first.splitlines(keepends=True), second.splitlines(keepends=True)
-    if max(len(left), len(right)) > _MOST_LINES:
+    if max(len(left), len(right)) > _MAX_LINES:
         return max(len(first), len(second))
     total = 0
     for block in Levenshtein.opcodes(left, right):

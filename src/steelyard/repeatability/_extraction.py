@@ -29,9 +29,9 @@ Rule = Literal["labeled_fence", "bare_fence", "other_fence", "whole", "lines"]
 _OPENING = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`{]*+)[^\n`]*+$")
 """Possessive, so linear: what one part takes the next could not take better."""
 _BEGINS = re.compile(r"(def|class|import|from|async|if|for|while|with|try)\b|@\w|\w+\s*=")
-_MOST_LINES = 400
+_MAX_LINES = 400
 """Past so many lines of prose around code without a fence, the search for a run of lines is given up."""
-_MOST_PARSED_LINES = 400_000
+_MAX_PARSED_LINES = 400_000
 """Likewise past so many lines that were parsed in vain, some two seconds."""
 
 
@@ -108,7 +108,7 @@ def _choose(bodies: list[str], language: str | None) -> str:
 
 def _python_lines(lines: list[str]) -> str | None:
     """The longest run of lines that is Python and more than words."""
-    if len(lines) > _MOST_LINES:
+    if len(lines) > _MAX_LINES:
         return None
     # Only a line that could begin or end a program is tried, so prose costs little.
     starts = [number for number, line in enumerate(lines) if _BEGINS.match(line)]
@@ -122,6 +122,6 @@ def _python_lines(lines: list[str]) -> str | None:
                 if tree is not None and not is_words(tree):
                     return run
                 parsed += length
-                if parsed > _MOST_PARSED_LINES:
+                if parsed > _MAX_PARSED_LINES:
                     return None
     return None

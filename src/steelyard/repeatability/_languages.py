@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 
 PYTHON = "python"
 
@@ -33,14 +33,14 @@ def known_languages() -> tuple[str, ...]:
 
 
 def language_named(name: str) -> str:
-    """Our name for a language; UnknownName with the nearest for one that is not known.
+    """Our name for a language; UnknownNameError with the nearest for one that is not known.
 
     >>> language_named("C++")
     'cpp'
     """
     language = language_of(name)
     if language is None:
-        raise UnknownName("language", name, _NAMES)
+        raise UnknownNameError("language", name, _NAMES)
     return language
 
 

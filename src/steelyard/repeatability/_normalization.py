@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.repeatability._languages import PYTHON, language_named
 from steelyard.repeatability._python_source import parse_python, unparse_python
 from steelyard.repeatability._scopes import rename_locals_in_order
@@ -33,11 +33,11 @@ class Normalized(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def level_named(name: str) -> Level:
-    """The level of that name; UnknownName with the nearest otherwise."""
+    """The level of that name; UnknownNameError with the nearest otherwise."""
     for level in LEVELS:
         if level == name:
             return level
-    raise UnknownName("normalization level", name, LEVELS)
+    raise UnknownNameError("normalization level", name, LEVELS)
 
 
 def default_level(language: str | None) -> Level:

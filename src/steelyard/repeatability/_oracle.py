@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import NoIsolation
+from steelyard.errors import SandboxUnavailableError
 from steelyard.repeatability import _harness
 from steelyard.repeatability._constraints import broken_constraints
 from steelyard.repeatability._contract import Case, Contract
@@ -27,7 +27,7 @@ ORACLE_VERSION = "oracle-1"
 _HARNESS = Path(_harness.__file__).read_bytes()
 _SAME_HASHES = {"PYTHONHASHSEED": "0"}
 """Python orders the texts of a set by chance otherwise, and with it what an answer that lists one gives back."""
-_LONGEST_REASON = 300
+_MAX_REASON_LENGTH = 300
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.passed:
             return ""
         reasons = [*self.broken, *(case.reason for case in self.cases if case.reason)]
-        return "; ".join(dict.fromkeys(reasons))[:_LONGEST_REASON]
+        return "; ".join(dict.fromkeys(reasons))[:_MAX_REASON_LENGTH]
 
 
 class Oracle:
@@ -140,7 +140,7 @@ class Oracle:
     def _call(self, code: str, nonce: str) -> tuple[list[CaseResult], SandboxResult]:
         isolation = self._isolation or sandbox.active_isolation()
         if isolation.python is None:
-            raise NoIsolation("no Python interpreter that another user could start was found")
+            raise SandboxUnavailableError("no Python interpreter that another user could start was found")
         cases = self.contract.cases
         job = {
             "nonce": nonce,
@@ -176,7 +176,7 @@ class Oracle:
             raised = report.get("raised")
             if case.raises is not None and isinstance(raised, list) and case.raises in raised:
                 return CaseResult(passed=True)
-            return CaseResult(passed=False, reason=f"raised {_said(report['error'])}"[:_LONGEST_REASON])
+            return CaseResult(passed=False, reason=f"raised {_said(report['error'])}"[:_MAX_REASON_LENGTH])
         if case.raises is not None:
             return CaseResult(passed=False, reason=f"did not raise {case.raises}")
         try:
@@ -196,10 +196,10 @@ class Oracle:
             returns = self.contract.constraints.returns
             if returns is not None and not case.calls and not of_type(value, returns):
                 reason = f"returned a value that is no {returns}: {_said(repr(value))}"
-                return CaseResult(passed=False, reason=reason[:_LONGEST_REASON])
+                return CaseResult(passed=False, reason=reason[:_MAX_REASON_LENGTH])
             if wanted is not msgspec.UNSET and not equal(value, wanted, case):
                 return CaseResult(
-                    passed=False, reason=f"gave {_said(repr(value))} instead of {wanted!r}"[:_LONGEST_REASON]
+                    passed=False, reason=f"gave {_said(repr(value))} instead of {wanted!r}"[:_MAX_REASON_LENGTH]
                 )
         return CaseResult(passed=True)
 

@@ -12,8 +12,8 @@ from steelyard.repeatability._normalization import drop_docstrings
 from steelyard.repeatability._rewriting import Candidate, Function, functions, is_pure
 from steelyard.repeatability._scopes import Local, Names, read_names
 
-MOST_NAMES = 60
-MOST_NEW_NAMES = 8
+MAX_NAMES = 60
+MAX_NEW_NAMES = 8
 _BUILTINS = frozenset(dir(builtins))
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -91,7 +91,7 @@ def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | No
     for statements in (_needed(kept, entry_point, canon, shown), kept):
         if statements and len(statements) < len(tree.body):
             yield Candidate(ast.Module(body=statements, type_ignores=[]))
-    for number, statement in enumerate(tree.body[:MOST_NAMES]):
+    for number, statement in enumerate(tree.body[:MAX_NAMES]):
         if _is_demo(statement, shown) and len(tree.body) > 1:
             yield Candidate(ast.Module(body=[*tree.body[:number], *tree.body[number + 1 :]], type_ignores=[]))
 
@@ -147,7 +147,7 @@ def with_entry_point(tree: ast.Module, _canon: ast.Module, entry_point: str | No
         return
     if entry_point in read_names(tree).others or any(local.name == entry_point for local in read_names(tree).locals):
         return
-    for name in defined[:MOST_NAMES]:
+    for name in defined[:MAX_NAMES]:
         candidate = copy.deepcopy(tree)
         _RenameGlobal(candidate, name, entry_point)
         yield Candidate(candidate)
@@ -253,7 +253,7 @@ class _Renaming:
     def single_renames(self, wanted: list[str]) -> Iterator[tuple[Local, str]]:
         """One local and one name of the canon that nobody has, after the other."""
         mine = {local.name for local in self._locals}
-        open_names = [name for name in dict.fromkeys(wanted) if name not in mine][:MOST_NEW_NAMES]
+        open_names = [name for name in dict.fromkeys(wanted) if name not in mine][:MAX_NEW_NAMES]
         stays = {*self._fixed, *wanted}
         for local in self._locals:
             if local.name not in stays:

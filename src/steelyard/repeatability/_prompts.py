@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import BadContract, UnreadableFile, nearest
+from steelyard.errors import ContractError, UnreadableFileError, nearest
 from steelyard.files import PLAN_RUNS, is_plan_folder, read_text, rejected_file
 from steelyard.formats import PlacedRun
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
@@ -94,18 +94,18 @@ class Contracts:
         if path is None:
             return
         if not path.exists():
-            raise BadContract("there is no such file or folder", where=str(path))
+            raise ContractError("there is no such file or folder", where=str(path))
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         for file in files:
             if path.is_dir() and file.suffix.lower() not in _CONTRACT_ENDINGS:
                 continue
             contract = read_contract(file)
             if contract.id in self._by_id:
-                raise BadContract(f"the id {contract.id!r} is taken by another contract too", where=str(file))
+                raise ContractError(f"the id {contract.id!r} is taken by another contract too", where=str(file))
             self._by_id[contract.id] = contract
         if not self._by_id:
             hint = f"a contract is a file that ends in {' or '.join(_CONTRACT_ENDINGS)}"
-            raise BadContract("the folder holds no contract", where=str(path), hint=hint)
+            raise ContractError("the folder holds no contract", where=str(path), hint=hint)
 
     def unused(self, prompts: Sequence[Prompt]) -> list[Finding]:
         """A finding when contracts were named and none belongs to a prompt."""
@@ -190,7 +190,7 @@ class _Reader:
             elif path.is_dir():
                 self._add_folder(path, named=named)
             elif not path.exists():
-                raise UnreadableFile(str(path), "there is no such file", hint="check the path for a typo")
+                raise UnreadableFileError(str(path), "there is no such file", hint="check the path for a typo")
             elif looks_like_experiment(path):
                 self._prompts += [self._experiment(experiment) for experiment in read_experiments(path)]
             elif path.suffix.lower() in _RECORD_ENDINGS:
@@ -199,7 +199,7 @@ class _Reader:
                 self._loose.append(path)
                 if len(self._loose) == 1:
                     self._prompts.append(LOOSE_FILES)
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             self.rejected.append(rejected_file(error, error.where or str(path)))
         except OSError as error:
             self.rejected.append(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
@@ -242,7 +242,7 @@ class _Reader:
     def _answer(self, path: Path, language: str) -> Answer | None:
         try:
             text = read_text(path, limit=TEXT_BYTES)
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             self.rejected.append(rejected_file(error, str(path)))
             return None
         # A file with the ending of a language is a program; any other is an answer with a program in it.
@@ -363,10 +363,10 @@ class _Reader:
         if contract is None and self.needs_contract and experiment.contract is not None:
             try:
                 read = contract_from_skyt(experiment.contract, where=experiment.path)
-            except BadContract as error:
+            except ContractError as error:
                 message = f"the contract cannot be used, so nothing is repaired: {error.message}"
                 findings.append(
-                    Finding(code="bad_contract", severity="warning", message=message, where=experiment.path)
+                    Finding(code="invalid_contract", severity="warning", message=message, where=experiment.path)
                 )
             else:
                 contract = read.contract

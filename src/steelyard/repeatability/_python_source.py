@@ -6,7 +6,7 @@ import ast
 import threading
 import warnings
 
-MOST_CHARACTERS = 2_000_000
+MAX_CHARS = 2_000_000
 """A longer text is not parsed: the parser takes memory of many times its size."""
 
 _one_at_a_time = threading.Lock()  # catch_warnings swaps a global
@@ -14,7 +14,7 @@ _one_at_a_time = threading.Lock()  # catch_warnings swaps a global
 
 def parse_python(code: str) -> ast.Module | None:
     """The syntax tree; None for text that is not Python, or is too long or too deep to parse."""
-    if len(code) > MOST_CHARACTERS:
+    if len(code) > MAX_CHARS:
         return None
     with _one_at_a_time, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # odd escapes in a model's strings are not our caller's concern

@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 
 import msgspec
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.repeatability import (
     _expression_forms as forms,
     _program_steps as tidying,
@@ -100,7 +100,7 @@ def repair(code: str, *, canon: str, oracle: Oracle, level: Level, budget: Repai
     contract = oracle.contract
     unknown = [name for name in contract.repair.never if name not in STEPS]
     if unknown:
-        raise UnknownName("repair step", unknown[0], STEPS)
+        raise UnknownNameError("repair step", unknown[0], STEPS)
     goal = normalize(canon, level=level, language=contract.language).text
     start = distance(normalize(code, level=level, language=contract.language).text, goal).value
     if start == 0:
@@ -113,7 +113,7 @@ def repair(code: str, *, canon: str, oracle: Oracle, level: Level, budget: Repai
     return _Search(target, goal, oracle, level, budget).climb(code, tree, start)
 
 
-class _Spent(Exception):
+class _BudgetSpentError(Exception):
     """The budget is used up."""
 
 
@@ -149,7 +149,7 @@ class _Search:
                         current, progressed = nearer, True
             if current > 0 and len(applied) >= bounds.max_steps:
                 reason = f"the bound of {bounds.max_steps} steps is reached"
-        except _Spent as spent:
+        except _BudgetSpentError as spent:
             is_bounded, reason = current > 0, str(spent)
         except RecursionError:  # a sum of a thousand terms is as many levels deep, which copies and visitors are not
             reason = "expressions in it are nested too many levels for Python"
@@ -165,7 +165,7 @@ class _Search:
     def _spend(self, work: int) -> None:
         if work > self.work_left:
             self.work_left = 0
-            raise _Spent(f"the work budget of repair is used up ({self.budget.work:,} units)")
+            raise _BudgetSpentError(f"the work budget of repair is used up ({self.budget.work:,} units)")
         self.work_left -= work
 
     def _better(
@@ -183,7 +183,7 @@ class _Search:
 
     def _passes(self, text: str) -> bool:
         if self.checks_left == 0:
-            raise _Spent(f"the work budget of repair is used up ({self.budget.checks:,} checks)")
+            raise _BudgetSpentError(f"the work budget of repair is used up ({self.budget.checks:,} checks)")
         self.checks_left -= 1
         return self.oracle.check(text).passed
 
@@ -192,7 +192,7 @@ class _Search:
         pieces = Pieces(tree)
         nearer: dict[str, float] = {}
         best: dict[int, tuple[float, str]] = {}
-        with suppress(_Spent):  # what was found by then is still tried; the next step ends the search
+        with suppress(_BudgetSpentError):  # what was found by then is still tried; the next step ends the search
             beside = self._beside(pieces)
             for candidate in candidates:
                 written, number = pieces.written(candidate), candidate.changed

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import BadContract, UnreadableFile
+from steelyard.errors import ContractError, UnreadableFileError
 from steelyard.files import beginning_of, parse_json, read_text
 from steelyard.records import Finding
 from steelyard.repeatability._contract import Contract, contract_from
@@ -125,7 +125,7 @@ def contract_from_skyt(values: dict[str, Any], *, where: str) -> ReadContract:
     unknown = [name for name in left if name not in _NOTES | _METADATA]
     unknown += [f"constraints.{name}" for name in constraints] + [f"oracle_requirements.{name}" for name in oracle]
     if unknown:
-        raise BadContract(f"fields that are not known: {', '.join(sorted(unknown))}", where=where)
+        raise ContractError(f"fields that are not known: {', '.join(sorted(unknown))}", where=where)
     return ReadContract(contract=contract_from(ours, where=where), notes=tuple(notes))
 
 
@@ -158,7 +158,7 @@ def _bounds(given: dict[str, Any], where: str) -> dict[str, Any]:
     if "max_transformations" in given:
         ours["max_steps"] = given.pop("max_transformations")
     if given:
-        raise BadContract(f"fields that are not known: rescue_bounds.{', '.join(sorted(given))}", where=where)
+        raise ContractError(f"fields that are not known: rescue_bounds.{', '.join(sorted(given))}", where=where)
     return ours
 
 
@@ -194,7 +194,7 @@ def _out_of_domain(left: dict[str, Any], where: str) -> Iterator[dict[str, Any]]
             elif policy == "must_raise":
                 yield {**case, "raises": spec.get("exception") or "Exception"}
             else:
-                raise BadContract(f"the out-of-domain policy {policy!r} is not known", where=where)
+                raise ContractError(f"the out-of-domain policy {policy!r} is not known", where=where)
 
 
 def looks_like_experiment(path: Path) -> bool:
@@ -209,23 +209,23 @@ def read_experiments(path: Path) -> list[Experiment]:
     """The experiments of a file: one, or for a sweep each of its results."""
     values = parse_json(read_text(path), path)
     if not isinstance(values, dict):
-        raise UnreadableFile(str(path), "not a SKYT experiment: it is not an object")
+        raise UnreadableFileError(str(path), "not a SKYT experiment: it is not an object")
     parts = values["individual_results"] if isinstance(values.get("individual_results"), list) else [values]
     return [_experiment(part, path) for part in parts]
 
 
 def _experiment(values: Any, path: Path) -> Experiment:
     if not isinstance(values, dict):
-        raise UnreadableFile(str(path), "a result of the sweep is not an object")
+        raise UnreadableFileError(str(path), "a result of the sweep is not an object")
     canon = values.get("canon_data")
     code = canon.get("canonical_code") if isinstance(canon, dict) else None
     raw = values.get("raw_outputs")
     repaired = values.get("repaired_outputs")
     for name, outputs in (("raw_outputs", raw), ("repaired_outputs", repaired if repaired is not None else [])):
         if not isinstance(outputs, list) or not all(isinstance(output, str) for output in outputs):
-            raise UnreadableFile(str(path), f"{name} is not a list of texts")
+            raise UnreadableFileError(str(path), f"{name} is not a list of texts")
     if code is not None and not isinstance(code, str):
-        raise UnreadableFile(str(path), "canonical_code is not a text")
+        raise UnreadableFileError(str(path), "canonical_code is not a text")
     assert isinstance(raw, list)  # checked above
     contract = values.get("contract")
     model = values.get("model")

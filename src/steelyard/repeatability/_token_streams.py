@@ -6,12 +6,12 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from steelyard.errors import MissingExtra, UsageError
+from steelyard.errors import MissingExtraError, UsageError
 
 # Nodes whose whole text is one token: blanks inside a string belong to it.
 _ATOMS = ("string", "char", "regex", "heredoc", "template")
 _NESTED = ("template_substitution", "interpolation")
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 SEPARATOR = "\u241f"
 """Stands between tokens: it occurs in no grammar, so a token stream is never mistaken for a program."""
 
@@ -26,7 +26,7 @@ def _pack() -> Any:  # Any: the library has no type information
     try:
         import tree_sitter_language_pack  # an optional extra
     except ImportError as error:
-        raise MissingExtra(
+        raise MissingExtraError(
             "tree-sitter", extra="languages", purpose="Normalizing languages other than Python by their syntax"
         ) from error
     return tree_sitter_language_pack
@@ -43,7 +43,7 @@ def _parser(language: str) -> Any:  # Any: as above
 def token_stream(code: str, language: str) -> str | None:
     """The tokens, comments left out; None when the grammar finds an error in the code."""
     source = code.encode("utf-8", errors="surrogatepass")
-    if len(source) > MOST_BYTES:
+    if len(source) > MAX_BYTES:
         return None
     tree = _parser(language).parse(source)
     root = tree.root_node

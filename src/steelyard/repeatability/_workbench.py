@@ -14,7 +14,7 @@ from steelyard.repeatability._normalization import Level, Normalized, normalizat
 
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
-MOST_DISTINCT = 54
+MAX_DISTINCT = 54
 """Distinct outputs whose distances are kept one by one: so many fit a figure."""
 _NO_CANON = Missing("unmeasurable: there is no canon to repair toward")
 _NO_OUTPUTS = Missing("there are no outputs")
@@ -72,7 +72,7 @@ class Compared:
 def pair_distances(texts: Sequence[str]) -> dict[tuple[str, str], float]:
     """The distance of every two distinct texts, the later one first; empty where they are too many or too long."""
     distinct = sorted(set(texts))
-    if len(distinct) > MOST_DISTINCT or _pair_cells(distinct) > PAIR_CELLS:
+    if len(distinct) > MAX_DISTINCT or _pair_cells(distinct) > PAIR_CELLS:
         return {}
     return {
         (text, other): distance(text, other).value for place, text in enumerate(distinct) for other in distinct[:place]

@@ -138,7 +138,7 @@ if TYPE_CHECKING:
         RepeatabilityFiles as RepeatabilityFiles,
     )
     from steelyard.reports._repeatability_tables import (
-        MOST_BARS as MOST_BARS,
+        MAX_BARS as MAX_BARS,
         distance_bars as distance_bars,
         output_table as output_table,
         repeatability_sentence as repeatability_sentence,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from steelyard.reports._html import LONGEST_LINK, text
+from steelyard.reports._html import MAX_LINK_LENGTH, text
 
 API = "/api/v1"
 _ASKED = (
@@ -69,7 +69,7 @@ def rate_form(base: str, submission: str) -> str:
 
 
 def _form(kind: str, title: str, *, base: str, path: str, fields: str, button: str, command: str) -> str:
-    action, pages = text(f"{base}{API}{path}", longest=LONGEST_LINK), text(base, longest=LONGEST_LINK)
+    action, pages = text(f"{base}{API}{path}", longest=MAX_LINK_LENGTH), text(base, longest=MAX_LINK_LENGTH)
     return (
         f'<form id="{kind}" class="write" data-write="{kind}" data-pages="{pages}" method="post" action="{action}" '
         f'aria-labelledby="{kind}-title">\n<h2 id="{kind}-title">{title}</h2>\n<fieldset disabled>\n{fields}{_ASKED}'

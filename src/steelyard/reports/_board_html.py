@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from steelyard.reports._html import LONGEST_LINK, page_html, row_cells, table_html, text
+from steelyard.reports._html import MAX_LINK_LENGTH, page_html, row_cells, table_html, text
 from steelyard.reports.pages import Column, Page, PageTable
 
 Pairs = tuple[tuple[str, str], ...]
@@ -111,7 +111,7 @@ def board_document(page: Page, frame: Frame) -> str:
 
 
 def _url(address: str) -> str:
-    return text(address, longest=LONGEST_LINK)
+    return text(address, longest=MAX_LINK_LENGTH)
 
 
 def _top(frame: Frame) -> str:
@@ -227,7 +227,7 @@ def _heading(column: Column, frame: Frame) -> str:
 def _sides(table: PageTable, row: int) -> str:
     """The two radio buttons that choose a row as one side of a comparison."""
     assert table.sides is not None
-    side = text(table.sides[row], longest=LONGEST_LINK)
+    side = text(table.sides[row], longest=MAX_LINK_LENGTH)
     return "".join(
         f'<td><input type="radio" name="{name}" value="{side}" aria-label="{name.upper()}: {side}"></td>'
         for name in "ab"

@@ -24,16 +24,16 @@ PLAIN_ROWS = 100
 """Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
 PLAIN_ROWS_BESIDE = 20
 """The same of a table that stands beside the main one."""
-LONGEST_CELL = 300
+MAX_CELL_LENGTH = 300
 """Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
-LONGEST_LINK = 16_000
+MAX_LINK_LENGTH = 16_000
 """Characters of a link: one that is cut leads nowhere."""
 SHORT = 28
 """Characters of a text that is not broken into lines."""
 ASSETS = Path(__file__).parent / "assets"
 
 
-def text(value: str, *, longest: int = LONGEST_CELL) -> str:
+def text(value: str, *, longest: int = MAX_CELL_LENGTH) -> str:
     r"""The text as a page may hold it, in an element or between the quotes of an attribute.
 
     Terminal escapes are gone, invisible characters are shown, markup is escaped, and what is long is cut in its middle.
@@ -102,7 +102,7 @@ def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
 
 def _links(links: Sequence[PageLink], base: str) -> str:
     items = "".join(
-        f'<li><a href="{text(base + link.path, longest=LONGEST_LINK)}"'
+        f'<li><a href="{text(base + link.path, longest=MAX_LINK_LENGTH)}"'
         + (f' rel="{link.relation}"' if link.relation else "")
         + f">{text(link.text)}</a></li>"
         for link in links
@@ -178,7 +178,7 @@ def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> st
         known = f' data-v="{_number(value)}"'
     inside = text(shown) if column.dots is None else _small_dots(column.dots[row])
     if base is not None and column.links is not None and (link := column.links[row]) is not None:
-        inside = f'<a href="{text(base + link, longest=LONGEST_LINK)}">{inside}</a>'
+        inside = f'<a href="{text(base + link, longest=MAX_LINK_LENGTH)}">{inside}</a>'
     return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{inside}</td>"
 
 

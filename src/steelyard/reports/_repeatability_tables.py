@@ -17,9 +17,9 @@ WITHOUT_CANON = ("r_raw", "r_bytes", "mean_pairwise_distance", "pairs_within_tau
 SPARED = {"r_bytes": 5, "r_anchor_pre": 3, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
 _BAR = 16
 """Cells of the longest bar: two of them and their counts fit into 60 columns."""
-MOST_FAILING = 10
+MAX_FAILING_OUTPUTS = 10
 """How many outputs that do not meet the contract are listed unasked."""
-MOST_BARS = 8
+MAX_BARS = 8
 """With more prompts than this, the table alone is shown."""
 _EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -78,8 +78,8 @@ def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable
         for sample in result.samples
         if not failing or sample.compliant_pre is False
     ]
-    more = len(rows) - MOST_FAILING if failing else 0
-    beside = f" (the first {MOST_FAILING} of {len(rows):,}; --samples lists all)" if more > 0 else ""
+    more = len(rows) - MAX_FAILING_OUTPUTS if failing else 0
+    beside = f" (the first {MAX_FAILING_OUTPUTS} of {len(rows):,}; --samples lists all)" if more > 0 else ""
     table = plain_table(f"Outputs that do not meet the contract{beside}" if failing else "Outputs")
     if len(results) > 1:
         table.add_column("prompt")
@@ -90,7 +90,7 @@ def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable
     table.add_column("distance\nbefore repair", justify="right", spare=1)
     table.add_column("distance\nafter repair", justify="right", spare=2)
     table.add_column("reason")
-    for result, sample in rows[:MOST_FAILING] if failing else rows:
+    for result, sample in rows[:MAX_FAILING_OUTPUTS] if failing else rows:
         prompt = [result.prompt] if len(results) > 1 else []
         verdict = [] if failing else [{True: "yes", False: "no", None: DASH}[sample.compliant_pre]]
         distances = [f"{distance:.3f}" for distance in (sample.d_pre, sample.d_post)]

@@ -18,7 +18,7 @@ from steelyard.results import Comparison, Gate, Report, Result
 
 MARKDOWN_ROWS = 20
 """Rows of a table in Markdown: a pull request is read, not searched."""
-LONGEST_MARKDOWN_CELL = 120
+MAX_MARKDOWN_CELL_LENGTH = 120
 TEXT_ROWS = 50
 """Rows of a table in a text, which may be printed by the way."""
 
@@ -144,7 +144,9 @@ def _markdown(page: Page) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    shown = text if len(text) <= LONGEST_MARKDOWN_CELL else f"{text[: LONGEST_MARKDOWN_CELL * 2 // 3]} … {text[-30:]}"
+    shown = (
+        text if len(text) <= MAX_MARKDOWN_CELL_LENGTH else f"{text[: MAX_MARKDOWN_CELL_LENGTH * 2 // 3]} … {text[-30:]}"
+    )
     return markdown_text(shown)
 
 

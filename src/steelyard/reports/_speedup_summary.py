@@ -22,7 +22,7 @@ OVER_TASKS = (
 """What of the summary is shown, besides what the first table has."""
 SPARED = {"agent_advantage_level1": 2, "agent_advantage_level2": 4, "agent_advantage_level3": 4}
 """What leaves a narrow terminal first; what is absent here stays longest."""
-MOST_TRIES = 5
+MAX_TRIES = 5
 """The largest k of pass@k that is shown."""
 
 
@@ -36,7 +36,7 @@ def speedup_summary_table(result: SpeedupResult) -> TextTable:
     for name in known:
         table.add_column(heading(name), justify="right", spare=SPARED.get(name, 0))
     passes = {key: summary.fields["pass@k"] or {} for key, summary in result.summaries.items()}
-    tries = sorted({int(k) for estimates in passes.values() for k in estimates})[:MOST_TRIES]
+    tries = sorted({int(k) for estimates in passes.values() for k in estimates})[:MAX_TRIES]
     for k in tries:
         table.add_column(f"pass@{k}\n↑", justify="right", spare=0 if k == 1 else 2)
     for key, summary in result.summaries.items():

@@ -138,7 +138,7 @@ class CorrectnessModel(msgspec.Struct, frozen=True, kw_only=True):
     examples: int = 0
     """Submissions whose tests were run."""
     tasks: int = 0
-    least_examples: int = 0
+    min_examples: int = 0
     right: float = 0.0
     """The share of examples that passed."""
     brier: float = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.figures import WIDTH, Figure
 from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
 from steelyard.results._arena_figures import (
@@ -101,7 +101,7 @@ def check_figure(kind: type[Result], name: str | None) -> str:
     if not names:
         raise UsageError(f"{kind.__name__} has no figure")
     if name is not None and name not in names:
-        error = UnknownName("figure", name, names)
+        error = UnknownNameError("figure", name, names)
         error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
         raise error
     return name or names[0]

@@ -43,7 +43,7 @@ class JudgeRecord:
     """Judgments with both a stated score and criteria to recompute it from."""
     mean_error: float | None
     """Mean of stated minus recomputed."""
-    largest_error: float | None
+    max_error: float | None
     """Largest gap between the two."""
     differing: int
     """Judgments whose gap is above the tolerance."""
@@ -121,7 +121,7 @@ class Judges(Result):
                 "severity_high": record.severity.high,
                 "checked": record.checked,
                 "mean_error": record.mean_error,
-                "largest_error": record.largest_error,
+                "max_error": record.max_error,
                 "differing": record.differing,
                 "contradictions": record.contradictions,
                 "kruskal_wallis_h": self.group_tests[record.judge].statistic,
@@ -215,7 +215,7 @@ def _judge_dict(record: JudgeRecord) -> dict[str, Any]:  # Any: JSON values
         "stated_against_recomputed": {
             "checked": record.checked,
             "mean_error": record.mean_error,
-            "largest_error": record.largest_error,
+            "max_error": record.max_error,
             "differing": record.differing,
         },
         "contradictions": record.contradictions,

@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, ClassVar, Never
 
-from steelyard.errors import MissingExtra
+from steelyard.errors import MissingExtraError
 from steelyard.plain_text import clean
 from steelyard.records import Finding, one_a_kind
 
@@ -39,8 +39,8 @@ Row = dict[str, Any]  # Any: cells of any type
 SCHEMA_VERSION = 1
 """The version of every JSON answer; a renamed field is a new one (docs/upgrading.md)."""
 
-LONGEST_REPR = 110
-USUAL_WIDTH, LEAST_WIDTH = 80, 40
+MAX_REPR_LENGTH = 110
+USUAL_WIDTH, MIN_WIDTH = 80, 40
 """Columns of a text where neither COLUMNS nor a terminal says, and at least."""
 
 
@@ -61,7 +61,7 @@ def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
     try:
         import pandas as pd  # heavy and optional
     except ImportError as error:
-        raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
+        raise MissingExtraError("pandas", extra="pandas", purpose="to_pandas()") from error
     return pd.DataFrame(rows)
 
 
@@ -127,11 +127,11 @@ class Result(ABC):
     def __str__(self) -> str:
         from steelyard.reports import result_text  # renders, and stands above results
 
-        return result_text(self, width=max(get_terminal_size((USUAL_WIDTH, 24)).columns, LEAST_WIDTH))
+        return result_text(self, width=max(get_terminal_size((USUAL_WIDTH, 24)).columns, MIN_WIDTH))
 
     def __repr__(self) -> str:
         # names come from logs: they must not break the line or drive the terminal
         text = clean(self._about())
         name = type(self).__name__
-        room = LONGEST_REPR - len(name)
+        room = MAX_REPR_LENGTH - len(name)
         return f"{name}({text if len(text) <= room else text[: room - 3] + '...'})"

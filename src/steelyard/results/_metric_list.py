@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog
 from steelyard.results._arena_rows import as_object
 from steelyard.results._manners import Result, Row, json_number
@@ -54,6 +54,6 @@ def list_metrics(name: str | None = None, *, spec: str | None = None) -> MetricL
     known = catalog()
     specs = {metric.spec for metric in known.values()}
     if spec is not None and spec not in specs:
-        raise UnknownName("specification", spec, specs)
+        raise UnknownNameError("specification", spec, specs)
     chosen = [known[name]] if name else [metric for metric in known.values() if spec in (None, metric.spec)]
     return MetricList(metrics=tuple(chosen))

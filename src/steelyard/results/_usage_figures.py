@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from steelyard.results._coverage import CoverageSummary
     from steelyard.results._usage import UsageSummary
 
-MOST_SERIES = 5
+MAX_SERIES = 5
 """Models, agents or projects that are told apart; the rest are one."""
 REST = "others"
 FIVE_WEEKS = 35
@@ -29,7 +29,7 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
     ranked = sorted(sums, key=lambda name: (-sums[name], name))
-    shown = ranked if len(ranked) <= MOST_SERIES + 1 else ranked[:MOST_SERIES]
+    shown = ranked if len(ranked) <= MAX_SERIES + 1 else ranked[:MAX_SERIES]
     kinds = [*shown, *([REST] if len(shown) < len(ranked) else [])]
     amounts = [
         DayAmount(each.day, each.cost_usd, kind=series if (series := key_text(each.series)) in shown else REST)

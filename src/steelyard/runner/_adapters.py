@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.errors import BadAdapter, nearest
+from steelyard.errors import AdapterError, nearest
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import Record, problem_text, unknown_field
 from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
@@ -140,7 +140,7 @@ class Adapters(Mapping[str, Adapter]):
         if path is None:
             return self._shipped[name]
         if name in self._shipped:
-            raise BadAdapter(f"the name {name!r} is taken", where=str(path), hint="give the file another name")
+            raise AdapterError(f"the name {name!r} is taken", where=str(path), hint="give the file another name")
         if name not in self._loaded:
             self._loaded[name] = load_adapter(path)
         return self._loaded[name]
@@ -167,16 +167,16 @@ def _shipped() -> dict[str, Adapter]:
 
 
 def load_adapter(path: Path) -> Adapter:
-    """The adapter in a TOML file; BadAdapter with what is wrong."""
-    with refused_as(BadAdapter):
+    """The adapter in a TOML file; AdapterError with what is wrong."""
+    with refused_as(AdapterError):
         values = parse_toml(read_text(path), path)
     try:
         adapter = msgspec.convert({**values, "name": path.stem}, Adapter)
     except msgspec.ValidationError as error:
         message, hint = unknown_field(error, Adapter) or (problem_text(error), None)
-        raise BadAdapter(message, where=str(path), hint=hint) from error
+        raise AdapterError(message, where=str(path), hint=hint) from error
     for message, hint in _mistakes(adapter):
-        raise BadAdapter(message, where=str(path), hint=hint)
+        raise AdapterError(message, where=str(path), hint=hint)
     return adapter
 
 

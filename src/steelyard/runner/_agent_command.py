@@ -12,7 +12,7 @@ from steelyard.runner._adapters import PLACES, filled
 from steelyard.runner._try_records import Job
 from steelyard.sandbox import Content
 
-_LONGEST_ARGUMENT = 128 * 1024 - 1
+_MAX_ARGUMENT_LENGTH = 128 * 1024 - 1
 """What Linux takes as one argument."""
 _MASKED = "***"
 
@@ -38,7 +38,7 @@ def command_of(job: Job, *, endpoint: str, token: str) -> AgentCommand:
     line = [filled(word, values) for word in declared]
     for name, value in job.cell.setting.items():
         line += [word.replace("{value}", str(value)) for word in adapter.settings.get(name, ())]
-    if max(len(word.encode()) for word in line) > _LONGEST_ARGUMENT:
+    if max(len(word.encode()) for word in line) > _MAX_ARGUMENT_LENGTH:
         raise UsageError(
             f"the prompt of task {job.task.id!r} is too long for a command line",
             hint=f"write an adapter like {adapter.name} that takes it from {{prompt_file}} or standard input",

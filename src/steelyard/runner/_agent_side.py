@@ -7,7 +7,7 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 
-from steelyard.runner._http import HEAD_BYTES, BadMessage, answer_line, as_chunk, head_bytes
+from steelyard.runner._http import HEAD_BYTES, HttpMessageError, answer_line, as_chunk, head_bytes
 
 AGENT_SECONDS = 60.0
 """How long an agent may leave an answer unread; it takes up a place at the endpoint meanwhile."""
@@ -61,7 +61,7 @@ class AgentSide:
         except ConnectionError:
             return  # the reader hears of it too
         except TimeoutError:
-            raise BadMessage("the agent did not read the answer") from None
+            raise HttpMessageError("the agent did not read the answer") from None
 
     async def send_piece(self, piece: bytes) -> None:
         """Sends a piece of a body."""

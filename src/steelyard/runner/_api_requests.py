@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.runner._call_usage import LONGEST_MODEL, UNREADABLE
+from steelyard.runner._call_usage import MAX_MODEL_LENGTH, UNREADABLE
 from steelyard.runner._plan_records import ApiKind
 
 _VERSION_AT_END = re.compile(r"/v[0-9]+(?:alpha|beta)?[0-9]*$")
@@ -136,7 +136,7 @@ def _with_facts(request: ApiRequest) -> ApiRequest:
         target=request.target,
         body=_asking_for_usage(request.body, options) if adds_usage else request.body,
         generates=True,
-        model=told.model[:LONGEST_MODEL] if isinstance(told.model, str) else request.model,
+        model=told.model[:MAX_MODEL_LENGTH] if isinstance(told.model, str) else request.model,
         temperature=_number(sent.temperature),
         seed=sent.seed if isinstance(sent.seed, int) and abs(sent.seed) < 1 << 63 else None,
         is_streamed=is_streamed,

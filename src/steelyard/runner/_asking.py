@@ -12,9 +12,9 @@ import msgspec
 
 from steelyard.runner._plan_records import ApiKind, Scalar
 
-MOST_TOKENS = 8_192
+MAX_TOKENS = 8_192
 """Asked for where the API demands a number and the plan names none."""
-_MOST_ANSWER = 64 << 20
+_MAX_ANSWER = 64 << 20
 _ANSWER = msgspec.json.Decoder(dict[str, Any])  # Any: what a model server says
 
 
@@ -68,7 +68,7 @@ class ModelQuestion:
             sent.pop("seed", None)  # the API has none
             if system is not None:
                 told["system"] = system
-            return {"model": self.model, "max_tokens": most or MOST_TOKENS, "messages": turns, **sent, **told}
+            return {"model": self.model, "max_tokens": most or MAX_TOKENS, "messages": turns, **sent, **told}
         if self.kind == "responses":
             sent.pop("seed", None)
             if system is not None:
@@ -95,7 +95,7 @@ def ask(question: ModelQuestion, *, url: str, token: str, seconds: float) -> Mod
     try:
         connection.request("POST", question.path, msgspec.json.encode(question.body), headers)
         response = connection.getresponse()
-        content = response.read(_MOST_ANSWER)
+        content = response.read(_MAX_ANSWER)
     except (OSError, http.client.HTTPException) as error:
         return ModelAnswer(None, None, f"no answer came: {str(error) or type(error).__name__}")
     finally:

@@ -11,12 +11,12 @@ from steelyard.formats import ClaudeUsage, GeminiUsage, ProviderUsage
 from steelyard.records import Usage
 from steelyard.runner._plan_records import ApiKind
 
-MOST_KEPT = 64 << 20
+MAX_KEPT = 64 << 20
 """Bytes of a whole answer, or of one event of a stream, that are kept to be read; a longer one states nothing."""
-LONGEST_MODEL = 200
+MAX_MODEL_LENGTH = 200
 UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 """What reading a JSON text that is none, or is nested without end, ends in."""
-LONGEST_REFUSAL = 100
+MAX_ERROR_LENGTH = 100
 _EVENT_END = re.compile(rb"\n\r?\n")
 
 
@@ -106,7 +106,7 @@ class EventSplitter:
             start = end.end()
         if start:
             del kept[:start]
-        if len(kept) > MOST_KEPT:
+        if len(kept) > MAX_KEPT:
             events.append(self.rest())
         return events
 
@@ -155,14 +155,14 @@ class UsageReader:
         if self._events is not None:
             for event in self._events.feed(piece):
                 self._take_event(event)
-        elif self._whole is not None and len(self._whole) <= MOST_KEPT:
+        elif self._whole is not None and len(self._whole) <= MAX_KEPT:
             self._whole += piece
 
     def end(self) -> None:
         """Nothing comes any more."""
         if self._events is not None:
             self._take_event(self._events.rest())
-        elif self._whole is not None and len(self._whole) <= MOST_KEPT:
+        elif self._whole is not None and len(self._whole) <= MAX_KEPT:
             self._take_whole(bytes(self._whole))
             self._whole.clear()
 
@@ -217,7 +217,7 @@ class UsageReader:
 
     def _name(self, model: str | None) -> None:
         if model:
-            self.model = model[:LONGEST_MODEL]
+            self.model = model[:MAX_MODEL_LENGTH]
 
 
 def _has_ended(choices: list[Any]) -> bool:  # Any: JSON values
@@ -244,7 +244,7 @@ def refusal_name(body: bytes) -> str | None:
         return None
     error = told.error if isinstance(told.error, dict) else {}
     words = dict.fromkeys(str(word) for name in ("type", "code", "status") if (word := error.get(name)) is not None)
-    return "".join(char for char in " ".join(words) if char.isprintable())[:LONGEST_REFUSAL] or None
+    return "".join(char for char in " ".join(words) if char.isprintable())[:MAX_ERROR_LENGTH] or None
 
 
 class UsageChunkFilter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.errors import BadPlan, UsageError
+from steelyard.errors import PlanError, UsageError
 from steelyard.records import DEFAULT_SCHEME, tier_problem
 from steelyard.runner._cell_records import Cell
 from steelyard.runner._digests import ID_DIGITS, cell_id, digest_of, tree_digest
@@ -72,7 +72,7 @@ def _refuse_equal(read: PlanRead, cells: list[Cell]) -> None:
             message = f"it is the same as {first.sentence}: names alone do not make two cells different"
             mistakes.append(UsageError(message, where=cell.sentence, hint=hint))
     if mistakes:
-        raise BadPlan(str(read.path), mistakes)
+        raise PlanError(str(read.path), mistakes)
 
 
 def task_digest(read: PlanRead, task: PlanTask) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.errors import Interrupted
+from steelyard.errors import AbortedError
 from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book, token_cost
 from steelyard.records import Run, calls_in
 from steelyard.runner._agent_command import shown_command
@@ -124,7 +124,7 @@ class PlanExecutor:
             try:
                 verified = verify(job, folder, stop=stop, unsafe=self._unsafe)
                 ending = ending_of(evidence, verified)
-            except Interrupted:
+            except AbortedError:
                 ending = CANCELLED
         return self._told(job, folder, evidence, ending, verified)
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import msgspec
 
-from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.files import whole_file
 from steelyard.records import Record, iso, now_microseconds
 from steelyard.runner._cell_records import Cell, CellResult, TryOutcome
@@ -97,7 +97,7 @@ class PlanFolder:
             return cells.get(name) or like[0]
         if like and name:
             raise UsageError(f"{len(like)} cells begin with {name!r}", hint=f"{like[0].id} is one of them")
-        raise UnknownName("cell", name, cells)
+        raise UnknownNameError("cell", name, cells)
 
     def cell(self, cell_id: str) -> Path:
         """The folder of a cell."""
@@ -217,7 +217,7 @@ def read_record(path: Path, record: type[Written]) -> Written | None:
     """The record in a file of ours; None where there is none, or only a part of one."""
     try:
         return msgspec.json.decode(whole_file(path), type=record)
-    except (UnreadableFile, msgspec.MsgspecError):
+    except (UnreadableFileError, msgspec.MsgspecError):
         return None
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 HEAD_BYTES: Final = 1 << 16
 """The longest head, and the longest line of one; also what a stream keeps before it tells its peer to wait."""
-MOST_HEADERS = 200
+MAX_HEADERS = 200
 PIECE_BYTES = 1 << 16
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -41,7 +41,7 @@ BETWEEN_TWO: Final = frozenset(
 """Headers that speak of one connection, not of the message."""
 
 
-class BadMessage(Exception):
+class HttpMessageError(Exception):
     """A message that cannot be understood, or is larger than is taken; with the status that tells its sender."""
 
     def __init__(self, reason: str, status: int = 400) -> None:
@@ -49,7 +49,7 @@ class BadMessage(Exception):
         self.status = status
 
 
-class Cut(Exception):
+class TruncatedMessageError(Exception):
     """The other side ended in the middle of a message."""
 
 
@@ -82,12 +82,12 @@ class Head:
         coding, stated = self.get("transfer-encoding"), self.get("content-length")
         if coding is not None:
             if coding.lower() != "chunked" or stated is not None:
-                raise BadMessage("a body in chunks states no length and has no other coding")
+                raise HttpMessageError("a body in chunks states no length and has no other coding")
             return None
         if stated is None:
             return None
         if _LENGTH.fullmatch(stated) is None:
-            raise BadMessage("the stated length is no number")
+            raise HttpMessageError("the stated length is no number")
         return int(stated)
 
     @property
@@ -104,7 +104,7 @@ async def read_request(reader: StreamReader) -> Head | None:
     line, headers = _parts(raw)
     match = _REQUEST.fullmatch(line)
     if match is None:
-        raise BadMessage("this is no request of HTTP/1.1")
+        raise HttpMessageError("this is no request of HTTP/1.1")
     return Head(match[1], match[2], 0, match[3] == "1", headers)
 
 
@@ -113,38 +113,38 @@ async def read_answer(reader: StreamReader) -> Head:
     for _ in range(10):
         raw = await _raw_head(reader)
         if raw is None:
-            raise Cut
+            raise TruncatedMessageError
         line, headers = _parts(raw)
         match = _STATUS.fullmatch(line)
         if match is None:
-            raise BadMessage("the endpoint does not speak HTTP/1.1")
+            raise HttpMessageError("the endpoint does not speak HTTP/1.1")
         status = int(match[2])
         if status >= 200:
             return Head("", "", status, match[1] == "1", headers)
-    raise BadMessage("the endpoint announces an answer and gives none")
+    raise HttpMessageError("the endpoint announces an answer and gives none")
 
 
 async def _raw_head(reader: StreamReader) -> bytes | None:
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except LimitOverrunError:
-        raise BadMessage(f"a head of more than {HEAD_BYTES:,} bytes", 431) from None
+        raise HttpMessageError(f"a head of more than {HEAD_BYTES:,} bytes", 431) from None
     except IncompleteReadError as error:
         if error.partial:
-            raise Cut from None
+            raise TruncatedMessageError from None
         return None
 
 
 def _parts(raw: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
     first, *lines = raw[:-4].decode("latin-1").split("\r\n")
-    if len(lines) > MOST_HEADERS:
-        raise BadMessage(f"more than {MOST_HEADERS} headers", 431)
+    if len(lines) > MAX_HEADERS:
+        raise HttpMessageError(f"more than {MAX_HEADERS} headers", 431)
     headers = []
     for line in lines:
         name, colon, value = line.partition(":")
         value = value.strip(" \t")
         if not colon or _NAME.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
-            raise BadMessage("a header that is none")
+            raise HttpMessageError("a header that is none")
         headers.append((name.lower(), value))
     return first, tuple(headers)
 
@@ -168,7 +168,7 @@ class Body:
             most = PIECE_BYTES if self._is_chunked or self._until_end else min(self._left, PIECE_BYTES)
             data = await reader.read(most)
             if not data and not self._until_end:
-                raise Cut
+                raise TruncatedMessageError
             if piece := self._unframed(data):
                 return piece
         return b""
@@ -199,7 +199,7 @@ class Body:
             end = kept.find(b"\r\n", at)
             if end < 0:
                 if len(kept) - at > HEAD_BYTES:
-                    raise BadMessage("a line of a body in chunks is too long", 431)
+                    raise HttpMessageError("a line of a body in chunks is too long", 431)
                 break
             self._take_line(bytes(kept[at:end]))
             at = end + 2
@@ -211,17 +211,17 @@ class Body:
         if self._lines == _CHUNK_SIZE:
             match = _CHUNK.fullmatch(line)
             if match is None:
-                raise BadMessage("a chunk without its length")
+                raise HttpMessageError("a chunk without its length")
             self._left = int(match[1], 16)
             self._lines = _CHUNK_END if self._left else _TRAILERS
         elif self._lines == _CHUNK_END:
             if line:
-                raise BadMessage("a chunk of another length than it states")
+                raise HttpMessageError("a chunk of another length than it states")
             self._lines = _CHUNK_SIZE
         elif line:
             self._trailers += 1
-            if self._trailers > MOST_HEADERS:
-                raise BadMessage("too much after the last chunk", 431)
+            if self._trailers > MAX_HEADERS:
+                raise HttpMessageError("too much after the last chunk", 431)
         else:
             self.is_done = True
 

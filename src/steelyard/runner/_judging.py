@@ -26,9 +26,9 @@ from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, JudgeUse, P
 from steelyard.runner._rubrics import Rubric, Shown, Winner, prompt_for, read_comparison, read_rubric, read_scores
 from steelyard.runner._work_diff import work_diff
 
-_MOST_SAID = 4_000
+_MAX_OUTPUT_CHARS = 4_000
 """Characters of the verifier's output, from its end, that a judge sees."""
-_MOST_TESTS = 50
+_MAX_TESTS = 50
 Ask = Callable[[PlanTask], TryOutcome]
 """Gives a prompt to the judge's model, as a try of its adapter without a work tree."""
 
@@ -228,8 +228,8 @@ def _tests(tests: TestResults | None) -> str:
     lines = [f"{tests.total - tests.not_passed} of {tests.total} tests pass."]
     for what, names in (("failed", tests.failed), ("could not run", tests.errors)):
         if isinstance(names, tuple) and names:
-            lines += [f"{what}: {name}" for name in names[:_MOST_TESTS]]
-            lines += [f"... and {len(names) - _MOST_TESTS} more"] if len(names) > _MOST_TESTS else []
+            lines += [f"{what}: {name}" for name in names[:_MAX_TESTS]]
+            lines += [f"... and {len(names) - _MAX_TESTS} more"] if len(names) > _MAX_TESTS else []
     return "\n".join(lines)
 
 
@@ -237,5 +237,5 @@ def _end_of(path: Path, blinding: Blinding) -> str:
     """What was said last. Keys are taken out of more than is shown: the rest of one that is cut has no shape."""
     if not path.is_file():
         return ""
-    said = whole_file(path)[-16 * _MOST_SAID :].decode("utf-8", "replace")
-    return blinding.redaction.text(said)[-_MOST_SAID:]
+    said = whole_file(path)[-16 * _MAX_OUTPUT_CHARS :].decode("utf-8", "replace")
+    return blinding.redaction.text(said)[-_MAX_OUTPUT_CHARS:]

@@ -15,7 +15,7 @@ from steelyard.runner._judging import JudgeAnswer
 from steelyard.runner._measuring import measured_samples, with_benchmarks
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 
-MOST_MISTAKES = 0.1
+MAX_MISTAKES = 0.1
 """From which share of wrong answers about `nop` and `oracle` on a judge is unfit."""
 _FAMILIES = {"gpt": "openai", "chatgpt": "openai", "codex": "openai", "o": "openai"}
 """First words of names of models that belong to one maker; else the first word is the family."""
@@ -167,7 +167,7 @@ def calibration(
         asked[judge] += 1
         if not is_right:
             wrong.setdefault(judge, []).append(f"{mistake} ({judged.cell.task})")
-    unfit = {judge for judge, mistakes in wrong.items() if len(mistakes) > MOST_MISTAKES * asked[judge]}
+    unfit = {judge for judge, mistakes in wrong.items() if len(mistakes) > MAX_MISTAKES * asked[judge]}
     findings = [_calibrated(judge, wrong[judge], asked[judge], is_unfit=judge in unfit) for judge in wrong]
     return unfit, findings
 

@@ -19,7 +19,7 @@ from typing import Annotated
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import BadInput
+from steelyard.errors import InputError
 from steelyard.files import PLAN_TIMINGS, whole_file
 from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
@@ -35,7 +35,7 @@ from steelyard.runner._trying import AGENT_LIMITS
 from steelyard.sandbox import Stay
 
 TIME_LIMIT = "10m"
-_MOST_SAID = 200
+_MAX_OUTPUT_CHARS = 200
 _PIN = "import os,sys;os.sched_setaffinity(0,set(map(int,sys.argv[1].split(','))));os.execvp(sys.argv[2],sys.argv[2:])"
 """Pins the command alone: who waits for it stays on the other cores."""
 Samples = dict[str, tuple[float, ...]]
@@ -148,8 +148,10 @@ def _measured(measure: Measure, work: Path, hidden: Path | None, *, unsafe: bool
 
 
 def _last_line(path: Path) -> str:
-    lines = whole_file(path)[-_MOST_SAID:].decode("utf-8", "replace").strip().splitlines() if path.is_file() else []
-    return lines[-1][:_MOST_SAID] if lines else ""
+    lines = (
+        whole_file(path)[-_MAX_OUTPUT_CHARS:].decode("utf-8", "replace").strip().splitlines() if path.is_file() else []
+    )
+    return lines[-1][:_MAX_OUTPUT_CHARS] if lines else ""
 
 
 def _samples(measure: Measure, place: Path) -> Samples | str:
@@ -159,7 +161,7 @@ def _samples(measure: Measure, place: Path) -> Samples | str:
         return f"it wrote no {measure.report or 'timings to standard output'}"
     try:
         timings = read_timings(report)
-    except BadInput as error:
+    except InputError as error:
         return error.message
     if timings.format != measure.format:
         return f"its timings are in the format {timings.format!r}, not {measure.format!r}"

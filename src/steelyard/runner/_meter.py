@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.runner._call_budget import CallBudget
 from steelyard.runner._meter_records import CallLimits, MeterCount, MeterLog, ResolvedEndpoint
 from steelyard.runner._metering import PATIENCE_SECONDS, Gate
 from steelyard.runner._upstream import Upstream
 
 SOCKET_NAME = "meter.sock"
-_LONGEST_ADDRESS = 100
+_MAX_ADDRESS_LENGTH = 100
 """Bytes of the path of a socket that every system takes."""
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class Meter:
         """
         upstream = self._upstreams.get(endpoint)
         if upstream is None:
-            raise UnknownName("endpoint", endpoint, self._upstreams)
+            raise UnknownNameError("endpoint", endpoint, self._upstreams)
         budget = CallBudget(limits or CallLimits(), upstream.endpoint.book)
         gate = Gate(token, upstream, MeterLog(log), budget, self._patience_seconds)
         admission = Admission(self, gate, socket_folder / SOCKET_NAME)
@@ -155,7 +155,7 @@ class Admission:
 def _bound(path: Path) -> socket.socket:
     """A socket at the path, however long it is; open to whoever can see it, since a sandbox has a user of its own."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+    if len(os.fsencode(path)) <= _MAX_ADDRESS_LENGTH:
         listening.bind(str(path))
     else:
         folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)

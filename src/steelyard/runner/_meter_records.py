@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from steelyard.errors import BadRecord
+from steelyard.errors import RecordError
 from steelyard.files import whole_file
 from steelyard.prices import PriceBook
 from steelyard.records import TOKEN_KINDS, Amount, Count, Record, Usage, add_usage
@@ -188,7 +188,7 @@ def read_meter(path: Path) -> MeterCount:
         try:
             line = _LINE.decode(text)
         except msgspec.MsgspecError as error:
-            raise BadRecord(f"this is no line of a meter: {error}", path=str(path), line=number) from error
+            raise RecordError(f"this is no line of a meter: {error}", path=str(path), line=number) from error
         match line:
             case Begun(call=call):
                 calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)

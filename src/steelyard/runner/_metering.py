@@ -16,10 +16,10 @@ from steelyard.runner._call_budget import REFUSALS, CallBudget
 from steelyard.runner._call_usage import UsageChunkFilter, UsageReader, refusal_name
 from steelyard.runner._http import (
     LAST_CHUNK,
-    BadMessage,
     Body,
-    Cut,
     Head,
+    HttpMessageError,
+    TruncatedMessageError,
     answer_line,
     head_bytes,
     read_answer,
@@ -29,15 +29,15 @@ from steelyard.runner._meter_records import MeteredCall, MeterLog
 from steelyard.runner._token_swap import NOT_PASSED_BACK, KeyMask, swapped
 from steelyard.runner._upstream import Upstream
 
-MOST_BODY = 64 << 20
+MAX_BODY_BYTES = 64 << 20
 """Bytes of one request."""
-MOST_BODIES = 256 << 20
+MAX_BODIES = 256 << 20
 """Bytes of all requests of a try that are there at the same time."""
-MOST_CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 """Open connections of a try. Each takes a file of this process."""
-MOST_CALLS = 20_000
+MAX_CALLS = 20_000
 """Calls of a try: each takes two lines of its file."""
-MOST_REFUSAL = 1 << 14
+MAX_ERROR_BODY_BYTES = 1 << 14
 """Bytes of a refusal that are kept to be read, save for its last piece."""
 PATIENCE_SECONDS = 600.0
 """How long an endpoint may send nothing: some think for minutes before a whole answer."""
@@ -96,7 +96,7 @@ class Gate:
         worker = asyncio.current_task()
         assert isinstance(reader, AgentReader)  # made by `connection`
         assert worker is not None
-        if len(self._workers) >= MOST_CONNECTIONS:
+        if len(self._workers) >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
         reader.worker = worker
@@ -105,9 +105,9 @@ class Gate:
         try:
             while not reader.is_gone and await self._exchange(agent):
                 pass
-        except BadMessage as problem:
+        except HttpMessageError as problem:
             await agent.say(problem.status, str(problem))
-        except (Cut, ConnectionError, asyncio.CancelledError):
+        except (TruncatedMessageError, ConnectionError, asyncio.CancelledError):
             pass  # the end of the connection; nobody waits for more than that
         finally:
             self._workers.discard(worker)
@@ -125,8 +125,8 @@ class Gate:
             while piece := await framed.read(agent.reader):
                 body += piece
                 self._bodies += len(piece)
-                if len(body) > MOST_BODY or self._bodies > MOST_BODIES:
-                    raise BadMessage(f"a request of more than {MOST_BODY:,} bytes, or too many at once", 413)
+                if len(body) > MAX_BODY_BYTES or self._bodies > MAX_BODIES:
+                    raise HttpMessageError(f"a request of more than {MAX_BODY_BYTES:,} bytes, or too many at once", 413)
             return await self._answer(agent, head, bytes(body)) and head.stays_open and framed.is_exact
         finally:
             self._bodies -= len(body)
@@ -150,7 +150,7 @@ class Gate:
         async with self.upstream.turn() as waited_seconds:
             if agent.reader.is_gone:
                 return False
-            if request.generates and self._calls >= MOST_CALLS:
+            if request.generates and self._calls >= MAX_CALLS:
                 self.log.refuse("too_many_calls")
             if self.log.refusal is not None:
                 reason = REFUSALS.get(self.log.refusal, self.log.refusal)
@@ -204,7 +204,7 @@ class Gate:
         """Whether another request may follow, when the answer is with the agent or could not be had."""
         try:
             await self._pass_on(exchange)
-        except (OSError, Cut, BadMessage) as problem:
+        except (OSError, TruncatedMessageError, HttpMessageError) as problem:
             exchange.error = _problem(problem, was_sent=exchange.was_sent)
             if exchange.is_answering:
                 return False  # an answer that breaks off is closed, as the endpoint closed it
@@ -229,9 +229,9 @@ class Gate:
                 if answer.status in (429, 503):
                     self.upstream.pause(answer.get("retry-after"))
                 if 300 <= answer.status < 400:
-                    raise BadMessage("the endpoint redirects, which is not followed; name its own address")
+                    raise HttpMessageError("the endpoint redirects, which is not followed; name its own address")
                 if (answer.get("content-encoding") or "identity").lower() != "identity":
-                    raise BadMessage("the endpoint compresses its answers although it was asked not to")
+                    raise HttpMessageError("the endpoint compresses its answers although it was asked not to")
                 body = Body(answer, until_end=answer.status != 204)
                 await self._pass_back(exchange, answer, body, connection.reader, limit)
             is_reusable = answer.stays_open and body.is_exact
@@ -264,7 +264,7 @@ class Gate:
             exchange.first_byte = exchange.first_byte or datetime.now(UTC)
             if answer.status < 300:
                 exchange.usage.feed(piece)
-            elif len(exchange.refusal) < MOST_REFUSAL:
+            elif len(exchange.refusal) < MAX_ERROR_BODY_BYTES:
                 exchange.refusal += piece
             shown = mask.feed(piece)
             await agent.send_piece(shown if chosen is None else chosen.feed(shown))
@@ -283,7 +283,7 @@ class Gate:
 def _problem(problem: Exception, *, was_sent: bool) -> str:
     """What went wrong, without the address of the endpoint."""
     match problem:
-        case BadMessage():
+        case HttpMessageError():
             return str(problem)
         case TimeoutError():
             return "the endpoint sent nothing in time" if was_sent else "the endpoint could not be reached in time"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
+from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.formats import each_timing_format
 from steelyard.prices import DEFAULT_BOOK, open_book
@@ -109,7 +109,7 @@ class PlanRead:
 
 
 def load_plan(path: Path) -> PlanRead:
-    """The plan in a TOML file; `BadPlan` with every mistake in what the file itself says."""
+    """The plan in a TOML file; `PlanError` with every mistake in what the file itself says."""
     with refused_as(UsageError):
         text = read_text(path, limit=TEXT_BYTES)
         values = parse_toml(text, path)
@@ -117,7 +117,7 @@ def load_plan(path: Path) -> PlanRead:
     read = PlanRead(_plan_of(values, mistakes), path, text.encode())
     mistakes += _mistakes_in(read)
     if mistakes:
-        raise BadPlan(str(path), mistakes)
+        raise PlanError(str(path), mistakes)
     return read
 
 
@@ -129,7 +129,7 @@ def plan_schema() -> dict[str, Any]:  # Any: a JSON Schema
 def _plan_of(values: dict[str, Any], mistakes: list[SteelyardError]) -> Plan:  # Any: TOML values
     """The plan of those parts that can be read. Parts are read one by one, so that all mistakes are told."""
     known = Plan.__struct_fields__
-    mistakes += [UnknownName("table", name, known) for name in sorted(set(values) - set(known))]
+    mistakes += [UnknownNameError("table", name, known) for name in sorted(set(values) - set(known))]
     settings = None
     if "plan" in values:
         settings = _part(values["plan"], PlanSettings, "[plan]", mistakes)
@@ -227,7 +227,7 @@ def _measure_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
     if measure is None:
         return
     if measure.format not in (known := [each.name for each in each_timing_format()]):
-        yield UnknownName("format of timings", measure.format, known, where=where)
+        yield UnknownNameError("format of timings", measure.format, known, where=where)
     usable = os.sched_getaffinity(0)
     if missing := sorted(set(measure.cores) - usable):
         there = ", ".join(map(str, sorted(usable)))
@@ -309,9 +309,9 @@ def _use_mistakes(read: PlanRead, use: AgentUse) -> Iterator[SteelyardError]:
 def _endpoint_mistakes(read: PlanRead, use: AgentUse | JudgeUse, where: str) -> Iterator[SteelyardError]:
     adapter = read.adapters.get(use.use)
     if adapter is None:
-        yield UnknownName("agent", use.use, read.adapters, where=where)
+        yield UnknownNameError("agent", use.use, read.adapters, where=where)
     elif use.endpoint is not None and use.endpoint not in read.plan.endpoints:
-        yield UnknownName("endpoint", use.endpoint, read.plan.endpoints, where=where)
+        yield UnknownNameError("endpoint", use.endpoint, read.plan.endpoints, where=where)
     elif isinstance(use, AgentUse):
         endpoint = read.endpoint_of(use)
         kind = read.plan.endpoints[endpoint].kind if endpoint is not None else None

@@ -18,7 +18,7 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SHIMS = "shims"
 """The folder of a version manager's stand-ins, which need the manager and all of its files to start."""
 _MANAGERS = ("pyenv", "mise", "asdf", "nodenv", "rbenv")
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _HEAD_BYTES = 512
 _DIGEST_DIGITS = 12
 
@@ -105,7 +105,7 @@ def _end_of_links(path: Path) -> Path:
 
     A virtual environment's link to its interpreter stays: it says which it is.
     """
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         path = Path(os.path.realpath(path.parent), path.name)
         if not path.is_symlink() or _environment_of(path) is not None:
             break

@@ -15,10 +15,10 @@ from steelyard.errors import UsageError
 from steelyard.files import refused_as, toml_or_json
 from steelyard.records import Amount, Criterion, Record, problem_text, unknown_field
 
-LONGEST_PART = 120_000
+MAX_PART_LENGTH = 120_000
 """Characters of a change or of a test report that a judge is shown."""
-_LONGEST_ANSWER = 200_000
-_MOST_OBJECTS = 500
+_MAX_ANSWER_LENGTH = 200_000
+_MAX_OBJECTS = 500
 """Places in an answer at which an object may begin."""
 Winner = Literal["A", "B", "tie"]
 
@@ -119,8 +119,8 @@ Compare both attempts by these criteria. Answer with one JSON object and nothing
 
 def _quoted(title: str, text: str, mark: str) -> str:
     shown = text
-    if len(text) > LONGEST_PART:
-        half = LONGEST_PART // 2
+    if len(text) > MAX_PART_LENGTH:
+        half = MAX_PART_LENGTH // 2
         left_out = len(text) - 2 * half
         shown = f"{text[:half]}\n({left_out:,} characters are left out here)\n{text[-half:]}"
     return f"{title}:\n{mark}\n{shown.rstrip()}\n{mark}"
@@ -170,10 +170,10 @@ def read_comparison(answer: str) -> Winner | None:
 
 def _objects(answer: str, kind: Any) -> Iterator[Any]:  # Any: a type to read, and values of it
     """The objects of that kind in the answer, the last first: models think aloud before they answer."""
-    text = answer[-_LONGEST_ANSWER:]
+    text = answer[-_MAX_ANSWER_LENGTH:]
     decoder = json.JSONDecoder()
     place = len(text)
-    for _ in range(_MOST_OBJECTS):
+    for _ in range(_MAX_OBJECTS):
         place = text.rfind("{", 0, place)
         if place < 0:
             return

@@ -29,7 +29,7 @@ from steelyard.runner._meter_records import NO_TOKENS, MeterCount
 from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.tables import NamedRun, each_once, gather
 
-MOST_LOGS = 1_000
+MAX_LOGS = 1_000
 _KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
 
@@ -118,7 +118,7 @@ def log_files(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
                 if path.is_symlink() or not path.is_file() or not any(_fits(parts, pattern) for pattern in wanted):
                     continue
                 count += 1
-                if count > MOST_LOGS:
+                if count > MAX_LOGS:
                     return
                 yield path
 

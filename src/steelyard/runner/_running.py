@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from steelyard.errors import BadPlan, SteelyardError, UnknownName, UsageError
+from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.records import Finding
 from steelyard.runner._budgets import Spending
 from steelyard.runner._cell_records import Cell
@@ -74,7 +74,7 @@ class PlanEnd:
 
 
 def open_plan(path: Path, *, more_tasks: MoreTasks | None = None) -> OpenedPlan:
-    """The plan with its cells; `BadPlan` with every mistake, before anything starts."""
+    """The plan with its cells; `PlanError` with every mistake, before anything starts."""
     read = load_plan(path)
     if more_tasks is not None and read.plan.plan.tasks_from is not None:
         read = read.with_tasks(more_tasks(read.plan))
@@ -88,7 +88,7 @@ def chosen_cells(opened: OpenedPlan, only: Collection[str]) -> list[Cell]:
     known = {name for cell in opened.cells for name in (cell.id, cell.task, cell.agent)}
     for name in only:
         if name not in known:
-            raise UnknownName("task, agent or cell", name, known)
+            raise UnknownNameError("task, agent or cell", name, known)
     return [cell for cell in opened.cells if {cell.id, cell.task, cell.agent} & set(only)]
 
 
@@ -231,7 +231,7 @@ def _set_up(
 def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[str], dict[str, str | None]]:
     """The endpoints that the cells use and the versions of their agents; what is missing is told before any starts."""
     if mistakes := missing_here(read, cells):
-        raise BadPlan(str(read.path), mistakes)
+        raise PlanError(str(read.path), mistakes)
     uses = _uses(read, cells)
     endpoints = _endpoints(read, uses)
     for use in uses:

@@ -19,7 +19,7 @@ from steelyard.runner._folders import TOUCHED_SECONDS, PlanFolder
 
 SAME_FAILURES = 5
 """After the same infrastructure failure so many times in a row, an agent's cells are started no more."""
-LONGEST_WAIT_SECONDS = 300.0
+MAX_WAIT_SECONDS = 300.0
 _TICK_SECONDS = 0.1
 
 
@@ -262,7 +262,7 @@ class Scheduler:
             return
         entry.failures += 1
         if ending.is_retried and ending.cause != "cancelled" and entry.failures <= self._retries:
-            wait = min(self._retry_wait * 2 ** (entry.failures - 1), LONGEST_WAIT_SECONDS)
+            wait = min(self._retry_wait * 2 ** (entry.failures - 1), MAX_WAIT_SECONDS)
             entry.ready_at = time.monotonic() + wait
             self._waiting.insert(0, entry)
         else:

@@ -33,7 +33,7 @@ SCRIPTED = "scripted:"
 """What the address of such an endpoint begins with; the path of the script follows."""
 _LOOPBACK = "127.0.0.1"
 _CHARACTERS_A_TOKEN = 4
-_LARGEST_REQUEST = 64 << 20
+_MAX_REQUEST = 64 << 20
 _GEMINI = re.compile(r"/models/([^/:?]+):(streamGenerateContent|generateContent)")
 Json = dict[str, Any]  # Any: JSON values
 
@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
-        sent = self.rfile.read(min(length, _LARGEST_REQUEST))
+        sent = self.rfile.read(min(length, _MAX_REQUEST))
         try:
             request = json.loads(sent or b"{}")
         except ValueError:

@@ -16,7 +16,7 @@ NOT_PASSED_ON = (
     | frozenset({"openai-organization", "openai-project", "x-goog-user-project"})  # whom to bill is the key's matter
 )
 NOT_PASSED_BACK = BETWEEN_TWO | frozenset({"set-cookie", "location", "alt-svc"})
-SHORTEST_SECRET = 16
+MIN_SECRET_LENGTH = 16
 """A shorter key (`EMPTY`, `none`) protects nothing, and its letters may stand in any answer."""
 
 
@@ -56,7 +56,7 @@ class KeyMask:
     """
 
     def __init__(self, key: str | None) -> None:
-        self._key = key.encode() if key is not None and len(key) >= SHORTEST_SECRET else b""
+        self._key = key.encode() if key is not None and len(key) >= MIN_SECRET_LENGTH else b""
         self._tail = b""
 
     def feed(self, piece: bytes) -> bytes:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import Interrupted, NoIsolation
+from steelyard.errors import AbortedError, SandboxUnavailableError
 from steelyard.runner import _relay
 from steelyard.runner._adapters import Adapter
 from steelyard.runner._agent_command import command_of, seen_by
@@ -80,7 +80,7 @@ def try_cell(
 ) -> TryEvidence:
     """What was seen of one try in an empty folder; the agent's `work`, `home`, `stdout` and `stderr` stay there.
 
-    Where nothing on this machine can isolate the agent it is refused (NoIsolation) unless `unsafe` is set.
+    Where nothing on this machine can isolate the agent it is refused (SandboxUnavailableError) unless `unsafe` is set.
     """
     started_at = datetime.now(UTC)
     count = None
@@ -153,7 +153,7 @@ def _run(
             isolation=isolation,
             stop=stop,
         )
-    except Interrupted:
+    except AbortedError:
         return _evidence(None, "cancelled", isolation)
     return _evidence(result, clock.ended_by, isolation)
 
@@ -170,10 +170,10 @@ def isolation_for(*, needs_loopback: bool, unsafe: bool) -> Isolation:
     active = sandbox.active_isolation()
     if active.name == "landlock" and needs_loopback:
         if not unsafe:
-            raise NoIsolation(f"an agent that asks a model needs bubblewrap: {active.detail}")
+            raise SandboxUnavailableError(f"an agent that asks a model needs bubblewrap: {active.detail}")
         return sandbox.isolation_named("none")
     if active.name == "none" and not unsafe:
-        raise NoIsolation(active.detail)
+        raise SandboxUnavailableError(active.detail)
     return active
 
 

@@ -14,13 +14,13 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from steelyard.errors import UsageError
-from steelyard.runner._http import HEAD_BYTES, BadMessage, head_bytes, read_answer
+from steelyard.runner._http import HEAD_BYTES, HttpMessageError, head_bytes, read_answer
 from steelyard.runner._meter_records import ResolvedEndpoint
 
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 3.0
 """How long a connection is kept for the next call: servers close theirs after five seconds or more."""
-LONGEST_PAUSE_SECONDS = 60.0
+MAX_PAUSE_SECONDS = 60.0
 """What an endpoint that asks for a pause (Retry-After) is given at most."""
 
 
@@ -122,7 +122,7 @@ class Upstream:
     def pause(self, retry_after: str | None) -> None:
         """Asked to wait, nobody asks the endpoint earlier."""
         if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
-            seconds = min(float(retry_after), LONGEST_PAUSE_SECONDS)
+            seconds = min(float(retry_after), MAX_PAUSE_SECONDS)
             self._next_start = max(self._next_start, time.monotonic() + seconds)
 
     async def connect(self) -> Connection:
@@ -150,7 +150,7 @@ class Upstream:
             writer.write(head_bytes(f"CONNECT {target} HTTP/1.1", [("host", target), *proxy.authorization]))
             answer = await read_answer(reader)
             if answer.status != 200:
-                raise BadMessage(f"the proxy of HTTPS_PROXY refused the connection with status {answer.status}")
+                raise HttpMessageError(f"the proxy of HTTPS_PROXY refused the connection with status {answer.status}")
             await writer.start_tls(self._context, server_hostname=self.address.host)
         except BaseException:
             connection.close()

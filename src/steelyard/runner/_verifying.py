@@ -6,7 +6,7 @@ import threading
 from pathlib import Path, PurePosixPath
 
 from steelyard import sandbox
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.formats import tests_in
 from steelyard.records import TestResults
 from steelyard.runner._agent_command import files_below
@@ -86,6 +86,6 @@ def _reported(content: bytes | None, name: str, place: Path, ending: str) -> tup
     report.write_bytes(content)
     try:
         tests = tests_in(report)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         return None, f"the check's report {name!r} cannot be read: {error.message}"
     return (tests, None) if tests is not None else (None, f"no test ran, says the check's report {name!r} ({ending})")

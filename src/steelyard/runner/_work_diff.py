@@ -11,16 +11,16 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import whole_file
 from steelyard.runner._digests import file_digest
 
 LEFT_OUT = frozenset({".git", ".hg", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules"})
 """Folders that tools fill by themselves."""
-LARGEST_FILE = 512 << 10
-MOST_LINES = 5_000
+MAX_FILE = 512 << 10
+MAX_LINES = 5_000
 """Longer files are named and not shown: comparing takes time that grows with the product of their lengths."""
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 
 
 class FileDiff(NamedTuple):
@@ -48,7 +48,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
         for name in sorted(files):
             count += 1
-            if count > MOST_FILES:
+            if count > MAX_FILES:
                 return
             path = Path(place, name)
             yield path.relative_to(folder).as_posix(), path
@@ -79,10 +79,10 @@ def _content(path: Path | None) -> bytes | None:
             return f"(a link to {path.readlink()})\n".encode("utf-8", "surrogateescape")
         if not path.is_file():
             return b"(not a regular file)\n"
-        if path.stat().st_size <= LARGEST_FILE:
+        if path.stat().st_size <= MAX_FILE:
             return whole_file(path)
         return b"\0" + file_digest(path).encode()  # as no text, it is named and not shown
-    except (OSError, UnreadableFile):
+    except (OSError, UnreadableFileError):
         return b"(not readable)\n"
 
 
@@ -93,4 +93,4 @@ def _lines(content: bytes | None) -> list[str] | None:
     if b"\0" in content:
         return None
     lines = content.decode("utf-8", "replace").splitlines(keepends=True)
-    return lines if len(lines) <= MOST_LINES else None
+    return lines if len(lines) <= MAX_LINES else None

@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from steelyard.errors import NoIsolation
+from steelyard.errors import SandboxUnavailableError
 from steelyard.sandbox import _launch
 from steelyard.sandbox._box import TEMPORARY
 from steelyard.sandbox._filter import ARCHITECTURES
@@ -141,16 +141,16 @@ def _trial(name: IsolationName) -> str | None:
 
 @cache
 def isolation_named(name: IsolationName) -> Isolation:
-    """The isolation of that name; NoIsolation, with the reason, where this machine cannot give it."""
+    """The isolation of that name; SandboxUnavailableError, with the reason, where this machine cannot give it."""
     if name == "none":
         return Isolation(
             name="none", detail="limits only: files and network are open", own_uid=_is_root(), python=_python_for(name)
         )
     if not sys.platform.startswith("linux"):
-        raise NoIsolation(f"no isolation is written for {sys.platform}")
+        raise SandboxUnavailableError(f"no isolation is written for {sys.platform}")
     problem = _bubblewrap_problem() if name == "bubblewrap" else _landlock_problem()
     if problem is not None:
-        raise NoIsolation(problem)
+        raise SandboxUnavailableError(problem)
     detail = {
         "bubblewrap": "own namespaces, seccomp filter, limits",
         "landlock": f"Landlock (ABI {landlock_abi()}), seccomp filter, limits",
@@ -165,7 +165,7 @@ def active_isolation() -> Isolation:
     for name in _STRENGTH:
         try:
             isolation = isolation_named(name)
-        except NoIsolation as error:
+        except SandboxUnavailableError as error:
             problems.append(error.reason)
         else:
             why = f" ({'; '.join(problems)})" if problems else ""

@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 STARTED = b"started\n"
 """The first thing the launcher says."""
-_LONGEST_ERROR = 300
+_MAX_ERROR_LENGTH = 300
 _AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGIO}
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -218,9 +218,9 @@ def main(arguments: list[str]) -> int:
             os.close(spec["report_fd"])
             _become(spec, arguments[1:])
         except OSError as error:
-            os.write(tell, str(error).encode()[:_LONGEST_ERROR])
+            os.write(tell, str(error).encode()[:_MAX_ERROR_LENGTH])
         except BaseException as error:  # noqa: BLE001 - the fork must end here whatever happened
-            os.write(tell, repr(error).encode()[:_LONGEST_ERROR])
+            os.write(tell, repr(error).encode()[:_MAX_ERROR_LENGTH])
         os._exit(127)
     os.close(tell)
     status = _end_of(child, spec)
@@ -230,7 +230,7 @@ def main(arguments: list[str]) -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     _report(
         spec,
-        start_error=os.read(failed_to_start, _LONGEST_ERROR).decode(errors="replace"),
+        start_error=os.read(failed_to_start, _MAX_ERROR_LENGTH).decode(errors="replace"),
         exit_status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
         cpu_seconds=used.ru_utime + used.ru_stime,

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from steelyard.sandbox._sandbox_records import LimitName, Limits
 
-_LONGEST_PATH = 2_000
+_MAX_PATH_LENGTH = 2_000
 """So are folders further down than this: beyond twice as much the system takes no path, and nobody could look."""
-_MOST_MAPPINGS_BYTES = 8 << 20
+_MAX_MAPPINGS_BYTES = 8 << 20
 """More lines about mapped memory than this are taken for too much memory: reading them must not hold up the clock."""
 _NAMED_SHARED = b" [anon_shmem:"
 """How the kernel shows shared memory to which a process gave a name."""
@@ -26,7 +26,7 @@ _REST = 8
 _MEMORY_OF_A_LOOK = 512 << 20
 """A command that may use so much is looked at as often as we look; one that may use more, as much less often: it gets
 past its limit by the same share."""
-_LEAST_OFTEN = 10
+_MIN_PER_SECOND = 10
 
 
 class ResourceUsage(NamedTuple):
@@ -42,7 +42,7 @@ def measured(folder: Path, most: ResourceUsage | None = None) -> ResourceUsage |
     """What the folder holds; None when that is more than `most`, or cannot be told. Without `most` all is counted."""
     space = entries = 0
     waiting = [str(folder)]
-    longest = len(waiting[0]) + _LONGEST_PATH
+    longest = len(waiting[0]) + _MAX_PATH_LENGTH
     while waiting:
         here = waiting.pop()
         listed = None if most and len(here) > longest else _entries(here, most.entries - entries if most else None)
@@ -142,7 +142,7 @@ class Holdings:
 
     def _add_mapped(self, place: str, process: int) -> None:
         with open(f"{place}/maps", "rb") as listed:
-            text = listed.read(_MOST_MAPPINGS_BYTES)
+            text = listed.read(_MAX_MAPPINGS_BYTES)
         self.mappings_bytes += len(text)
         if b" (deleted)\n" not in text and _NAMED_SHARED not in text:
             return
@@ -215,7 +215,7 @@ class Watcher:
     _thorough: Pace = field(init=False)
 
     def __post_init__(self) -> None:
-        seldom = min(max(1.0, self.limits.memory_bytes / _MEMORY_OF_A_LOOK), _LEAST_OFTEN)
+        seldom = min(max(1.0, self.limits.memory_bytes / _MEMORY_OF_A_LOOK), _MIN_PER_SECOND)
         self._quick, self._thorough = Pace(0.02 * seldom), Pace(0.05 * seldom)
         usage = measured(self.box)
         assert usage is not None  # without a bound all is counted
@@ -247,7 +247,7 @@ class Watcher:
         holdings = Holdings(self.limits.file_bytes, self.inside, self.is_ours)
         for process in itertools.islice(descendants(pid), self.launchers, None):
             holdings.add(process)
-            if holdings.mappings_bytes >= _MOST_MAPPINGS_BYTES:
+            if holdings.mappings_bytes >= _MAX_MAPPINGS_BYTES:
                 return "memory"
         # Of what is still there, the most that was ever mapped: letting go of a part frees nothing of it.
         self._known_memory = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from steelyard.errors import Interrupted, NoIsolation
+from steelyard.errors import AbortedError, SandboxUnavailableError
 from steelyard.sandbox._box import HOME, TEMPORARY, WORK, filled
 from steelyard.sandbox._filter import filter_for
 from steelyard.sandbox._isolation import (
@@ -47,7 +47,7 @@ from steelyard.sandbox._sandbox_records import (
 
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
-_MOST_REPORT = 1 << 16
+_MAX_REPORT_BYTES = 1 << 16
 _RESERVED_SHARE = 4
 """How many times its memory a process may reserve that stays."""
 _INSIDE_BUBBLEWRAP = (f"{BOX_IN_BUBBLEWRAP}/", "/tmp/", "/dev/shm/")  # noqa: S108 - paths inside the sandbox
@@ -74,13 +74,13 @@ def run(
     The folder starts with a copy of the folder `copy` and with `files` (relative path to content) over it, and is gone
     afterwards save for the files named in `collect` and for what `stay` keeps. The command sees the system's programs
     and `readable`, no network, no environment but PATH, HOME, TMPDIR, LANG and `variables`, and never runs as root.
-    Where nothing can isolate it is refused (NoIsolation) unless `unsafe` is set; then the limits still hold. When this
+    Without isolation it raises SandboxUnavailableError unless `unsafe` is set; the limits apply either way. When this
     returns, nothing that the command started is left running. Thread-safe: batches may run in parallel, and `stop`,
-    once set, ends the command at once (Interrupted).
+    once set, ends the command at once (AbortedError).
     """
     chosen = isolation or active_isolation()
     if chosen.name == "none" and not unsafe:
-        raise NoIsolation(chosen.detail)
+        raise SandboxUnavailableError(chosen.detail)
     bounds = limits or Limits()
     uid = _own_uid() if chosen.own_uid else None
     # Without namespaces the command reaches its box by its path, on which folders may be closed to its uid.
@@ -241,7 +241,7 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
 def _read_all_there(pipe: int) -> bytes:
     """What the launcher said. It has ended, so nothing comes any more."""
     try:
-        return os.read(pipe, _MOST_REPORT)
+        return os.read(pipe, _MAX_REPORT_BYTES)
     except BlockingIOError:
         return b""
 
@@ -269,7 +269,7 @@ class _Watch:
             if self.process.poll() is not None:
                 return None
             if self.stop is not None and self.stop.is_set():
-                raise Interrupted("the command was stopped")
+                raise AbortedError("the command was stopped")
             self._find_first_inside()
             if self._is_over():
                 return None
@@ -330,7 +330,7 @@ def _said(job: _Job, streams: Streams) -> bytes:
     if job.stay is None:
         return bytes(streams.kept["stderr"])
     with open(job.stay.folder / "stderr", "rb") as written:
-        return written.read(_MOST_REPORT)
+        return written.read(_MAX_REPORT_BYTES)
 
 
 def _result(

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 MIB = 1024 * 1024
-_LONGEST_SAID = 300
+_MAX_MESSAGE_CHARS = 300
 
 IsolationName = Literal["bubblewrap", "landlock", "none"]
 LimitName = Literal["wall", "cpu", "memory", "disk", "output"]
@@ -143,5 +143,5 @@ def printable(said: str) -> str:
     >>> printable("red:" + chr(27) + chr(0xD800)) == "red:" + chr(92) + "x1b" + chr(92) + "ud800"
     True
     """
-    shown = said[:_LONGEST_SAID]
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)[:_LONGEST_SAID]
+    shown = said[:_MAX_MESSAGE_CHARS]
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)[:_MAX_MESSAGE_CHARS]

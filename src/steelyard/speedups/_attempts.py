@@ -80,7 +80,7 @@ class Speedups:
             *unscored_attempts(self.table.attempts, self.unscored),
         ]
         for key, fields in self.overall.items():
-            findings += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
+            findings += dominant(fields["max_fraction"], fields["tasks"], "task", self.options, key)
         return findings
 
     def tree(self, index: int) -> BenchmarkNode:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from steelyard.errors import BadProfile, nearest
+from steelyard.errors import ProfileError, nearest
 from steelyard.profiles import Profile
 from steelyard.records import problem_text
 
@@ -41,7 +41,7 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """The quantile that is called the noise floor."""
     noisy_factor: _Factor = 1.1
     """An interval that reaches past this factor on both sides is too noisy to tell."""
-    largest_share_limit: _Share = 0.2
+    max_fraction_limit: _Share = 0.2
     """Share of the largest item from which on it is a finding."""
     fast_p_points: tuple[float, ...] = (0.5, 1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
     """Where the fast_p curve is taken."""
@@ -56,15 +56,15 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 def options_of(profile: Profile) -> SpeedupConstants:
     """The profile's constants as options; a profile of another specification or with an unknown constant is refused."""
     if profile.spec != "speedup":
-        raise BadProfile(
+        raise ProfileError(
             f"the profile is for {profile.spec!r}, not for speedup", where=profile.name, hint="try speedup-1"
         )
     for name in profile.constants:
         if name not in SpeedupConstants.__struct_fields__:
             close = nearest(name, SpeedupConstants.__struct_fields__)
             hint = f"did you mean {close!r}?" if close else None
-            raise BadProfile(f"unknown constant {name!r}", where=profile.name, hint=hint)
+            raise ProfileError(f"unknown constant {name!r}", where=profile.name, hint=hint)
     try:
         return msgspec.convert(profile.constants, SpeedupConstants)
     except msgspec.ValidationError as error:
-        raise BadProfile(problem_text(error), where=profile.name) from error
+        raise ProfileError(problem_text(error), where=profile.name) from error

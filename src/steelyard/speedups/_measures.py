@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from steelyard import metrics
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Missing
 from steelyard.results import Payload
@@ -75,7 +75,7 @@ def _place_of(declared: Metric) -> tuple[bool, str, int]:
 
 def _input(declared: Metric, name: str, known: Mapping[str, Any]) -> Any:  # Any: numbers or lists of them
     if name not in known:
-        raise UnknownName("input of a task's metric", name, known, where=declared.name)
+        raise UnknownNameError("input of a task's metric", name, known, where=declared.name)
     return known[name]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import BadInput, UnreadableFile
+from steelyard.errors import InputError, UnreadableFileError
 from steelyard.files import amount, count, parse_json, read_text
 from steelyard.formats import (
     FCEVAL,
@@ -57,12 +57,12 @@ class TimingReading:
 
     attempts: list[Attempt] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    errors: list[BadInput] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
     rejected: int = 0
     book: PriceBook = field(default_factory=open_book)
     """The price book; named when it is made, so that an unknown name is an error whether or not a price is needed."""
 
-    def refuse(self, error: BadInput) -> None:
+    def refuse(self, error: InputError) -> None:
         """Set a file aside and go on."""
         self.errors.append(error)
         self.rejected += 1
@@ -108,7 +108,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
     for key, path in sorted(files.agents.items()):
         try:
             file = reading.timings(path)
-        except BadInput as error:
+        except InputError as error:
             reading.refuse(error)
             continue
         agent, number = attempt_of(key)
@@ -145,9 +145,9 @@ def _readable_logs(files: TaskFiles, reading: TimingReading) -> dict[str, list[P
         readable[key] = []
         for path in paths:
             if path.suffix not in LOG_SUFFIXES:
-                reading.refuse(UnreadableFile(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
+                reading.refuse(UnreadableFileError(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
             elif not path.is_file():
-                reading.refuse(UnreadableFile(str(path), f"there is no such log of {key}"))
+                reading.refuse(UnreadableFileError(str(path), f"there is no such log of {key}"))
             else:
                 readable[key].append(path)
     return readable
@@ -182,7 +182,7 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: TimingReading) -> 
         return NO_TRAJECTORY, None
     try:
         trajectory = trajectory_of(logs)
-    except BadInput as error:
+    except InputError as error:
         reading.refuse(error)
         return Missing(f"the log cannot be read: {error.message}"), None
     return (trajectory, None) if isinstance(trajectory, Missing) else (trajectory.length, trajectory.origin)
@@ -200,7 +200,7 @@ def _cost(
             return NO_COST, None
         try:
             logged = usage_of(logs)
-        except BadInput as error:
+        except InputError as error:
             return Missing(f"the log cannot be read: {error.message}"), None
         if isinstance(logged, Missing):
             return logged, None
@@ -261,7 +261,7 @@ def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str
 
 def _only_agent(keys: set[str], path: Path, hint: str) -> str:
     if len(keys) != 1:
-        raise UnreadableFile(str(path), f"it speaks of one agent, but {len(keys)} are given", hint=hint)
+        raise UnreadableFileError(str(path), f"it speaks of one agent, but {len(keys)} are given", hint=hint)
     return next(iter(keys))
 
 
@@ -295,11 +295,11 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
     values = log_block(text, path, block)
     if values is None and is_log(text):
         if block != "SNAPSHOT":
-            raise UnreadableFile(str(path), f"the log has no {block} block")
+            raise UnreadableFileError(str(path), f"the log has no {block} block")
         values = {"status": NO_BLOCK.status}
     values = values or parse_json(text, path)
     if not isinstance(values, dict):
-        raise UnreadableFile(str(path), "it must be one JSON object, by agent:model")
+        raise UnreadableFileError(str(path), "it must be one JSON object, by agent:model")
     if any(name in values for name in _OWN_FIELDS[block]):
         return {_only_agent(keys, path, "key it by agent:model"): values}
     named = {_EXPERT if is_baseline(key, _EXPERT) else key: value for key, value in values.items()}
@@ -318,14 +318,14 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     """Add the trials of an FC-Eval results.json or log. Trials of one task are its attempts, in the file's order."""
     try:
         opened, source = open_timings(path)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         hint = error.hint or "docs/speedup.md shows the layout of a folder of tasks"
-        raise UnreadableFile(
+        raise UnreadableFileError(
             str(path), f"speedup reads timings, and this holds none: {error.message}", hint=hint
         ) from error
     if source is not FCEVAL:
         hint = "give --before FILE and --after FILE, or --nop, --agent and --oracle, or a folder of tasks"
-        raise UnreadableFile(str(path), f"a {source.name} file holds one side, and a speedup needs two", hint=hint)
+        raise UnreadableFileError(str(path), f"a {source.name} file holds one side, and a speedup needs two", hint=hint)
     file = read_trials(opened)
     reading.note(file.rejected)
     numbers: dict[tuple[str, str], int] = {}

@@ -39,7 +39,7 @@ def findings_of(
         if surety is not None:
             findings += _noisy(table, index, surety, options, where)
             findings += _too_few_samples(table, index, surety, options, where)
-        share = figures[index]["largest_share"]
+        share = figures[index]["max_fraction"]
         rows = table.rows(index)
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
     findings += _of_experts(table.attempts)
@@ -188,7 +188,7 @@ def dominant(
     share: float | Missing | None, size: int, what: str, options: SpeedupConstants, where: str
 ) -> Iterator[Finding]:
     """A finding when one item gives too much of a mean; with few items one always does."""
-    limit = options.largest_share_limit
+    limit = options.max_fraction_limit
     if share is not None and not isinstance(share, Missing) and share > limit and size * limit > 1:
         message = f"one {what} of {size} gives {100 * share:.1f} % of the mean advantage"
         yield Finding(code="dominant_item", message=message, where=where)

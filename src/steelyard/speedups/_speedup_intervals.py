@@ -30,7 +30,7 @@ CELLS = 4_000_000
 """Largest block of pairs of order statistics held at a time."""
 _NEGLIGIBLE = 1e-12
 MIN_PROCESSES = 5
-MOST_CORRELATION = 0.95
+MAX_CORRELATION = 0.95
 """Samples count for a fortieth of their number at least; a higher correlation cannot be told from a trend."""
 
 Basis = Literal["independent", "correlated", "processes"]
@@ -130,7 +130,7 @@ def widening_by_order(pool: Pool) -> Floats:
             alike = (apart[:, 1:] * apart[:, :-1]).sum(axis=1) / (apart**2).sum(axis=1)
         alike += (1 + 4 * np.maximum(alike, 0)) / size
         shown = (spread > 0) & ~rising & (alike > special.ndtri(0.95) / math.sqrt(size))
-        alike = np.clip(np.where(shown, alike, 0.0), 0, MOST_CORRELATION)
+        alike = np.clip(np.where(shown, alike, 0.0), 0, MAX_CORRELATION)
         widening[rows] = np.sqrt((1 + alike) / (1 - alike))
     return widening
 

@@ -23,7 +23,7 @@ Figures = Mapping[str, float | Missing]
 _ADVANTAGES = ("agent_advantage", *(f"agent_advantage_level{level}" for level in range(1, 5)))
 RARE = 0.04
 """Where one task in twenty wins by far, the interval holds about as often as one task in 25 is among the tasks."""
-LEAST_REACHED = 0.93
+MIN_COVERAGE = 0.93
 """From here on an interval needs no label."""
 
 
@@ -257,7 +257,7 @@ def _to_expert(at_tasks: _Tasks, figures: Sequence[Figures]) -> dict[str, float 
         "mean_log_advantage": over_tasks(metrics.mean_log_advantage, log_advantages, exact_mean),
         "speedup_ratio_gmean_over_tasks": over_tasks(metrics.speedup_ratio_gmean_over_tasks, ratios, geometric_mean),
         "speedup_ratio_hmean_over_tasks": over_tasks(metrics.speedup_ratio_hmean_over_tasks, ratios, harmonic_mean),
-        "largest_share": over_tasks(metrics.largest_share, advantages, exact_mean),
+        "max_fraction": over_tasks(metrics.max_fraction, advantages, exact_mean),
     }
 
 
@@ -270,7 +270,7 @@ def _over_tasks(figure: float | None, means: Sequence[float], options: SpeedupCo
     if figure is not None and interval.excludes(figure):
         interval = clustered(means, range(len(means)), level=options.interval_level)
     seen = 1 - (1 - RARE) ** len(means)
-    reaches = min(seen, options.interval_level) if interval.known and seen < LEAST_REACHED else None
+    reaches = min(seen, options.interval_level) if interval.known and seen < MIN_COVERAGE else None
     return replace(interval, estimate=figure, reaches=reaches)
 
 

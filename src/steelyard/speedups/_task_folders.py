@@ -23,7 +23,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from steelyard.errors import BadInput, UnreadableFile
+from steelyard.errors import InputError, UnreadableFileError
 from steelyard.files import PLAN_TIMINGS, is_plan_folder
 from steelyard.formats import FCEVAL, LOG_SUFFIXES, open_timings
 from steelyard.speedups._reading_timings import TimingReading, read_task, read_trial_file
@@ -39,7 +39,7 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
         folder = folder / PLAN_TIMINGS
         if not folder.is_dir():
             hint = "a plan with [plan.measure] measures it: docs/run.md"
-            raise UnreadableFile(str(folder.parent), "no speed was measured in this plan", hint=hint)
+            raise UnreadableFileError(str(folder.parent), "no speed was measured in this plan", hint=hint)
     results = folder / "results.json"
     if results.is_file():
         read_trial_file(results, reading)
@@ -47,7 +47,7 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
     for task in sorted(path for path in folder.iterdir() if path.is_dir()):
         try:
             read_task(task_files(task), reading)
-        except BadInput as error:
+        except InputError as error:
             reading.refuse(error)
 
 
@@ -62,7 +62,7 @@ def timings_in(path: Path) -> Literal["alone", "beside runs"] | None:
         return None
     try:
         _, declared = open_timings(file)
-    except BadInput:
+    except InputError:
         return None
     if declared is not FCEVAL:
         return None
@@ -73,10 +73,10 @@ def task_files(folder: Path) -> TaskFiles:
     """The files of one task, by the documented layout."""
     nop = _named(folder, "nop")
     if nop is None:
-        raise UnreadableFile(str(folder), "the task has no nop.json", hint="docs/speedup.md shows the layout")
+        raise UnreadableFileError(str(folder), "the task has no nop.json", hint="docs/speedup.md shows the layout")
     agents = _by_key(folder / "agents", _ENDINGS)
     if not agents:
-        raise UnreadableFile(str(folder), "the task has no agents/<agent>/<model>.json")
+        raise UnreadableFileError(str(folder), "the task has no agents/<agent>/<model>.json")
     return TaskFiles(
         task=folder.name,
         nop=nop,
@@ -103,7 +103,7 @@ def _by_key(root: Path, endings: tuple[str, ...], *, expert: bool = False) -> di
         name = path.relative_to(root).as_posix()
         agent, slash, model = name.removesuffix(next(end for end in endings if name.endswith(end))).partition("/")
         if not slash and not (expert and agent == "oracle"):
-            raise UnreadableFile(str(path), f"the file must stand in {root.name}/<agent>/<model>.json")
+            raise UnreadableFileError(str(path), f"the file must stand in {root.name}/<agent>/<model>.json")
         files[f"{agent}:{model}" if slash else agent] = path
     return files
 

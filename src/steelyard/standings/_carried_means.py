@@ -14,7 +14,7 @@ from steelyard.tables import RunTable
 
 CARRIED = "the largest runs carry the mean, and the typical run points the other way"
 NAMED_RUNS = 3
-LONGEST_ID, SHORT_ID = 40, 12
+MAX_ID_LENGTH, SHORT_ID = 40, 12
 """Digests are cut: `explain` and `show` take the beginning of an id."""
 
 
@@ -98,4 +98,4 @@ def _names(table: RunTable, samples: Samples, rows: list[int]) -> list[str]:
 def _place(id: str | None, _path: str | None, _line: int | None) -> str:  # noqa: A002 # the name of the column
     if id is None:
         return f"{_path}:{_line}" if _path else ""
-    return f"run {id if len(id) <= LONGEST_ID else id[:SHORT_ID]}"
+    return f"run {id if len(id) <= MAX_ID_LENGTH else id[:SHORT_ID]}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric
 from steelyard.statistics import (
     LEVEL,
@@ -68,7 +68,7 @@ _SHARES: dict[str, Callable[[int, int, float], Interval]] = {
 def check_method(method: str) -> str:
     """The method itself; an unknown one is refused with the nearest."""
     if method not in METHODS:
-        raise UnknownName("interval method", method, METHODS)
+        raise UnknownNameError("interval method", method, METHODS)
     return method
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.engines import Key, engine_of
-from steelyard.errors import BadInput, UnknownValue, UsageError
+from steelyard.errors import InputError, UnknownValueError, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import UNSCORED_FAILS, Profile
 from steelyard.records import Chosen, Missing, conditions_of, is_storable
@@ -84,7 +84,7 @@ def _computable(metric: str, values: Floats) -> Floats:
         message = (
             f"{metric} is above {TOO_LARGE:g} in {large:,} run{'s' if large != 1 else ''}: too large to compute with"
         )
-        raise BadInput(message, hint="set those records right or leave them out")
+        raise InputError(message, hint="set those records right or leave them out")
     return np.where(size < 1 / TOO_LARGE, 0.0, values)
 
 
@@ -112,7 +112,7 @@ def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
         texts = _texts(table, key) if key in names else pl.Series(key, [], dtype=pl.String)
         same = (texts == value).fill_null(value=False).to_numpy() if is_storable(value) else None
         if same is None or not same.any():
-            raise UnknownValue(key, value, texts.drop_nulls().unique().sort().to_list(), where=where)
+            raise UnknownValueError(key, value, texts.drop_nulls().unique().sort().to_list(), where=where)
         rows &= same
     if not rows.any():
         asked = ", ".join(f"{key} {value}" for key, value in chosen.items())

@@ -14,7 +14,7 @@ from steelyard.standings._samples import Mask, Samples, half_names
 from steelyard.standings._unequal_attempts import dealt_runs, gap_of
 from steelyard.statistics import Floats, Ints, dealt_sums, step_down
 
-MOST_DEALT = 300_000_000
+MAX_PERMUTED_RUNS = 300_000_000
 """Runs that are dealt out in all: some ten seconds of work."""
 DEALS = 999
 """More deals of a pair would change nothing that is shown at 95 %."""
@@ -35,7 +35,7 @@ def shown_by_dealing(
         return None
     runs = sum(int(known[i].sum() + known[j].sum()) for i, j in pairs)
     fewest = math.ceil(10 / (1 - options.level))
-    draws = max(min(options.resamples, DEALS, MOST_DEALT // runs), fewest)
+    draws = max(min(options.resamples, DEALS, MAX_PERMUTED_RUNS // runs), fewest)
     columns = [
         _statistics(
             dealt_runs(samples, (groups == i, groups == j), names, common),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Difference, TaskValues
@@ -60,7 +60,7 @@ class StatisticsOptions:
 
     def __post_init__(self) -> None:
         if self.method not in PAIRED_METHODS:
-            raise UnknownName("method for a difference", self.method, PAIRED_METHODS)
+            raise UnknownNameError("method for a difference", self.method, PAIRED_METHODS)
 
 
 def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.errors import NothingUsable
+from steelyard.errors import NoValidInputError
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Order, RankPlace
@@ -51,17 +51,17 @@ def enter(
     for name in names:
         values = samples.known(name)
         if isinstance(values, Missing):
-            raise NothingUsable(f"nobody can be ranked on {metric}: {values.reason}")
+            raise NoValidInputError(f"nobody can be ranked on {metric}: {values.reason}")
         if np.isinf(values).any():
-            raise NothingUsable(f"nobody can be ranked on {metric}: some runs have an infinite value")
+            raise NoValidInputError(f"nobody can be ranked on {metric}: some runs have an infinite value")
     means = samples.by_group(names[0], codes, len(keys))
     findings, kept = _kept(samples, keys, means, metric, by=by, min_coverage=min_coverage)
     if not kept:
-        raise NothingUsable(f"nobody has a {metric} on enough tasks", hint="lower --min-coverage")
+        raise NoValidInputError(f"nobody has a {metric} on enough tasks", hint="lower --min-coverage")
     common = common_tasks([means[place] for place in kept])
     if not common.any():
         tried = ", ".join(f"{_label(by, keys[place])} {int(means[place].usable.sum()):,}" for place in kept[:6])
-        raise NothingUsable(
+        raise NoValidInputError(
             f"no task has a {metric} from all {len(kept)} (tasks with one: {tried})",
             hint="raise --min-coverage to leave out who tried few tasks",
         )
@@ -75,7 +75,7 @@ def enter(
         findings += [_no_ratio(metric, _label(by, keys[place])) for place in _where(kept, divides, holds=False)]
         kept = _where(kept, divides, holds=True)
         if not kept:
-            raise NothingUsable(f"nobody can be ranked on {metric}: there is nothing to divide by")
+            raise NoValidInputError(f"nobody can be ranked on {metric}: there is nothing to divide by")
         halves = above[:, divides], below[:, divides]
         scores = linearized(*halves)
     renumbered = np.full(len(keys), -1, dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Rule
 
@@ -51,7 +51,7 @@ def _declared(rule: re.Match[str]) -> Metric:
     """The metric of the rule; an unknown one is answered with the rule that may be meant, and what else is wrong."""
     try:
         return catalog()[rule["metric"]]
-    except UnknownName as unknown:
+    except UnknownNameError as unknown:
         if unknown.nearest is not None:
             meant = f"{unknown.nearest} {rule['sign']} {rule['limit']}"
             try:

@@ -21,7 +21,7 @@ from steelyard.statistics import (
     tasks_needed,
 )
 
-MOST_SEARCHED = 100_000
+MAX_SEARCHED_TASKS = 100_000
 """Where all tasks are equal, no more of them are tried out."""
 EASED_BY = 0.02
 """How much of its metric's range a rule gives way by where no number of tasks settles it."""
@@ -95,18 +95,18 @@ def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]
 def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
     spread = spread_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.spread)
     if spread is None:
-        return _fewest_equal(rule, tested, estimate)
+        return _min_equal(rule, tested, estimate)
     return tasks_needed(estimate - rule.offset, spread, level=tested.interval.level)
 
 
-def _fewest_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
+def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
     """The fewest tasks that would settle it if they all said what these do; None when no number would."""
     if not all(map(math.isfinite, catalog()[rule.metric].bounds)) or catalog()[rule.metric].is_ratio:
         return FEW_DIFFER if tested.tasks < FEW_DIFFER else None
     few, many = 1, 2
     while status_of(rule, _with_equal_tasks(tested, estimate, many)) == "inconclusive":
         few, many = many, many * 2
-        if few >= MOST_SEARCHED:
+        if few >= MAX_SEARCHED_TASKS:
             return None
     while many - few > 1:
         middle = (few + many) // 2

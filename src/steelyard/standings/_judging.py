@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.errors import BadInput
+from steelyard.errors import InputError
 from steelyard.records import Finding
 from steelyard.results import Agreement, JudgeCorrelation, JudgeRecord, Judges, ScoreRange
 from steelyard.statistics import (
@@ -29,7 +29,7 @@ from steelyard.statistics import (
     spearman_rho,
 )
 
-MOST_JUDGES = 200
+MAX_JUDGES = 200
 """How many judges can be compared; more are a mistake in the names."""
 
 SCORE_RANGES = 10
@@ -74,8 +74,8 @@ def examine(
     """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
     ordered = sorted(runs, key=lambda judged_run: (judged_run.task, judged_run.run))
     names = sorted({rating.judge for judged_run in ordered for rating in judged_run.ratings})
-    if len(names) > MOST_JUDGES:
-        raise BadInput(f"{len(names):,} different judges are named; at most {MOST_JUDGES} can be compared")
+    if len(names) > MAX_JUDGES:
+        raise InputError(f"{len(names):,} different judges are named; at most {MAX_JUDGES} can be compared")
     scores, votes = _tables(ordered, names)
     place = {task: index for index, task in enumerate(dict.fromkeys(judged_run.task for judged_run in ordered))}
     codes = np.array([place[judged_run.task] for judged_run in ordered], dtype=np.int64)
@@ -223,7 +223,7 @@ def _records(
                 severity=strictness[place],
                 checked=len(own),
                 mean_error=mean_of(own) if len(own) else None,
-                largest_error=float(np.abs(own).max()) if len(own) else None,
+                max_error=float(np.abs(own).max()) if len(own) else None,
                 # 0.86 - 0.85 is a little more than 0.01 in binary
                 differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
                 contradictions=against.get(name, 0),

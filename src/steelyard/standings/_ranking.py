@@ -31,16 +31,16 @@ from steelyard.statistics import (
     total_wins,
 )
 
-MOST_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pairs": 500}
+MAX_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pairs": 500}
 """How many can be ranked: the work grows with the pairs, for ranked pairs with the cube."""
 
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 """Results of pairs on tasks that are held at a time."""
 
-MOST_TRIES = 10
+MAX_TRIES = 10
 """The largest k of pass@k that is shown."""
 
-MOST_SWAPS = 1_000_000_000
+MAX_SWAPS = 1_000_000_000
 """Swaps of a pair's results on a task that are drawn in all: some ten seconds of work."""
 
 
@@ -67,9 +67,9 @@ def bands(
     agents = scores.shape[1]
     if agents == 1:
         return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
-    if agents > MOST_RANKED[order]:
+    if agents > MAX_RANKED[order]:
         raise UsageError(
-            f"{agents:,} cannot be ranked by {order}", hint=f"at most {MOST_RANKED[order]:,}; group by fewer keys"
+            f"{agents:,} cannot be ranked by {order}", hint=f"at most {MAX_RANKED[order]:,}; group by fewer keys"
         )
     if order == "ranked-pairs":
         best, worst = ranked_pairs(total_wins(scores))
@@ -99,7 +99,7 @@ def _sure_of_ratios(scores: Floats, halves: tuple[Floats, Floats], options: Stat
     """The same of ratios of means, by swaps with Holm's correction; too many pairs for that are tested as means."""
     pairs = list(itertools.combinations(range(scores.shape[1]), 2))
     draws = max(options.resamples, 50 * len(pairs))
-    if len(pairs) * draws * len(scores) > MOST_SWAPS:
+    if len(pairs) * draws * len(scores) > MAX_SWAPS:
         return _sure_of_means(scores, options)
     shown = holm(_swap_tests(halves, pairs, draws=draws, seed=options.seed)) <= 1 - options.level
     means = [mean_of(column) for column in scores.T]
@@ -166,7 +166,7 @@ def fronts(
 ) -> tuple[Mask, Floats]:
     """Who is on the front by score and cost, and how often when tasks are drawn anew."""
     # every draw compares all pairs: with very many of them fewer draws do
-    draws = min(options.resamples, max(200, MOST_CELLS // scores.shape[1] ** 2))
+    draws = min(options.resamples, max(200, MAX_CELLS // scores.shape[1] ** 2))
     shares = front_shares(scores, costs, resamples=draws, seed=options.seed)
     return on_front(*figures), shares
 
@@ -177,7 +177,7 @@ def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tup
     Empty where no task was tried again: then only the pass rate can be told.
     """
     tries = passed.known[common].tolist()
-    most = min(max(tries, default=0), MOST_TRIES)
+    most = min(max(tries, default=0), MAX_TRIES)
     if most < 2:
         return {}
     counts = np.rint(np.nan_to_num(passed.mean[common]) * passed.known[common]).astype(int).tolist()

@@ -13,7 +13,7 @@ from steelyard.results import MatrixCell, MatrixSort, MatrixTask
 from steelyard.standings._samples import Mask, Samples, half_names
 from steelyard.statistics import Floats, Ints
 
-MOST_CELLS = 2_000_000
+MAX_CELLS = 2_000_000
 """Cells of a matrix that are made: each is a record of its own."""
 
 
@@ -29,8 +29,8 @@ def matrix_tasks(
 ) -> tuple[MatrixTask, ...]:
     """The rows, in the order that is asked for; `codes` is the group of each run, `pair` the groups A and B."""
     tasks = len(samples.task_names)
-    if tasks * size > MOST_CELLS:
-        message = f"{tasks:,} tasks by {size:,} groups are more cells than the {MOST_CELLS:,} that a matrix may have"
+    if tasks * size > MAX_CELLS:
+        message = f"{tasks:,} tasks by {size:,} groups are more cells than the {MAX_CELLS:,} that a matrix may have"
         raise UsageError(message, hint="group by fewer keys, or choose runs with --where")
     cells = samples.tasks * size + codes
     values = samples.figures(metric, cells, tasks * size).reshape(tasks, size)

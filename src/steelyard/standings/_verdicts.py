@@ -169,7 +169,7 @@ def needed_tasks(difference: Difference, comparisons: int) -> int | None:
         return None
     allowed = (1 - interval.level) / max(comparisons, 1)
     needed = tasks_needed(value, spread, level=1 - allowed)
-    return None if needed is None else max(needed, _fewest_signs(allowed))
+    return None if needed is None else max(needed, _min_signs(allowed))
 
 
 def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
@@ -181,11 +181,11 @@ def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> Ta
     fewest, most = (tasks_needed(size, spread, level=1 - allowed) for spread in spreads)
     if fewest is None:
         return None
-    least = _fewest_signs(allowed)
+    least = _min_signs(allowed)
     return TasksNeeded(max(fewest, least), None if most is None else max(most, least))
 
 
-def _fewest_signs(allowed: float) -> int:
+def _min_signs(allowed: float) -> int:
     return math.ceil(1 - math.log2(allowed))
 
 

@@ -15,10 +15,10 @@ Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]
 SUSPICIOUS = 1e-6
 """Agreement that is less likely than this is worth a finding."""
-LEAST_CHANCE = 0.01
+MIN_PROBABILITY = 0.01
 """A single task never counts for more than 1 in 100: runs at one task are closer to each other than to other tasks'."""
 _CERTAIN = 10
-"""Of so many results each, one pair is the same by chance: their pairs times `LEAST_CHANCE` are 1."""
+"""Of so many results each, one pair is the same by chance: their pairs times `MIN_PROBABILITY` are 1."""
 FINE_DIGITS = 4
 """Numbers with fewer significant digits (whole seconds, cents) agree too easily to say anything."""
 _EXACT_POWERS = 22
@@ -28,7 +28,7 @@ _ODD, _OTHER_ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _ROWS_AT_ONCE = 2**16
 """So few that they stay in the processor's cache."""
 _COUNTED = 2_000
-_LEAST_SHOWN = 1e-300
+_MIN_SHOWN = 1e-300
 
 
 def are_fine(values: Floats) -> Bools:
@@ -78,7 +78,7 @@ class Coincidence:
     @property
     def chance_text(self) -> str:
         """The chance as people read it."""
-        return f"about {self.chance:.1g}" if self.chance > _LEAST_SHOWN else f"below {_LEAST_SHOWN:.0g}"
+        return f"about {self.chance:.1g}" if self.chance > _MIN_SHOWN else f"below {_MIN_SHOWN:.0g}"
 
 
 def coincidences(
@@ -89,7 +89,7 @@ def coincidences(
     With `only_fine`, results that have too few digits to tell anything do not count.
 
     At a task, the chance that the second agent's result equals the first's value is taken to be the largest of three:
-    `LEAST_CHANCE`, the share of the other agents at the task that have the value too, and (C + 1) / (N + 1), where C of
+    `MIN_PROBABILITY`, the fraction of the other agents with the value on the task, and (C + 1) / (N + 1), where C of
     the N results at all other tasks have it; that is exact if the result is exchangeable with those. A value that
     everybody has (an unchanged speed, a timeout) is thus no evidence. Several attempts add their chances up. The chance
     of the observed number of agreeing tasks or more is that of a sum of independent events (Poisson-binomial), times
@@ -104,7 +104,7 @@ def coincidences(
     pool = _Pool(task, agent, np.unique(values, return_inverse=True)[1].astype(np.int64))
     suspicious: list[Coincidence] = []
     for (first, second), agreeing in sorted(pool.agreeing().items()):
-        if agreeing < 2 or agreeing <= pool.least_expected(first, second):
+        if agreeing < 2 or agreeing <= pool.min_expected(first, second):
             continue
         chances = pool.chances(first, second)
         if agreeing <= chances.sum():
@@ -140,7 +140,7 @@ def _counted(tasks: Codes, agents: Codes, values: Floats | None) -> Bools | None
     order = np.lexsort((attempts[known], owners := known // width))
     pairs = owners[order][1:] == owners[order][:-1]  # the first pair of a task is that of its two smallest numbers
     seldom = attempts[known][order]
-    stand_out = (pairs & (LEAST_CHANCE * (seldom[1:] * seldom[:-1]) < 1)).any()
+    stand_out = (pairs & (MIN_PROBABILITY * (seldom[1:] * seldom[:-1]) < 1)).any()
     return counted if stand_out else None
 
 
@@ -172,10 +172,10 @@ class _Pool:
         """How many pairs of agents there are."""
         return len(self._rows) * (len(self._rows) - 1) // 2
 
-    def least_expected(self, first: int, second: int) -> float:
+    def min_expected(self, first: int, second: int) -> float:
         """At how many tasks two agents agree by chance at least: no pair of results has less than the least chance."""
         pairs = self._attempts(first) * self._attempts(second)
-        return float(np.minimum(1.0, LEAST_CHANCE * pairs).sum())
+        return float(np.minimum(1.0, MIN_PROBABILITY * pairs).sum())
 
     @lru_cache(maxsize=256)  # noqa: B019 - a pool lives as long as one call
     def _attempts(self, agent: int) -> Ints:
@@ -207,7 +207,7 @@ class _Pool:
         both = np.isin(places, self._place[self._rows[second]])
         others = self._present[tasks] - 2
         share = np.where(others > 0, (self._holders[places] - 1 - both) / np.maximum(others, 1), 0.0)
-        chance = np.maximum(np.maximum(LEAST_CHANCE, share), (elsewhere + 1) / (among + 1))
+        chance = np.maximum(np.maximum(MIN_PROBABILITY, share), (elsewhere + 1) / (among + 1))
         by_task = np.bincount(tasks, weights=chance * attempts[tasks], minlength=len(self._at_task))
         return np.asarray(np.minimum(1.0, by_task[by_task > 0]), dtype=float)
 

@@ -13,8 +13,8 @@ from steelyard.statistics._counted_groups import CountedGroups
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import (
     exact_median,
-    fewest_for_a_median,
     median_rank,
+    min_n_for_median_ci,
     no_clustered_median,
     woodruff_median,
 )
@@ -161,7 +161,7 @@ def auto_medians(
         estimate = float(median[place]) if count else None
         if count == clusters:
             intervals.append(exact_median(own, estimate, ranks[count], level=level))
-        elif clusters < fewest_for_a_median(level):
+        elif clusters < min_n_for_median_ci(level):
             intervals.append(no_clustered_median(count, clusters, level=level, estimate=estimate))
         else:
             limits = float(low[place]), float(high[place])

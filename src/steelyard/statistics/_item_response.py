@@ -23,7 +23,7 @@ ITERATIONS = 2_000
 TOLERANCE = 1e-7
 POOLED_TOLERANCE = 5e-4
 """Far below the errors of the parameters, which are some hundredths at best."""
-LARGEST_STEP = 1.0
+MAX_STEP = 1.0
 FIRST_SPREAD = 0.5
 PRIOR_TASKS = 2.0
 """The spread of discriminations is learned as if so many tasks with the first spread had been seen before."""
@@ -79,7 +79,7 @@ class _Fit:
         self.difficulty = np.log((1 - share) / share)
         own_share = (self.of_tools(self.right) + 0.5) / (self.of_tools(self.attempts) + 1)
         self.middle = np.log(own_share / (1 - own_share)).clip(-2, 2)
-        self.width = self.least_width()
+        self.width = self.min_width()
         self.prior_slope = (0.0, FIRST_SPREAD if is_pooled else np.inf)
         self.prior_difficulty = (float(np.mean(self.difficulty)), 2.0) if is_pooled else (0.0, np.inf)
         self.information = np.zeros((len(share), 3))
@@ -100,7 +100,7 @@ class _Fit:
             slope, difficulty = slope[:, None], difficulty[:, None]
         return np.asarray(slope * (chosen - difficulty))
 
-    def least_width(self) -> Floats:
+    def min_width(self) -> Floats:
         """The posterior deviation of each ability if every answer told as much as an answer can."""
         return np.asarray((1 + 0.25 * self.of_tools(self.attempts * np.exp(self.slope)[self.tasks] ** 2)) ** -0.5)
 
@@ -124,7 +124,7 @@ class _Fit:
         nodes, weights, chance, likelihood = self.expect()
         self.middle = (weights * nodes).sum(axis=1)
         width = np.sqrt((weights * (nodes - self.middle[:, None]) ** 2).sum(axis=1))
-        self.width = np.maximum(width, 0.5 * self.least_width())  # nodes that lie too far apart see one point alone
+        self.width = np.maximum(width, 0.5 * self.min_width())  # nodes that lie too far apart see one point alone
         counted = (weights * self.people[:, None])[self.tools]
         pull = counted * (self.right[:, None] - self.attempts[:, None] * chance)
         sure = counted * self.attempts[:, None] * chance * (1 - chance)
@@ -145,7 +145,7 @@ class _Fit:
                 (difficulties * g_slope - both * g_difficulty) / determinant,
                 (slopes * g_difficulty - both * g_slope) / determinant,
             ]
-        ).clip(-LARGEST_STEP, LARGEST_STEP)
+        ).clip(-MAX_STEP, MAX_STEP)
         before = self.slope, self.difficulty
         self.slope, self.difficulty = self.slope + change[0], self.difficulty + change[1]
         moved = self._pool() if self.is_pooled else 0.0

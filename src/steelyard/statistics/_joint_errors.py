@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 
 from steelyard.statistics._interval import Floats, Ints
 
-MOST_TOGETHER = 3_000
+MAX_JOINT_EFFECTS = 3_000
 """Effects of the first side whose joint information is inverted; it takes some seconds. Past it each stands alone."""
 AT_ONCE = 1_000
 
@@ -26,7 +26,7 @@ class JointErrors:
     pairs: Floats
     """Covariances of the second side's neighbors 0 and 1, 2 and 3, ..."""
     together: Floats | None
-    """The first side's whole covariance; None past MOST_TOGETHER."""
+    """The first side's whole covariance; None past MAX_JOINT_EFFECTS."""
 
     def along(self, rows: Ints, columns: Ints, cross: sparse.csr_array) -> Floats:
         """Entries of the first side's covariance times `cross`, which must have them."""
@@ -47,7 +47,7 @@ def covariance_of_effects(information: Floats, cross: sparse.csr_array, fixed: F
 
     `fixed` has a row for each combination of the first side that is no estimate but a choice of scale, as their mean.
     """
-    if len(information) > MOST_TOGETHER:
+    if len(information) > MAX_JOINT_EFFECTS:
         own = 1 / information
         together = None
     else:

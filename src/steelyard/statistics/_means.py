@@ -208,7 +208,7 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     labels = np.asarray(clusters)
     estimate = sorted_median(np.sort(numbers))
     groups = len(np.unique(labels))
-    if estimate is None or groups < fewest_for_a_median(level):
+    if estimate is None or groups < min_n_for_median_ci(level):
         return no_clustered_median(len(numbers), groups, level=level, estimate=estimate)
     below = cluster((numbers < estimate) + 0.5 * (numbers == estimate), labels)
     share = bounded_mean(below.sums / below.counts, weights=below.counts, level=level)
@@ -217,12 +217,12 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     return woodruff_median(np.sort(numbers), estimate, (share.low, share.high), clusters=groups, level=level)
 
 
-def fewest_for_a_median(level: float) -> int:
+def min_n_for_median_ci(level: float) -> int:
     """The fewest tasks for an interval of the median: even if all attempts at a task were equal, it would nearly hold.
 
     The median then lies outside all of n tasks with a chance of 2 / 2^n; at 95 % five tasks hold it in 93.75 %.
 
-    >>> fewest_for_a_median(0.95)
+    >>> min_n_for_median_ci(0.95)
     5
     """
     return max(2, math.ceil(1 - math.log2(1 - check_level(level) + 0.02)))

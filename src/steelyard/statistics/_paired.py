@@ -21,7 +21,7 @@ ENUMERATED_UP_TO = 16
 
 BLOCK = 8_000_000
 
-FEWEST_DRAWN = 10
+MIN_RESAMPLED_TASKS = 10
 """With fewer tasks the draws for a ratio say too little to give a range."""
 
 
@@ -273,9 +273,9 @@ def paired_ratios(
     n = len(columns)
     estimate = _ratio_gap(columns.sum(axis=0)[None])[0] if n else None
     reason = None
-    if n < FEWEST_DRAWN:
+    if n < MIN_RESAMPLED_TASKS:
         tasks = "1 task in common is" if n == 1 else f"{n} tasks in common are"
-        reason = f"{tasks} too few to draw from; {FEWEST_DRAWN} are needed"
+        reason = f"{tasks} too few to draw from; {MIN_RESAMPLED_TASKS} are needed"
         estimate = estimate if estimate is not None and np.isfinite(estimate) else None
     elif estimate is not None and not np.isfinite(estimate):
         reason = "one side has nothing to divide by on the common tasks"
@@ -311,7 +311,7 @@ def swap_ratios(
     """The p-value of that test alone; None where tasks are too few or one side has nothing to divide by."""
     columns = np.column_stack([*a, *b])
     estimate = float(_ratio_gap(columns.sum(axis=0)[None])[0])
-    if len(columns) < FEWEST_DRAWN or not np.isfinite(estimate):
+    if len(columns) < MIN_RESAMPLED_TASKS or not np.isfinite(estimate):
         return None
     return _swapped(on_grid(columns, len(columns)), abs(estimate), resamples=resamples, seed=seed)
 

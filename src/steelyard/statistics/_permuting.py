@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from steelyard.statistics._interval import RESAMPLES, SEED, Floats, Ints
 
-_MOST_CELLS = 50_000_000
+_MAX_CELLS = 50_000_000
 """So many runs are dealt at most; with more runs there are fewer deals, though never fewer than 999."""
 _CELLS_AT_ONCE = 4_000_000
 
 
 def deals(runs: int, resamples: int = RESAMPLES) -> int:
     """How many deals are made of so many runs."""
-    return min(resamples, max(999, _MOST_CELLS // max(runs, 1)))
+    return min(resamples, max(999, _MAX_CELLS // max(runs, 1)))
 
 
 def dealt_sums(

@@ -10,7 +10,7 @@ from steelyard.statistics._interval import LEVEL
 from steelyard.statistics._means import student_quantile
 
 POWER = 0.8
-MOST_TASKS = 10_000_000
+MAX_TASKS = 10_000_000
 
 
 def paired_power(difference: float, spread: float, tasks: float, *, level: float = LEVEL) -> float:
@@ -39,7 +39,7 @@ def tasks_needed(difference: float, spread: float, *, level: float = LEVEL, powe
     few, many = 2, 2
     while paired_power(difference, spread, many, level=level) < power:
         few, many = many, many * 2
-        if many > MOST_TASKS:
+        if many > MAX_TASKS:
             return None
     while many - few > 1:
         middle = (few + many) // 2

@@ -20,7 +20,7 @@ from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Ints,
 
 CELLS_AT_ONCE = 1_000_000
 """Statistics of pairs held at a time: 8 MB, unless a single draw has more."""
-MOST_CELLS = 200_000_000
+MAX_CELLS = 200_000_000
 """Statistics of pairs drawn in all: some seconds of work."""
 SAME = 1e-12
 """Differences this small beside the values are what rounding leaves of none."""
@@ -38,7 +38,7 @@ def surely_better(
     tasks, size = exact.shape
     first, other = np.triu_indices(size, 1)
     fewest = math.ceil(10 / (1 - level))
-    draws = max(min(resamples, MOST_CELLS // max(len(first), 1)), fewest)
+    draws = max(min(resamples, MAX_CELLS // max(len(first), 1)), fewest)
     sums = np.concatenate([signs @ exact for signs in _signs(tasks, draws, rows=CELLS_AT_ONCE // tasks + 1, seed=seed)])
     units = _units(sums, first, other, np.abs(exact).sum(axis=0))
     gaps = np.where(units > 0, exact.sum(axis=0)[first] - exact.sum(axis=0)[other], 0.0)

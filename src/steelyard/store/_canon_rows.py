@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from steelyard.errors import CanonExists, UnknownName
+from steelyard.errors import CanonExistsError, UnknownNameError
 from steelyard.records import Canon, is_storable, now_microseconds
 from steelyard.store._store import Store
 from steelyard.store.schema import canons
@@ -18,21 +18,21 @@ _FIELDS = Canon.__struct_fields__
 
 
 def set_canon(store: Store, canon: Canon) -> Canon:
-    """Make it the prompt's canon; CanonExists when there is one in force, also one set at the same moment."""
+    """Make it the prompt's canon; CanonExistsError when there is one in force, also one set at the same moment."""
     row = {name: getattr(canon, name) for name in _FIELDS}
     row |= {"set_at": now_microseconds(), "retired_at": None}
 
     def write(connection: Connection) -> None:
         current = _in_force(connection, canon.prompt)
         if current is not None:
-            raise CanonExists(canon.prompt, signature=current.signature)
+            raise CanonExistsError(canon.prompt, signature=current.signature)
         connection.execute(insert(canons), row)
 
     try:
         store.in_transaction(write)
     except IntegrityError as error:
         current = canon_of(store, canon.prompt)
-        raise CanonExists(canon.prompt, signature=current.signature if current else canon.signature) from error
+        raise CanonExistsError(canon.prompt, signature=current.signature if current else canon.signature) from error
     return Canon(**row)
 
 
@@ -55,13 +55,13 @@ def canon_history(store: Store, prompt: str | None = None) -> list[Canon]:
 
 
 def retire_canon(store: Store, prompt: str) -> Canon:
-    """Take the prompt's canon out of force; it stays in the history. UnknownName for a prompt without one."""
+    """Take the prompt's canon out of force; it stays in the history. UnknownNameError for a prompt without one."""
 
     def write(connection: Connection) -> Canon:
         current = _in_force(connection, prompt)
         if current is None:
             known = select(canons.c.prompt).where(canons.c.retired_at.is_(None))
-            raise UnknownName("prompt with a canon", prompt, connection.execute(known).scalars())
+            raise UnknownNameError("prompt with a canon", prompt, connection.execute(known).scalars())
         at = now_microseconds()
         in_force = (canons.c.prompt == prompt) & canons.c.retired_at.is_(None)
         connection.execute(update(canons).where(in_force).values(retired_at=at))

@@ -16,31 +16,33 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from steelyard.errors import BadStore, MissingExtra
+from steelyard.errors import MissingExtraError, StoreError
 from steelyard.records import is_storable
 
 
 def read_url(text: str) -> URL:
     """The store's address: `sqlite:///file` or `postgresql://user@host/name`; anything else is refused."""
     if not is_storable(text):
-        raise BadStore("the address of a store is text in UTF-8", where=repr(text)[:200], hint="name another file")
+        raise StoreError("the address of a store is text in UTF-8", where=repr(text)[:200], hint="name another file")
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
         # what has "://" may hold a password, and is not repeated
         hint = "sqlite:///file or postgresql://host/name" if "://" in text else f"for a file: sqlite:///{text}"
-        raise BadStore("this is not the address of a store", hint=hint) from error
+        raise StoreError("this is not the address of a store", hint=hint) from error
     if url.get_backend_name() == "sqlite":
         if not url.database or url.database == ":memory:":
-            raise BadStore(
+            raise StoreError(
                 "a store in memory is lost when the command ends", hint="name a file: sqlite:///steelyard.db"
             )
         if url.query:
-            raise BadStore("the address of a file ends with its name", hint="write %3F for a question mark in the name")
+            raise StoreError(
+                "the address of a file ends with its name", hint="write %3F for a question mark in the name"
+            )
         return url.set(drivername="sqlite+pysqlite")
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
-    raise BadStore(
+    raise StoreError(
         f"there is no store of kind {url.get_backend_name()!r}", hint="sqlite:///file or postgresql://host/name"
     )
 
@@ -87,7 +89,7 @@ def make_engines(url: URL) -> tuple[Engine, Engine]:
     """The engine that reads and the engine that writes. Nothing is opened before the first connection."""
     if url.get_backend_name() == "postgresql":
         if importlib.util.find_spec("psycopg") is None:
-            raise MissingExtra("psycopg", extra="postgres", purpose="a store on PostgreSQL")
+            raise MissingExtraError("psycopg", extra="postgres", purpose="a store on PostgreSQL")
         engine = create_engine(url, pool_pre_ping=True)
         return engine, engine
     path = Path(url.database or "")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import func, insert, select
 from sqlalchemy.engine import Connection
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.records import now_microseconds
 from steelyard.store.schema import learned
 
@@ -61,7 +61,7 @@ def learned_version(
         row = connection.execute(wanted.where(learned.c.number == number)).first()
         if row is None:
             known = [str(each.number) for each in learned_versions(connection, kind)]
-            raise UnknownName(f"version of {kind}", str(number), known)
+            raise UnknownNameError(f"version of {kind}", str(number), known)
     else:
         row = connection.execute(wanted.order_by(learned.c.number.desc()).limit(1)).first()
     return None if row is None else LearnedVersion(*row)

@@ -16,7 +16,7 @@ from sqlalchemy import insert, inspect, select, text
 from sqlalchemy.engine import Connection
 
 import steelyard.store.migrations as folder
-from steelyard.errors import BadDeclaration, BadStore
+from steelyard.errors import DeclarationError, StoreError
 from steelyard.records import now_microseconds
 from steelyard.store.schema import applied
 
@@ -45,7 +45,7 @@ def migrations() -> list[Migration]:
             continue
         number = int(match[1])
         if number in by_number:
-            raise BadDeclaration(f"migration {number} is there twice: {by_number[number].name} and {match[2]}")
+            raise DeclarationError(f"migration {number} is there twice: {by_number[number].name} and {match[2]}")
         by_number[number] = Migration(number, match[2])
     return [by_number[number] for number in sorted(by_number)]
 
@@ -62,7 +62,7 @@ def pending(seen: Collection[int]) -> list[Migration]:
     known = migrations()
     unknown = set(seen) - {migration.number for migration in known}
     if unknown:
-        raise BadStore(
+        raise StoreError(
             f"the store has migration {max(unknown)}, which this version of steelyard does not know",
             hint="use the version of steelyard that made it, or a newer one",
         )

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, Table, inspect, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
-from steelyard.errors import BadStore, StoreUnavailable, UsageError, ValueNotTaken
+from steelyard.errors import StoreError, StoreUnavailableError, UnsupportedValueError, UsageError
 from steelyard.store._connections import (
     connect_for_reading,
     exclusive,
@@ -94,7 +94,7 @@ class Store:
                     raise
                 raise self._unavailable(error) from error
             except OSError as error:  # the lock file
-                raise StoreUnavailable(self.address, error.strerror or str(error)) from error
+                raise StoreUnavailableError(self.address, error.strerror or str(error)) from error
         raise AssertionError("the last attempt either returns or raises")
 
     def writers(self, table: Table) -> frozenset[str]:
@@ -123,7 +123,7 @@ class Store:
                 self._idle = connect_for_reading(self.file)
             (number,) = self._idle.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
-            raise StoreUnavailable(self.address, str(error)) from error
+            raise StoreUnavailableError(self.address, str(error)) from error
         return number, stamps
 
     @staticmethod
@@ -149,9 +149,9 @@ class Store:
             self._idle.close()
             self._idle = None
 
-    def _unavailable(self, error: DBAPIError) -> StoreUnavailable:
+    def _unavailable(self, error: DBAPIError) -> StoreUnavailableError:
         is_value = isinstance(error, DataError) or getattr(error.orig, "sqlstate", None) == TOO_LARGE_STATE
-        return (ValueNotTaken if is_value else StoreUnavailable)(self.address, str(error.orig).strip())
+        return (UnsupportedValueError if is_value else StoreUnavailableError)(self.address, str(error.orig).strip())
 
     @property
     def file(self) -> Path | None:
@@ -169,7 +169,7 @@ class Store:
             numbers = applied_numbers(connection)
             if not numbers and self.is_sqlite and inspect(connection).get_table_names():
                 hint = "name a file of its own"
-                raise BadStore("the file holds another program's tables", where=self.address, hint=hint)
+                raise StoreError("the file holds another program's tables", where=self.address, hint=hint)
         return numbers
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ def find_store(address: str, *, create: bool = False) -> Store:
     url = read_url(address)
     store = Store(url)
     if store.file is not None and not create and not store.file.exists():
-        raise BadStore("there is no such store", where=shown(url), hint="steelyard arena init --store ... makes one")
+        raise StoreError("there is no such store", where=shown(url), hint="steelyard arena init --store ... makes one")
     if store.file is not None and not store.file.parent.is_dir():
         folder = store.file.parent
         raise UsageError(f"there is no folder {folder}", where=shown(url), hint=f"make it: mkdir -p {folder}")
@@ -227,15 +227,15 @@ def closed_on_error(store: Store) -> Iterator[None]:
         yield
     except DBAPIError as error:
         store.close()
-        raise StoreUnavailable(store.address, str(error.orig).strip()) from error
+        raise StoreUnavailableError(store.address, str(error.orig).strip()) from error
     except BaseException:
         store.close()
         raise
 
 
-def no_store(store: Store) -> BadStore:
+def no_store(store: Store) -> StoreError:
     """The error for a database without our tables."""
-    return BadStore(
+    return StoreError(
         "this database holds no steelyard store", where=store.address, hint="steelyard arena init makes one"
     )
 
@@ -244,7 +244,7 @@ def _check_version(store: Store, numbers: frozenset[int]) -> None:
     """Refuse a store of another schema than ours."""
     if pending(numbers):
         command = f"steelyard arena upgrade --store {shlex.quote(store.address)}"
-        raise BadStore(
+        raise StoreError(
             f"the store has schema version {version_of(numbers)}; this version of steelyard needs"
             f" {migrations()[-1].number}",
             where=store.address,

@@ -17,7 +17,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from steelyard.errors import NotAuthenticated, StoreUnavailable, UnknownName, UsageError
+from steelyard.errors import AuthenticationError, StoreUnavailableError, UnknownNameError, UsageError
 from steelyard.records import Scope, Token, is_storable, now_microseconds
 from steelyard.store._store import Store
 from steelyard.store.schema import parties, tokens
@@ -58,7 +58,7 @@ def create_token(
         if person is not None:
             known = is_storable(person) and connection.execute(people.where(parties.c.id == person)).first()
             if not known:
-                raise UnknownName("person", person[:200], connection.execute(people).scalars())
+                raise UnknownNameError("person", person[:200], connection.execute(people).scalars())
         connection.execute(insert(tokens), row)
 
     try:
@@ -81,7 +81,7 @@ def revoke_token(store: Store, name: str) -> Token:
         row = connection.execute(_in_force(name)).mappings().first() if is_storable(name) else None
         if row is None:
             known = select(tokens.c.name).where(tokens.c.revoked_at.is_(None))
-            raise UnknownName("token", name, connection.execute(known).scalars())
+            raise UnknownNameError("token", name, connection.execute(known).scalars())
         now = now_microseconds()
         connection.execute(update(tokens).where(tokens.c.number == row["number"]).values(revoked_at=now))
         return _token({**row, "revoked_at": now})
@@ -90,20 +90,22 @@ def revoke_token(store: Store, name: str) -> Token:
 
 
 def authenticate(store: Store, whole: str) -> Token:
-    """The token that somebody shows; NotAuthenticated when it is none, has expired or was revoked."""
+    """The token that somebody shows; AuthenticationError when it is none, has expired or was revoked."""
     match = _TOKEN.fullmatch(whole)
     if match is None:
-        raise NotAuthenticated("this is no token of Steelyard")
+        raise AuthenticationError("this is no token of Steelyard")
     with store.read() as connection:
         row = connection.execute(select(tokens).where(tokens.c.id == match[1])).mappings().first()
     if not hmac.compare_digest(_digest(whole), row["sha256"] if row is not None else "") or row is None:
-        raise NotAuthenticated("the token is not known here")
+        raise AuthenticationError("the token is not known here")
     token, now = _token(row), now_microseconds()
     if (state := token.state(now)) != "active":
-        raise NotAuthenticated(f"the token {token.name!r} {'was revoked' if state == 'revoked' else 'has expired'}")
+        raise AuthenticationError(f"the token {token.name!r} {'was revoked' if state == 'revoked' else 'has expired'}")
     if token.last_used_at is None or now - token.last_used_at >= USE_NOTED_EVERY:
         noted = update(tokens).where(tokens.c.id == token.id).values(last_used_at=now)
-        with suppress(StoreUnavailable):  # a use that cannot be noted, as on a disk that is full, is a use all the same
+        with suppress(
+            StoreUnavailableError
+        ):  # a use that cannot be noted, as on a disk that is full, is a use all the same
             store.in_transaction(lambda connection: connection.execute(noted))
     return token
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
-from steelyard.errors import StoreUnavailable
+from steelyard.errors import StoreUnavailableError
 from steelyard.store._connections import connect_for_reading
 from steelyard.store._migrate import Migration, applied_numbers, migrate, pending, version_of
 from steelyard.store._store import Store, closed_on_error, find_store, no_store
@@ -73,7 +73,7 @@ def _copied(store: Store, file: Path, version: int) -> Path:
         shutil.copymode(file, copy)
     except sqlite3.Error as error:
         copy.unlink()
-        raise StoreUnavailable(store.address, f"the file cannot be copied to {copy}: {error}") from error
+        raise StoreUnavailableError(store.address, f"the file cannot be copied to {copy}: {error}") from error
     return copy
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import Found, packing, rejected_file
 from steelyard.formats import FileResult, PlacedRun, RunPart, head_of, log_format_named, run_refusal
 from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run
@@ -96,7 +96,7 @@ def own_items(file: Found, name: str, mapping: Mapping | None) -> Iterator[Gathe
     """The runs in a file of our own records, or in one that the mapping reads, as they are read."""
     try:
         yield from _mapped_items(file, mapping) if mapping else _own_items(file, name)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         yield rejected_file(error, file.shown)
     except OSError as error:
         yield Rejected(path=file.shown, reason=error.strerror or str(error), code="unreadable_file")

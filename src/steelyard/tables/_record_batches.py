@@ -91,7 +91,7 @@ class Unpriced:
         return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where, count=count)
 
 
-MOST_OWN_KEYS = 200
+MAX_CUSTOM_FIELDS = 200
 """The `x_` keys of one table that runs can be grouped by: each is a column, and logs may bring any number."""
 
 
@@ -126,7 +126,7 @@ class OwnKeys:
     def _keeps(self, key: str) -> bool:
         if key in self._kept:
             return True
-        if len(self._kept) >= MOST_OWN_KEYS or is_own_fact(key):
+        if len(self._kept) >= MAX_CUSTOM_FIELDS or is_own_fact(key):
             self._left_out[key] = None
             return False
         self._kept[key] = None
@@ -137,7 +137,9 @@ class OwnKeys:
         if not self._left_out:
             return []
         count = len(self._left_out)
-        message = f"{count:,} x_ keys beyond the first {MOST_OWN_KEYS} are kept in their records, but runs cannot be "
+        message = (
+            f"{count:,} x_ keys beyond the first {MAX_CUSTOM_FIELDS} are kept in their records, but runs cannot be "
+        )
         return [Finding(code="own_keys", message=f"{message}grouped by them", count=count)]
 
 

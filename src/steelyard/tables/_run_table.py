@@ -12,17 +12,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import MissingExtraError, UnreadableFileError
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
 from steelyard.plain_text import clean
 from steelyard.prices import PriceBook, PricedColumn, price_run_columns
 from steelyard.records import (
     NO_LABELS,
     TOKEN_KINDS,
+    DecodeError,
     Finding,
     Labeler,
     Labels,
-    Refused,
     Rejected,
     Run,
     RunChoice,
@@ -130,7 +130,7 @@ class RunTable:
         try:
             import pandas as pd  # heavy and optional
         except ImportError as error:
-            raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
+            raise MissingExtraError("pandas", extra="pandas", purpose="to_pandas()") from error
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def _facts(self, most: int) -> pl.DataFrame:
@@ -177,7 +177,7 @@ class TableBuilder:
         self._flush(str(path))  # what came before stays before: of two records with the same id the first counts
         try:
             self._add_file(path, log_format)
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             self.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
         except OSError as error:
             self.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
@@ -237,14 +237,14 @@ class TableBuilder:
                 return False
             self._add_flat(path, frame, labels)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file makes Polars panic
-            raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+            raise UnreadableFileError(str(path), f"not a readable Parquet file: {error}") from error
         return True
 
     def _flat_labels(self, path: Path, names: Sequence[str]) -> dict[str, object] | None:
         """The columns that labels add; None where one must be held against what each record says."""
         try:
             labels = self._labeler.values(str(path))
-        except Refused:
+        except DecodeError:
             return None
         return None if {"tier", "tier_scheme", *names} & labels.keys() else labels
 
@@ -362,5 +362,5 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[PlacedRun | Rejected]
         line = int(row.pop("_row")) + 1
         try:
             yield PlacedRun(run_of_row(row, from_text=False), path, line)
-        except Refused as refused:
+        except DecodeError as refused:
             yield Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)

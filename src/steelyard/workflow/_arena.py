@@ -26,7 +26,7 @@ from steelyard.arena import (
     read_tasks,
     skip_before,
 )
-from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Finding, Rejected, Submission, Task, microseconds_of, moment_of, now_microseconds
 from steelyard.results import (
@@ -97,7 +97,7 @@ def arena_settings(arena: Arena | str) -> ArenaSettings:
 def policy_named(name: str) -> Policy:
     """The policy of that name, else an error with the nearest."""
     if name not in POLICIES:
-        raise UnknownName("policy", name, POLICIES)
+        raise UnknownNameError("policy", name, POLICIES)
     return "current" if name == "current" else "as-submitted"
 
 
@@ -165,7 +165,7 @@ def _or_refused(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Plac
     """The same, with a file that breaks off as one refusal."""
     try:
         yield from items
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
 
 

@@ -8,11 +8,11 @@ from typing import Literal
 import msgspec
 
 from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
-from steelyard.errors import BadInput, NotAllowed, UsageError
+from steelyard.errors import InputError, PermissionDeniedError, UsageError
 from steelyard.prices import open_book
 from steelyard.records import (
     JSON_ERRORS,
-    Refused,
+    DecodeError,
     Rejected,
     RunIds,
     Submission,
@@ -71,12 +71,12 @@ class Intake:
     def _read_or_refuse(self, line: NumberedLine) -> Submission | Rejected:
         try:
             submission = self._read(line)
-        except Refused as error:
+        except DecodeError as error:
             return Rejected(path="", reason=error.reason, hint=error.hint, code="bad_submission")
         if submission.artifacts is not None:
             hint = "leave them out, or submit where they lie: steelyard arena submit"
             reason = "artifacts are paths of a disk, and cannot be sent"
-            return Rejected(path=submission.id, reason=reason, hint=hint, code="bad_artifacts")
+            return Rejected(path=submission.id, reason=reason, hint=hint, code="invalid_artifacts")
         return submission
 
 
@@ -106,7 +106,7 @@ def _run(line: NumberedLine, given: FromRuns, ids: RunIds) -> Submission:
 
 def refusal_status(rejected: Rejected) -> int:
     """The HTTP status of a record that was refused."""
-    return 409 if rejected.code == "id_with_other_content" else BadInput.http_status
+    return 409 if rejected.code == "id_with_other_content" else InputError.http_status
 
 
 def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
@@ -116,7 +116,7 @@ def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
     except JSON_ERRORS as error:
         raise UsageError(json_problem(error), hint="send one task as a JSON object") from error
     except ValueError as error:
-        raise BadInput(f"not a task: {error}", hint="steelyard schema task") from error
+        raise InputError(f"not a task: {error}", hint="steelyard schema task") from error
     _check_folders(task)
     is_new = arena.add_task(task)
     return AddedTasks(tasks=((task, is_new),), rejected=(), notes=tuple(doubts_about(arena, [task])))
@@ -125,7 +125,7 @@ def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
 def _check_folders(task: Task) -> None:
     for folder, field in folders_of(task).items():
         hint = "add this task where they lie: steelyard arena task add"
-        raise BadInput(f"{field} {folder[:200]!r} are files of a disk, and cannot be sent", hint=hint)
+        raise InputError(f"{field} {folder[:200]!r} are files of a disk, and cannot be sent", hint=hint)
 
 
 def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | None = None) -> Reviewed:
@@ -133,5 +133,5 @@ def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | 
     named = show_submission(arena, submission).submitter
     if named != submitter:
         hint = "a reviewer excludes it"
-        raise NotAllowed(f"only a token named as its submitter withdraws it, not {submitter!r}", hint=hint)
+        raise PermissionDeniedError(f"only a token named as its submitter withdraws it, not {submitter!r}", hint=hint)
     return arena.withdraw(submission, by=submitter, reason=reason)

@@ -14,9 +14,9 @@ from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
 from steelyard.records import (
     NO_LABELS,
     Chosen,
+    DecodeError,
     Finding,
     Labels,
-    Refused,
     Rejected,
     Run,
     Submission,
@@ -104,13 +104,13 @@ def _placed_run(named: NamedRun, given: FromRuns) -> PlacedSubmission | Rejected
     task_id = given.task_map[run.task] if given.task_map is not None else run.task
     try:
         submission = submission_of(run, task_id, given)
-    except Refused as error:
+    except DecodeError as error:
         return Rejected(path=entry.path, line=entry.line, reason=error.reason, hint=error.hint, code="bad_submission")
     return PlacedSubmission(entry.path, entry.line, submission)
 
 
 def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:
-    """The run as a submission, priced; Refused where it lacks what a submission must state."""
+    """The run as a submission, priced; DecodeError where it lacks what a submission must state."""
     cost = cost_of(run, given.book)
     estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
     facts = None if given.arena is None else _facts_for(run, metrics_of(given.arena.rules, run.agent))

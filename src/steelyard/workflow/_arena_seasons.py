@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.arena import Arena, freeze, list_seasons, season, verify
-from steelyard.errors import BadInput
+from steelyard.errors import InputError
 from steelyard.files import read_text
 from steelyard.records import JSON_ERRORS, json_problem
 from steelyard.results import Season, Seasons, Verification
@@ -37,7 +37,7 @@ def verify_season(manifest: Path, *, store: Arena | str | None = None) -> Verifi
     try:
         document = msgspec.json.decode(read_text(manifest))
     except JSON_ERRORS as error:
-        raise BadInput(json_problem(error), where=where, hint="a manifest is one JSON object") from error
+        raise InputError(json_problem(error), where=where, hint="a manifest is one JSON object") from error
     return verify(document, where=where, arena=None if store is None else opened(store))
 
 

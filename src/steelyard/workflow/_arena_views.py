@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard import arena as views
 from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.profiles import load_profile
 from steelyard.records import end_of, microseconds_of, moment_of
 from steelyard.results import (
@@ -117,7 +117,7 @@ def leaderboard(
     asked = _asked_policy(policy, confidence)
     for name in by:
         if name not in LEADER_KEYS:
-            raise UnknownName("key", name, LEADER_KEYS)
+            raise UnknownNameError("key", name, LEADER_KEYS)
     keys = [LEADER_KEYS[name] for name in by]
     return views.leaderboard(opened(arena), by=keys, policy=asked, confidence=confidence).first(top)
 
@@ -132,7 +132,7 @@ def _ranked_score(name: str) -> RankedScore:
     for score in RANKED_SCORES:
         if score == name:
             return score
-    raise UnknownName("score", name, RANKED_SCORES)
+    raise UnknownNameError("score", name, RANKED_SCORES)
 
 
 def show_submission(arena: Arena | str, submission: str, *, score: str | None = None) -> Evaluation:

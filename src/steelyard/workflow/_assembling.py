@@ -18,7 +18,7 @@ from steelyard.engines import (
     skewed_groups,
     unexpected_run_counts,
 )
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import ComponentType, Finding, Missing, component_column
@@ -198,7 +198,7 @@ def _known_tier(groups: Sequence[Group], tier: str) -> str:
     """The tier that was asked for; one that no run has is refused with the nearest."""
     known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
     if tier not in known:
-        raise UnknownName("tier", tier, known, where="--base-tier")
+        raise UnknownNameError("tier", tier, known, where="--base-tier")
     return tier
 
 

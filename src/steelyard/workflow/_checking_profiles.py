@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import Profile
 from steelyard.records import sum_in_order
 
@@ -21,7 +21,7 @@ def check_profile(profile: Profile) -> None:
     known: dict[str, Any] = catalog().constants()
     for name in profile.constants:
         if name not in known:
-            raise UnknownName("constant", name, known, where=profile.name)
+            raise UnknownNameError("constant", name, known, where=profile.name)
     weights = constants_of(catalog()["composite_score"], profile).values()
     if min(weights) < 0 or sum_in_order(weights) <= 0:
         message = "pass_weight and impl_weight must not be negative and must add up to more than 0"

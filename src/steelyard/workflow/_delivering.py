@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.errors import StoreUnavailable, UsageError
+from steelyard.errors import StoreUnavailableError, UsageError
 from steelyard.prices import open_book
-from steelyard.records import Finding, Refused, Rejected, Run, Task
+from steelyard.records import DecodeError, Finding, Rejected, Run, Task
 from steelyard.runner import Cell, Ending, Plan, PlanFolder, PlanTask, TryOutcome
 from steelyard.settings import DEFAULT_STORE
 from steelyard.workflow._arena import open_arena
@@ -92,7 +92,7 @@ class Delivery:
         """Why the arena does not take the run; None where it is in the arena now."""
         try:
             submission = submission_of(run, cell.task, self._given)
-        except Refused as error:
+        except DecodeError as error:
             return f"the arena does not take it: {error.reason}"
         work = self._folder.tries(cell.id)[-1] / "work"
         if work.is_dir() and any(work.iterdir()):
@@ -100,6 +100,6 @@ class Delivery:
             submission = msgspec.structs.replace(submission, artifacts=artifacts)
         try:
             [outcome] = self._arena.submit([submission], artifacts_root=self._folder.root.absolute())
-        except StoreUnavailable as error:
+        except StoreUnavailableError as error:
             return f"{error.message}; the same command delivers it later"
         return f"the arena does not take it: {outcome.reason}" if isinstance(outcome, Rejected) else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import default_profile
 from steelyard.records import Missing
@@ -103,7 +103,7 @@ def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
     if len(starts) > 1:
         raise UsageError(f"several {kind}s begin with {wanted!r}: {'; '.join(sorted(starts)[:10])}")
     if not starts:
-        raise UnknownName(kind, wanted, list(rows))
+        raise UnknownNameError(kind, wanted, list(rows))
     return starts[0]
 
 

@@ -24,7 +24,7 @@ from steelyard.workflow._options import (
 if TYPE_CHECKING:
     from steelyard.standings import StatisticsOptions
 
-FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
+MIN_RESAMPLES, MAX_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
 
 
@@ -96,8 +96,8 @@ class DrawOptions(ConfidenceOptions):
         from steelyard.standings import StatisticsOptions  # brings numpy and scipy
         from steelyard.statistics import RESAMPLES, SEED, check_level
 
-        if self.resamples is not None and not FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES:
-            hint = f"give between {FEWEST_RESAMPLES} and {MOST_RESAMPLES:,}"
+        if self.resamples is not None and not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
+            hint = f"give between {MIN_RESAMPLES} and {MAX_RESAMPLES:,}"
             raise UsageError(f"{self.resamples} resamples cannot be used", hint=hint)
         if self.seed is not None and self.seed < 0:
             raise UsageError("a seed is a whole number from 0 on")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import BadRecord, UsageError
+from steelyard.errors import RecordError, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
 from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_own_key, model_group
@@ -153,7 +153,7 @@ def _checked(row: Row, path: Path) -> Row:
             wrong = not number or not low <= value <= high
         if value is not None and wrong:
             hint = "write the file again: steelyard repeat or speedup with --out FILE.json"
-            raise BadRecord(
+            raise RecordError(
                 f"{name} of {row['id'][:200]!r} is {value!r:.60}, which cannot be", path=str(path), hint=hint
             )
     return row

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.files import beginning_of
 from steelyard.formats import SQLITE
 from steelyard.metrics import catalog
@@ -87,7 +87,7 @@ def open_table(
     for key in keys:
         if is_own_key(key) and key not in present:
             own = [name for name in present if is_own_key(name) and not is_own_fact(name)]
-            raise UnknownName("field of your own", key, own)
+            raise UnknownNameError("field of your own", key, own)
     return table
 
 
@@ -118,7 +118,7 @@ def _opened(
     choice = options.choice()
     table = _table(_measured(inputs, kind, options, [*keys, *(each.key for each in choice.conditions)]), kind, options)
     if table.n == 0:
-        raise NothingUsable(f"the input holds no {kind}", hint=f"steelyard {VERBS[kind]} --help")
+        raise NoValidInputError(f"the input holds no {kind}", hint=f"steelyard {VERBS[kind]} --help")
     if choice.timed and kind != "submission":
         raise UsageError(f"{_a(kind)} has no time of its own to be chosen by", hint="leave --since and --until out")
     chosen = choose(table, choice, where=where)

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, cast
 
-from steelyard.errors import BadRecord, NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import (
     GIVEN_FRAME,
@@ -27,9 +27,9 @@ from steelyard.formats import (
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records import (
     NO_LABELS,
+    DecodeError,
     Finding,
     Labels,
-    Refused,
     Rejected,
     Run,
     RunChoice,
@@ -155,13 +155,13 @@ def reading_cluster(engine: EngineName) -> Cluster | None:
     return SparkCluster(spark_session(engine))
 
 
-def nothing_read(rejected: Sequence[Rejected]) -> NothingUsable:
+def nothing_read(rejected: Sequence[Rejected]) -> NoValidInputError:
     """The error of a command that could use nothing of its input; it names the first problem."""
     if rejected:
         first = rejected[0]
         more = f" (and {len(rejected) - 1:,} more)" if len(rejected) > 1 else ""
-        return NothingUsable(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
-    return NothingUsable("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
+        return NoValidInputError(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
+    return NoValidInputError("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
 
 
 def refuse_unrecognized(inputs: object) -> None:
@@ -174,10 +174,10 @@ def refuse_unrecognized(inputs: object) -> None:
                 raise nothing_read([first])
 
 
-def outside_time(count: int) -> NothingUsable:
+def outside_time(count: int) -> NoValidInputError:
     """The error of limits of time that leave no run."""
     runs = "the only run lies" if count == 1 else f"all {count:,} runs lie"
-    return NothingUsable(f"{runs} outside the asked-for time, or have no time", hint="check --since and --until")
+    return NoValidInputError(f"{runs} outside the asked-for time, or have no time", hint="check --since and --until")
 
 
 def table_of(
@@ -233,8 +233,8 @@ def each_input(
         elif isinstance(given, (Run, AbstractMapping)):
             try:
                 yield PlacedRun(checked_run(given), GIVEN_RECORDS, number)
-            except Refused as refused:
-                raise BadRecord(refused.reason, path=GIVEN_RECORDS, line=number, hint=refused.hint) from refused
+            except DecodeError as refused:
+                raise RecordError(refused.reason, path=GIVEN_RECORDS, line=number, hint=refused.hint) from refused
         else:
             raise _no_runs(given)
     if mapping is not None and rows:
@@ -254,7 +254,7 @@ def _mapped(
 
     for item in read_rows(rows, mapping, shown=name):
         if isinstance(item, Rejected):
-            raise BadRecord(item.reason, path=name, line=item.line, hint=item.hint)
+            raise RecordError(item.reason, path=name, line=item.line, hint=item.hint)
         if isinstance(item, MappedRun):
             yield PlacedRun(item.run, name, item.line, mapping.format_name)
 
@@ -388,4 +388,4 @@ class OwnKeysSeen:
         """Refuse a key that no run has, with the nearest."""
         for key in self._asked:
             if key not in self._seen:
-                raise UnknownName("field of your own", key, self._seen)
+                raise UnknownNameError("field of your own", key, self._seen)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import file_chunks
 from steelyard.formats import PlacedRun
 from steelyard.records import encode_run
@@ -75,7 +75,7 @@ def _path_digest(path: Path) -> str | None:
         for file in sorted(each for each in path.rglob("*") if each.is_file()):
             whole.update(f"{_file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode("utf-8", "replace"))
         return whole.hexdigest()
-    except (OSError, UnreadableFile):
+    except (OSError, UnreadableFileError):
         return None  # the reader tells what is wrong with it
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
-from steelyard.errors import BadInput, UnknownName, UsageError
+from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
 GROUPS = ("agent", "model", "tier")
-MOST_OUTPUTS, MOST_OUTPUT_CHARACTERS = 1_000, 16_000_000
+MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
 """What options say when the runs are read and chosen already."""
@@ -93,7 +93,7 @@ class ReportSections:
         named = list(self.options.sections)
         for name in named:
             if name not in SECTIONS:
-                raise UnknownName("section", name, SECTIONS)
+                raise UnknownNameError("section", name, SECTIONS)
         self.sections = tuple(name for name in SECTIONS if not named or name in named)
         self._named = bool(named)
 
@@ -240,11 +240,11 @@ class ReportSections:
         self.judges = self._part("judges", lambda: examine_judges(judged, options=chosen))
 
     def _show_outputs(self) -> None:
-        left = MOST_OUTPUT_CHARACTERS
+        left = MAX_OUTPUT_CHARS
         for run in sorted(self._answered, key=_output_order):
             assert run.output is not None
             text = run.output.text[:PIECE_CHARACTERS]
-            if len(self.outputs) >= MOST_OUTPUTS or len(text) > left:
+            if len(self.outputs) >= MAX_OUTPUTS or len(text) > left:
                 self.outputs_left_out += 1
                 continue
             left -= len(text)
@@ -282,7 +282,7 @@ class ReportSections:
         """The result of a section; where the data do not allow it, why."""
         try:
             part = made()
-        except BadInput as error:
+        except InputError as error:
             self.omitted[section] = error.message
             return None
         if part is None:

@@ -12,7 +12,7 @@ from steelyard.results import RunList, RunRows
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
-MOST_ROWS = 50_000
+MAX_ROWS = 50_000
 KEYS = ("task", "agent", "model", "tier", "attempt")
 FIGURES = ("pass_rate", "impl_rate", "cost_usd", "total_tokens", "duration_seconds")
 VERDICTS = {1.0: "passed", 0.0: "failed"}
@@ -32,7 +32,7 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
 
     from steelyard.engines import engine_of
 
-    most = MOST_ROWS if most is None else most
+    most = MAX_ROWS if most is None else most
     if not table.n:
         return RunRows(columns={}, count=0, total=0, sentence="There are no runs.")
     present = table.frame.collect_schema().names()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import structs
 
 from steelyard.arena import Arena, arena_version
-from steelyard.errors import NothingUsable, UnreadableFile, UsageError
+from steelyard.errors import NoValidInputError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.records import Run
 from steelyard.settings import is_stdin
@@ -80,7 +80,9 @@ class RunsSource:
             raise UsageError("what is piped in cannot be watched", hint="name files or folders")
         for path in paths:
             if not path.exists():
-                raise UnreadableFile(str(path), "there is no such file or folder", hint="check the path for a typo")
+                raise UnreadableFileError(
+                    str(path), "there is no such file or folder", hint="check the path for a typo"
+                )
         self.paths = tuple(paths)
         self.map = map
         """The mapping that the files are read by: a TOML file or a shipped mapping's name."""
@@ -165,12 +167,12 @@ class RunsSource:
         """The paths that tell of runs."""
         return [path for path in self.sorted_inputs().runs if isinstance(path, Path)]
 
-    def unrecognized(self) -> Iterator[NothingUsable]:
+    def unrecognized(self) -> Iterator[NoValidInputError]:
         """What other verbs say of each named file that no format recognizes, and from which nothing is shown."""
         for path in self.run_paths() if self.map is None else ():
             try:
                 refuse_unrecognized(path)
-            except NothingUsable as error:
+            except NoValidInputError as error:
                 yield error
 
     def _current(self) -> threading.RLock:

@@ -11,7 +11,7 @@ AT_ONCE = 4_000
 """Lines of each text that are compared at once: the work of one comparison grows with the square of it."""
 CONTEXT = 3
 """Equal lines that are shown around a change."""
-LONGEST_LINE = 2_000
+MAX_LINE_BYTES = 2_000
 """Characters of a line that are shown, so that a text without line ends does not fill the page twice."""
 
 
@@ -116,9 +116,9 @@ def _place(start: int, count: int) -> str:
 
 
 def _cut(line: str) -> str:
-    if len(line) <= LONGEST_LINE:
+    if len(line) <= MAX_LINE_BYTES:
         return line
-    return f"{line[:LONGEST_LINE]} ... {len(line) - LONGEST_LINE:,} more characters"
+    return f"{line[:MAX_LINE_BYTES]} ... {len(line) - MAX_LINE_BYTES:,} more characters"
 
 
 def _hunks(blocks: Sequence[Block]) -> Iterator[list[Block]]:

@@ -53,7 +53,7 @@ class _Outside(NamedTuple):
 
 
 _UNDATED = "undated"
-MOST_WAITING = 4096
+MAX_WAITING = 4096
 """Enough to be added quickly, and few enough to be held for many groups."""
 
 
@@ -114,7 +114,7 @@ class _Cell(msgspec.Struct):
             self.waiting.append(entry.usage)
         if entry.pico is not None:
             self.pico = entry.pico if self.pico is None else self.pico + entry.pico
-        if len(self.waiting) >= MOST_WAITING:
+        if len(self.waiting) >= MAX_WAITING:
             self.settle()
 
     def settle(self) -> None:

@@ -24,7 +24,7 @@ from typing import (
     overload,
 )
 
-from steelyard.errors import SteelyardError, UnknownKey, UnknownName, UsageError
+from steelyard.errors import SteelyardError, UnknownKeyError, UnknownNameError, UsageError
 from steelyard.workflow._opening_runs import Progress, prices_of, refuse_unrecognized
 from steelyard.workflow._renamed import renamed_keyword
 
@@ -116,7 +116,7 @@ def verb(
                 chosen = chosen if prices == chosen.prices else replace(cast("Any", chosen), prices=prices)
             try:
                 return work(runs[0] if runs else cast("Input", None), chosen, progress)
-            except UnknownKey:
+            except UnknownKeyError:
                 if runs and getattr(chosen, "map", None) is None:
                     refuse_unrecognized(runs[0])
                 raise
@@ -159,7 +159,7 @@ def _made(kind: type[Options], name: str, given: tuple[Any, ...], keywords: dict
     for keyword in keywords:
         if keyword not in known:
             renamed = renamed_keyword(name, keyword)
-            raise renamed.error() if renamed else UnknownName(f"option of {name}", keyword, known)
+            raise renamed.error() if renamed else UnknownNameError(f"option of {name}", keyword, known)
     try:
         inspect.signature(kind).bind(*given, **keywords)
     except TypeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.results import Canons
 from steelyard.store import canon_history, open_store, retire_canon
 
@@ -16,7 +16,7 @@ def show(address: str, prompt: str | None, *, history: bool) -> Canons:
         store.close()
     chosen = [canon for canon in everything if (history or canon.retired_at is None) and prompt in (None, canon.prompt)]
     if prompt is not None and not chosen:
-        raise UnknownName("prompt with a canon", prompt, {canon.prompt for canon in everything})
+        raise UnknownNameError("prompt with a canon", prompt, {canon.prompt for canon in everything})
     return Canons(tuple(chosen))
 
 

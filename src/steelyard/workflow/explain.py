@@ -7,7 +7,7 @@ from itertools import islice
 from os import PathLike
 from typing import Any
 
-from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.prices import PriceBook, open_book, token_cost
@@ -162,7 +162,7 @@ def run_named(
         listed = ", ".join(sorted(starts)[:IDS_LISTED])
         more = f" and {len(starts) - IDS_LISTED:,} more" if len(starts) > IDS_LISTED else ""
         raise UsageError(f"several runs begin with {wanted!r}: {listed}{more}", where=where)
-    raise UnknownName("run", wanted, list(islice(ids, IDS_LOOKED_AT)), where=where)
+    raise UnknownNameError("run", wanted, list(islice(ids, IDS_LOOKED_AT)), where=where)
 
 
 def _place(runs: Measurable) -> str | None:
@@ -171,7 +171,7 @@ def _place(runs: Measurable) -> str | None:
         return None
     path = named_path(runs)
     if not path.exists() and not is_stdin(path):
-        raise UnreadableFile(str(path), "there is no such file or folder")
+        raise UnreadableFileError(str(path), "there is no such file or folder")
     return str(shown_path(path))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from steelyard.errors import UnreadableFile, UsageError
+from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.files import Budget, piped
 from steelyard.formats import GIVEN_FRAME, frame_cells, is_frame
 from steelyard.mappings import Proposal, propose
@@ -53,10 +53,10 @@ def _file(path: Path, scratch: Path) -> Path:
     if is_stdin(path):
         kept = piped(scratch / PIPED, Budget())
         if isinstance(kept, Rejected):
-            raise UnreadableFile(PIPED, kept.reason, hint=kept.hint)
+            raise UnreadableFileError(PIPED, kept.reason, hint=kept.hint)
         return kept.path
     if path.is_dir():
-        raise UnreadableFile(str(path), "it is a folder", hint="name one of its files")
+        raise UnreadableFileError(str(path), "it is a folder", hint="name one of its files")
     if not path.is_file():
-        raise UnreadableFile(str(path), "there is no such file", hint="check the path for a typo")
+        raise UnreadableFileError(str(path), "there is no such file", hint="check the path for a typo")
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from steelyard.errors import NothingUsable, UsageError
+from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Chosen, Missing, key_label, key_text
 from steelyard.results import Matrix, MatrixGroup
@@ -94,7 +94,7 @@ def _shown(metrics: Sequence[str]) -> Metric:
 def _check_any(samples: Samples, declared: Metric) -> None:
     for values in samples.values.values():
         if isinstance(values, Missing):
-            raise NothingUsable(f"no run has a {declared.name}: {values.reason}")
+            raise NoValidInputError(f"no run has a {declared.name}: {values.reason}")
 
 
 def _errored(table: RunTable) -> Mask:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from steelyard.errors import NothingUsable, UsageError
+from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Ranking
@@ -65,7 +65,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
     otherwise = counted_otherwise(table, samples, metrics)
     notes: list[Finding] = []
     if otherwise is not None:
-        with suppress(NothingUsable):  # counted the other way nobody has a value: then there is no other place
+        with suppress(NoValidInputError):  # counted the other way nobody has a value: then there is no other place
             other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
     placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging, beside=beside)

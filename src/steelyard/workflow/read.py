@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.errors import UnreadableFile, UsageError
+from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.prices import cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, calls_in, kinds_of
@@ -56,7 +56,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     cluster = options.cluster()
     for given in paths_or_records:
         if cluster is None and isinstance(given, Path) and not given.exists() and not is_stdin(given):
-            raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a typo")
+            raise UnreadableFileError(str(given), "there is no such file or folder", hint="check the path for a typo")
     table = table_of(paths_or_records, reading, format=options.format, cluster=cluster)
     is_piped = any(isinstance(given, Path) and is_stdin(given) for given in paths_or_records)
     if cluster is None and not is_piped and not isinstance(runs, Iterator):

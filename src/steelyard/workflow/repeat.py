@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.errors import BadProfile, NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
@@ -75,7 +75,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     by = tuple(options.by)
     for key in by:
         if key not in KEYS and not is_own_key(key):
-            raise UnknownName("key to group by", key, (*KEYS, "x_..."))
+            raise UnknownNameError("key to group by", key, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
         raise UsageError("a key to group by is named twice")
     if options.language is not None:
@@ -99,7 +99,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     )
     if not prompts:
         first = rejected[0]
-        raise NothingUsable(f"nothing to compare: {first.reason}", where=first.where, hint=first.hint)
+        raise NoValidInputError(f"nothing to compare: {first.reason}", where=first.where, hint=first.hint)
     worker = _Worker(options, level=level, profile=profile, tau=tau)
     findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
     measured: list[PromptResult] = []
@@ -223,7 +223,7 @@ def _whole(profile: Profile, name: str, default: int) -> int:
     """A budget of the profile: a whole number, so that what is counted can be compared with it."""
     value = profile.constant(name, default)
     if value < 0 or value != int(value):
-        raise BadProfile(f"constant {name!r} must be a whole number from 0 on", where=profile.name)
+        raise ProfileError(f"constant {name!r} must be a whole number from 0 on", where=profile.name)
     return int(value)
 
 

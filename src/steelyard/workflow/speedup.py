@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from steelyard.errors import BadInput, NothingUsable, UsageError
+from steelyard.errors import InputError, NoValidInputError, UsageError
 from steelyard.formats import is_baseline
 from steelyard.prices import open_book
 from steelyard.profiles import Profile, load_profile
@@ -96,14 +96,14 @@ def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
     return options_of(msgspec.structs.replace(profile, constants=profile.constants | known))
 
 
-def _nothing(reading: TimingReading) -> BadInput:
+def _nothing(reading: TimingReading) -> InputError:
     if reading.errors:
         return reading.errors[0]
     message, hint = "there is no attempt to measure", "docs/speedup.md shows the layout of a folder of tasks"
     reasons = [finding for finding in reading.findings if finding.severity == "error"]
     if not reasons:
-        return NothingUsable(message, hint=hint)
-    return NothingUsable(f"{message}: {reasons[0].message}", where=reasons[0].where, hint=hint)
+        return NoValidInputError(message, hint=hint)
+    return NoValidInputError(f"{message}: {reasons[0].message}", where=reasons[0].where, hint=hint)
 
 
 def _task_files(options: SpeedupOptions) -> TaskFiles:

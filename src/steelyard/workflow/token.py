@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from datetime import date
 
 from steelyard.arena import Arena
-from steelyard.errors import NotAllowed, UnknownName, UsageError
+from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.records import (
-    MOST_NAME_BYTES,
+    MAX_NAME_BYTES,
     SCOPES,
     Scope,
     Token,
@@ -88,7 +88,7 @@ def check_token(arena: Arena, whole: str, scope: Scope) -> Token:
     if not token.allows(scope):
         has = ", ".join(token.scopes)
         hint = f"it takes a token made with: steelyard token create NAME --scope {scope}"
-        raise NotAllowed(f"the token {token.name!r} has the scope {has}, and this needs {scope}", hint=hint)
+        raise PermissionDeniedError(f"the token {token.name!r} has the scope {has}, and this needs {scope}", hint=hint)
     return token
 
 
@@ -118,14 +118,14 @@ def _check_name(name: str) -> None:
     if not name.strip() or not is_storable(name) or not name.isprintable():
         raise UsageError(f"a token cannot be named {name[:200]!r}", hint="name who or what uses it: ci, ada, nightly")
     if is_too_long(name):
-        raise UsageError(f"the token's name is longer than {MOST_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
+        raise UsageError(f"the token's name is longer than {MAX_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
 
 
 def _scope(name: str) -> Scope:
     for scope in SCOPES:
         if scope == name:
             return scope
-    raise UnknownName("scope", name, SCOPES)
+    raise UnknownNameError("scope", name, SCOPES)
 
 
 def _end(expires: str | date) -> int:

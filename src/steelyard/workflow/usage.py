@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.formats import log_formats
 from steelyard.prices import open_book
 from steelyard.records import (
@@ -161,7 +161,7 @@ def _keys(by: Sequence[str]) -> tuple[str, ...]:
     keys = tuple(by)
     for name in keys:
         if name not in USAGE_KEYS and not is_own_key(name):
-            raise UnknownName("key to sum by", name, (*USAGE_KEYS, "x_..."))
+            raise UnknownNameError("key to sum by", name, (*USAGE_KEYS, "x_..."))
     if len(set(keys)) != len(keys):
         raise UsageError("a key to sum by is named twice")
     return keys
@@ -171,7 +171,7 @@ def _read(reader: RecordReader, places: Sequence[LogPlace]) -> list[Finding]:
     """What was found while reading; where agents left no run, where it was looked for."""
     try:
         return reader.finish()
-    except NothingUsable as error:
+    except NoValidInputError as error:
         if places:
             error.message += f"; looked in {places_text(place for place in places if place.exists)}"
         raise

@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from steelyard.errors import BadInput, Interrupted, UnreadableFile, said_by
+from steelyard.errors import AbortedError, InputError, UnreadableFileError, said_by
 from steelyard.files import ONE_FILE, Budget, packing, unpack
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
-from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, FOLDERS_DEEP
+from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, MAX_DIRECTORY_DEPTH
 
-MOST_QUOTED = 200
+MAX_QUOTED_CHARS = 200
 """Characters of a name that an error shows."""
 NO_ARCHIVE = "the artifacts are neither a folder nor a tar or zip archive"
 _PIECE = 1 << 20
 
 
-class BadArtifacts(BadInput):
+class ArtifactError(InputError):
     """Artifacts that cannot be used: not there, outside of the allowed folder, too large, or broken."""
 
-    kind = "bad_artifacts"
+    kind = "invalid_artifacts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +52,22 @@ def locate(artifacts: str, root: Path) -> Path:
         if inside and path.exists():
             return path
     except (OSError, ValueError, RuntimeError) as error:
-        raise BadArtifacts(f"the artifacts cannot be found: {said_by(error)}") from error
+        raise ArtifactError(f"the artifacts cannot be found: {said_by(error)}") from error
     if not inside:
-        raise BadArtifacts(
+        raise ArtifactError(
             "the artifacts lie outside of the folder of the submissions", hint="name them relative to it"
         )
-    raise BadArtifacts(f"there are no artifacts at {_quoted(artifacts)}")
+    raise ArtifactError(f"there are no artifacts at {_quoted(artifacts)}")
 
 
 def _quoted(name: str) -> str:
     """A name that somebody else chose, as a message may show it."""
-    return repr(name if len(name) <= MOST_QUOTED else f"{name[:MOST_QUOTED]}...")
+    return repr(name if len(name) <= MAX_QUOTED_CHARS else f"{name[:MAX_QUOTED_CHARS]}...")
 
 
 @contextmanager
 def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
-    """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (Interrupted)."""
+    """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (AbortedError)."""
     with scratch_folder() as scratch:
         folder = scratch / "all"
         folder.mkdir()
@@ -78,11 +78,11 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
             elif stat.S_ISREG(mode):
                 _unpack(path, folder, scratch, stop)
             else:
-                raise BadArtifacts(NO_ARCHIVE)
-        except UnreadableFile as error:
-            raise BadArtifacts(f"the artifacts cannot be read: {error.message}", hint=error.hint) from error
+                raise ArtifactError(NO_ARCHIVE)
+        except UnreadableFileError as error:
+            raise ArtifactError(f"the artifacts cannot be read: {error.message}", hint=error.hint) from error
         except OSError as error:
-            raise BadArtifacts(f"the artifacts cannot be read: {said_by(error)}") from error
+            raise ArtifactError(f"the artifacts cannot be read: {said_by(error)}") from error
         yield Staged(folder, _digest(folder), is_empty=not any(names for _, _, names in os.walk(folder)))
 
 
@@ -93,14 +93,14 @@ def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None
         (path,) = (scratch / "packed").iterdir()
         counted = path.stat().st_size
     if packing(path) not in ("tar", "zip"):
-        raise BadArtifacts(NO_ARCHIVE)
+        raise ArtifactError(NO_ARCHIVE)
     _whole(unpack(path, "the artifacts", folder, budget=budget, stop=stop, counted=counted))
 
 
 def _whole(broken: Rejected | None) -> None:
     """Refuse an archive that breaks off: what stands before the break is not what was submitted."""
     if broken is not None:
-        raise BadArtifacts(f"the artifacts cannot be read: {broken.reason}")
+        raise ArtifactError(f"the artifacts cannot be read: {broken.reason}")
 
 
 class _Copying:
@@ -116,7 +116,7 @@ class _Copying:
         with target.open("wb") as out:
             while piece := os.read(source, _PIECE):
                 if self.stop is not None and self.stop.is_set():
-                    raise Interrupted("reading the artifacts was stopped")
+                    raise AbortedError("reading the artifacts was stopped")
                 self.budget.take("the artifacts", size=len(piece))
                 out.write(piece)
 
@@ -131,8 +131,8 @@ def _copy(folder: Path, copying: _Copying) -> None:
 
 def _copy_held(folder_fd: int, target: Path, copying: _Copying, *, depth: int) -> None:
     """Copy the plain files in an open folder and in its folders, by what is open: a path could be exchanged."""
-    if depth > FOLDERS_DEEP.most:
-        raise FOLDERS_DEEP.passed("the artifacts")
+    if depth > MAX_DIRECTORY_DEPTH.most:
+        raise MAX_DIRECTORY_DEPTH.passed("the artifacts")
     with os.scandir(folder_fd) as entries:
         for entry in entries:
             copying.budget.take("the artifacts", entries=1)

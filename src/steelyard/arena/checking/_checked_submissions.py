@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import astuple
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.checking._artifacts import BadArtifacts, locate, staged
+from steelyard.arena.checking._artifacts import ArtifactError, locate, staged
 from steelyard.arena.checking._criteria import check_all, runs_commands
 from steelyard.arena.checking._task_files import KeptFiles
 from steelyard.arena.scoring import StoredTask, TaskState
@@ -209,12 +209,12 @@ def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubm
         )
     try:
         if places.artifacts is None:
-            raise BadArtifacts("no folder was named in which artifacts may lie")
+            raise ArtifactError("no folder was named in which artifacts may lie")
         with staged(locate(submission.artifacts, places.artifacts), stop=stop) as artifacts:
             digest = submission_digest(submission, artifacts.sha256)
             results = check_all(criteria, submission, artifacts, files=own, stop=stop)
             return CheckedSubmission(submission, stored_task, digest, results, artifacts.sha256)
-    except BadArtifacts as error:
+    except ArtifactError as error:
         return Rejected(path=submission.id, reason=error.message, hint=error.hint, code=error.kind)
     except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
         reason = f"its artifacts could not be checked: {said_by(error)}"

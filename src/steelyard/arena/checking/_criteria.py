@@ -29,11 +29,11 @@ from steelyard.records import (
 from steelyard.results import CriterionResult
 
 NO_ARTIFACTS = "there are no artifacts to check it on"
-MOST_OUTPUT = 300
+MAX_OUTPUT = 300
 """Characters of a failed command's output that a reason shows."""
-MOST_NAME = 100
+MAX_NAME_CHARS = 100
 """Characters of a program's or a judge's name that a reason shows."""
-MOST_JUDGMENTS = 5
+MAX_JUDGMENTS = 5
 """Judgments that a reason shows."""
 
 _RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_watching.py", "_unittest_runner.py"))
@@ -218,7 +218,7 @@ def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench |
         return False, False, NO_ARTIFACTS
     result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
     met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
-    return met, False, f"{criterion.command[0][:MOST_NAME]}: {result.ending if met else _ending(result)}"
+    return met, False, f"{criterion.command[0][:MAX_NAME_CHARS]}: {result.ending if met else _ending(result)}"
 
 
 def reviewers_result(criterion: JudgeThreshold, scores: Mapping[str, float]) -> CriterionResult:
@@ -230,7 +230,7 @@ def reviewers_result(criterion: JudgeThreshold, scores: Mapping[str, float]) -> 
 def _by_reviewers(criterion: JudgeThreshold, scores: Mapping[str, float]) -> Verdict:
     named = criterion.reviewers or ()
     own = [scores[name] for name in sorted(named) if name in scores]
-    least = criterion.least_ratings or len(named)
+    least = criterion.min_ratings or len(named)
     if len(own) < least:
         return False, False, f"rated by {len(own)} of {len(named)} reviewers, {least} are needed"
     score = math.fsum(own) / len(own) / 100
@@ -263,8 +263,8 @@ def _own_judgments(submission: Submission) -> str:
     given = submission.judgments or ()
     if not given:
         return ""
-    shown = given[:MOST_JUDGMENTS]
-    scores = [f"{(judgment.judge or 'unnamed')[:MOST_NAME]!r} {judgment.score:g}" for judgment in shown]
+    shown = given[:MAX_JUDGMENTS]
+    scores = [f"{(judgment.judge or 'unnamed')[:MAX_NAME_CHARS]!r} {judgment.score:g}" for judgment in shown]
     more = f" and {len(given) - len(shown)} more" if len(given) > len(shown) else ""
     return f"; the submission's own judgments do not count: {', '.join(scores)}{more}"
 
@@ -300,9 +300,9 @@ def _ending(result: sandbox.SandboxResult) -> str:
     said = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")
     if not said:
         return f"{result.ending}, without output"
-    return f"{result.ending}, its output ends with {said[-MOST_OUTPUT:]!r}"
+    return f"{result.ending}, its output ends with {said[-MAX_OUTPUT:]!r}"
 
 
 def _last_line(output: bytes) -> str:
     lines = output.decode(errors="replace").strip().splitlines()
-    return lines[-1][:MOST_OUTPUT] if lines else ""
+    return lines[-1][:MAX_OUTPUT] if lines else ""

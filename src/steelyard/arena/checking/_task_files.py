@@ -20,11 +20,11 @@ from steelyard.arena.scoring import StoredTask
 from steelyard.files import Budget
 from steelyard.records import SuccessCriterion, Task, TestsPass, is_storable
 from steelyard.results import FilesKept
-from steelyard.settings import FOLDERS_DEEP, TASK_BYTES, TASK_FILES
+from steelyard.settings import MAX_DIRECTORY_DEPTH, TASK_BYTES, TASK_FILES
 from steelyard.store import Store
 from steelyard.store.schema import task_files
 
-MOST_BYTES_IN_MEMORY = 4 * TASK_BYTES.default
+MAX_BYTES_IN_MEMORY = 4 * TASK_BYTES.default
 """Bytes of several tasks' files that are held while submissions to them are checked."""
 MADE_BY_PYTHON = "__pycache__"
 """Folders that come and go by themselves and belong to nobody's checks."""
@@ -80,8 +80,8 @@ def _plain_files(root: Path) -> Iterator[Path]:
                 raise ValueError(f"{shown} among the task's own files is a link or no plain file (copy it there)")
             if not is_storable(str(path.relative_to(root))):
                 raise ValueError(f"{shown} among the task's own files has a name that is not UTF-8 (rename it)")
-            if len(path.relative_to(root).parts) > FOLDERS_DEEP.most:
-                raise FOLDERS_DEEP.passed(str(path.relative_to(root))[:200])
+            if len(path.relative_to(root).parts) > MAX_DIRECTORY_DEPTH.most:
+                raise MAX_DIRECTORY_DEPTH.passed(str(path.relative_to(root))[:200])
             if stat.S_ISREG(mode):
                 yield path
 
@@ -159,7 +159,7 @@ class KeptFiles:
 
     def _make_room(self) -> None:
         """Let go of those that were read first: submissions come task by task, so these have had their turn."""
-        while len(self._in_memory) > 1 and sum(map(_size, self._in_memory.values())) > MOST_BYTES_IN_MEMORY:
+        while len(self._in_memory) > 1 and sum(map(_size, self._in_memory.values())) > MAX_BYTES_IN_MEMORY:
             del self._in_memory[next(iter(self._in_memory))]
 
 

@@ -36,7 +36,7 @@ PROGRAM = "steelyard_tests"
 WATCHING = Watched.__module__
 PR_SET_DUMPABLE = 4
 KEY_BYTES = SEAL_BYTES = 64
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 LOOK_SECONDS = 0.05
 OUTCOME = frozenset(vars(library._Outcome()))
 HEAR = ctypes.PYFUNCTYPE(None, ctypes.py_object)
@@ -244,7 +244,7 @@ def attested(secret: list[bytes], ear: list[Callable[[bytes], None]]) -> Callabl
 def heard_from(source: int, child: int) -> bytes:
     """All that the child said until it ended; whoever else holds the other end is not waited for."""
     heard = bytearray()
-    while len(heard) < MOST_BYTES:
+    while len(heard) < MAX_BYTES:
         has_ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         if select.select([source], [], [], 0 if has_ended else LOOK_SECONDS)[0]:
             piece = os.read(source, 65536)
@@ -323,7 +323,7 @@ def main() -> None:
     os.close(drain)
     seal_key, place = sys.stdin.read().split()
     said = heard_from(source, child)
-    if len(said) < MOST_BYTES and os.waitpid(child, 0)[1] == 0:
+    if len(said) < MAX_BYTES and os.waitpid(child, 0)[1] == 0:
         words, seal = said[:-SEAL_BYTES], said[-SEAL_BYTES:]
         if hmac.compare_digest(blake2b(words, key=secret[0]).digest(), seal):
             counts = judged(words.decode().splitlines())

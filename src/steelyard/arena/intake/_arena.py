@@ -35,10 +35,10 @@ from steelyard.arena.scoring import (
     read_settings,
     write_settings,
 )
-from steelyard.errors import UnknownName, UsageError, nearest
+from steelyard.errors import UnknownNameError, UsageError, nearest
 from steelyard.profiles import Profile
 from steelyard.records import (
-    Refused,
+    DecodeError,
     Rejected,
     Submission,
     Task,
@@ -264,10 +264,10 @@ class Arena:
 
     @staticmethod
     def _problem(
-        connection: Connection, under: RulesWithTasks, submission: Submission, said: bytes | Refused
+        connection: Connection, under: RulesWithTasks, submission: Submission, said: bytes | DecodeError
     ) -> Rejected | None:
         """Why the submission is refused; None when it is sound."""
-        if isinstance(said, Refused):
+        if isinstance(said, DecodeError):
             return _refused(submission.id, said)
         kept_task = under.tasks.get(submission.task_id)
         if kept_task is None:
@@ -336,7 +336,7 @@ class Arena:
         others. An exclusion needs a reason. Deciding the same again changes nothing.
         """
         if verb not in DECISIONS:
-            raise UnknownName("decision", verb, DECISIONS)
+            raise UnknownNameError("decision", verb, DECISIONS)
         return self._decide(submission_id, DECISIONS[verb], by, reason)
 
     def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
@@ -361,11 +361,11 @@ def _converted(given: object) -> Submission | Rejected:
     """The submission in plain values."""
     try:
         return convert_submission(given)
-    except Refused as error:
+    except DecodeError as error:
         return _refused(given.get("id") if isinstance(given, Mapping) else None, error)
 
 
-def _refused(identity: object, why: Refused) -> Rejected:
+def _refused(identity: object, why: DecodeError) -> Rejected:
     """A submission that is none; its id may be anything."""
     shown = identity[:200] if isinstance(identity, str) else ""
     return Rejected(path=shown, reason=why.reason, hint=why.hint, code="bad_submission")
@@ -374,7 +374,7 @@ def _refused(identity: object, why: Refused) -> Rejected:
 def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:
     """Make an arena in the store; one that is there already is kept when it has the same rules, else refused."""
     if policy not in POLICIES:
-        raise UnknownName("policy", policy, POLICIES)
+        raise UnknownNameError("policy", policy, POLICIES)
     rules = read_rules(profile)
 
     def work(connection: Connection) -> Arena:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.errors import UnknownName, UsageError
-from steelyard.records import MOST_NAME_BYTES, PARTY_KINDS, Party, PartyKind, is_storable, is_too_long
+from steelyard.errors import UnknownNameError, UsageError
+from steelyard.records import MAX_NAME_BYTES, PARTY_KINDS, Party, PartyKind, is_storable, is_too_long
 from steelyard.store.schema import parties
 
-LONGEST_DISPLAY_NAME = 200
+MAX_DISPLAY_NAME_LENGTH = 200
 """Characters."""
 
 
@@ -20,7 +20,7 @@ def party_kind(name: str) -> PartyKind:
     for kind in PARTY_KINDS:
         if kind == name:
             return kind
-    raise UnknownName("kind", name[:200], PARTY_KINDS)
+    raise UnknownNameError("kind", name[:200], PARTY_KINDS)
 
 
 def check_name(what: str, name: str) -> None:
@@ -28,7 +28,7 @@ def check_name(what: str, name: str) -> None:
     if not name.strip() or not is_storable(name) or not name.isprintable():
         raise UsageError(f"{name[:200]!r} is no {what}", hint="use plain text on one line")
     if is_too_long(name):
-        raise UsageError(f"the {what} is longer than {MOST_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
+        raise UsageError(f"the {what} is longer than {MAX_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
 
 
 def register(
@@ -38,15 +38,15 @@ def register(
     check_name(f"id of a {kind}", identity)
     if display_name:
         check_name("display name", display_name)
-        if len(display_name) > LONGEST_DISPLAY_NAME:
-            raise UsageError(f"the display name is longer than {LONGEST_DISPLAY_NAME} characters", hint="shorten it")
+        if len(display_name) > MAX_DISPLAY_NAME_LENGTH:
+            raise UsageError(f"the display name is longer than {MAX_DISPLAY_NAME_LENGTH} characters", hint="shorten it")
     if team is not None and kind != "person":
         raise UsageError(f"a {kind} is in no team", hint="leave --team out")
     teams = select(parties.c.id).where(parties.c.kind == "team")
     if team:
         found = is_storable(team) and connection.execute(teams.where(parties.c.id == team)).first()
         if not found:
-            raise UnknownName("team", team[:200], connection.execute(teams).scalars())
+            raise UnknownNameError("team", team[:200], connection.execute(teams).scalars())
     own = (parties.c.kind == kind) & (parties.c.id == identity)
     before = connection.execute(select(parties).where(own)).mappings().first()
     given = {"display_name": display_name, "team": team}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.records import Refused, Rejected, Submission, check_submissions, told_apart
+from steelyard.records import DecodeError, Rejected, Submission, check_submissions, told_apart
 
 ROWS_PER_TRANSACTION = 20_000
 
@@ -18,7 +18,7 @@ class Portion(NamedTuple):
 
     numbers: list[int]
     given: list[Submission]
-    said: list[bytes | Refused]
+    said: list[bytes | DecodeError]
     digests: list[str]
 
 

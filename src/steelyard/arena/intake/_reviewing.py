@@ -26,12 +26,12 @@ from steelyard.arena.scoring import (
     stored_receipts,
     to_cents,
 )
-from steelyard.errors import UnknownName, UsageError
-from steelyard.records import MOST_NAME_BYTES, is_storable, is_too_long
+from steelyard.errors import UnknownNameError, UsageError
+from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long
 from steelyard.results import Decision, Policy, Receipt, Reviewed
 from steelyard.store.schema import reviews, submissions, tasks
 
-LONGEST_REASON = 10_000
+MAX_REASON_LENGTH = 10_000
 """Characters that a reason may have."""
 NAMES_LOOKED_AT = 1_000
 
@@ -51,12 +51,12 @@ def check_request(request: Request) -> None:
         raise UsageError("an exclusion needs a reason", where=request.submission_id[:200], hint='--reason "..."')
     for what, text, is_long in (
         ("the name of who decides", request.by, request.by is not None and is_too_long(request.by)),
-        ("the reason", request.reason, request.reason is not None and len(request.reason) > LONGEST_REASON),
+        ("the reason", request.reason, request.reason is not None and len(request.reason) > MAX_REASON_LENGTH),
     ):
         if text is not None and not is_storable(text):
             raise UsageError(f"{what} holds a NUL byte or half a character", hint="use plain text")
         if is_long:
-            limit = f"{MOST_NAME_BYTES} bytes of UTF-8" if text is request.by else f"{LONGEST_REASON:,} characters"
+            limit = f"{MAX_NAME_BYTES} bytes of UTF-8" if text is request.by else f"{MAX_REASON_LENGTH:,} characters"
             raise UsageError(f"{what} is longer than {limit}", hint="make it shorter")
 
 
@@ -99,7 +99,7 @@ def _task_of(connection: Connection, submission_id: str) -> str:
         if task_id is not None:
             return task_id
     some = connection.execute(select(submissions.c.id).limit(NAMES_LOOKED_AT)).scalars().all()
-    raise UnknownName("submission", submission_id[:200], some)
+    raise UnknownNameError("submission", submission_id[:200], some)
 
 
 def _by_submitter(request: Request, row: RowMapping) -> Request:

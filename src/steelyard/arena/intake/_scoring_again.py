@@ -27,7 +27,7 @@ from steelyard.arena.scoring import (
     read_stored,
     save_task_states,
 )
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.records import now_microseconds
 from steelyard.results import Policy
 
@@ -37,7 +37,7 @@ def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rul
     every = load_tasks(connection, rules)
     for name in task_ids or ():
         if name not in every:
-            raise UnknownName("task", name, every)
+            raise UnknownNameError("task", name, every)
     chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
     for stored_task in chosen:
         rules.check_task(stored_task.task)

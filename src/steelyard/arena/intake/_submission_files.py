@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import UnreadableFile, UsageError
+from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.files import (
     ONE_FILE,
     SHORT_OR_LONG,
@@ -27,7 +27,7 @@ from steelyard.files import (
 )
 from steelyard.records import (
     JSON_ERRORS,
-    Refused,
+    DecodeError,
     Rejected,
     Submission,
     Task,
@@ -56,7 +56,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
     """The tasks in a TOML or JSON file: one task, or several under `tasks`."""
     if path.suffix in READERS.keys() - {".json"}:
         hint = "steelyard arena submit takes submissions"
-        raise UnreadableFile(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
+        raise UnreadableFileError(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
     values = toml_or_json(path, limit=FILE_BYTES, hint="tasks are TOML or JSON")
     for number, record in enumerate(_listed(path, values, "tasks"), 1):
         try:
@@ -76,7 +76,7 @@ def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TO
         others = sorted(values.keys() - {name})
         if others:
             reason = f"{others[0][:200]!r} stands beside {name!r} and belongs to none of them"
-            raise UnreadableFile(str(path), reason, hint=f"move it into the list of {name}, or take it out")
+            raise UnreadableFileError(str(path), reason, hint=f"move it into the list of {name}, or take it out")
     return listed if isinstance(listed, list) else [listed]
 
 
@@ -113,7 +113,7 @@ def _shown_as(shown: str, records: Iterator[PlacedSubmission | Rejected]) -> Ite
                 yield record._replace(path=shown)
             else:
                 yield msgspec.structs.replace(record, path=shown)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         error.where = shown
         raise
 
@@ -140,11 +140,11 @@ def _submissions(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Reje
         yield from _unpacked(path, budget)
         return
     if path.suffix not in READERS:
-        raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
+        raise UnreadableFileError(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
     try:
         yield from READERS[path.suffix](path)
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+        raise UnreadableFileError(str(path), f"it cannot be read: {error}") from error
 
 
 def _unpacked(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejected]:
@@ -152,15 +152,15 @@ def _unpacked(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejecte
     with scratch_folder() as folder:
         try:
             if packing(path) not in ONE_FILE:
-                raise UnreadableFile(str(path), "it is not packed, as its name says")
+                raise UnreadableFileError(str(path), "it is not packed, as its name says")
             broken = unpack(path, str(path), folder, budget=budget.for_packed(path.stat().st_size))
         except OSError as error:
-            raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+            raise UnreadableFileError(str(path), f"it cannot be read: {error}") from error
         (inside,) = folder.iterdir()
         if not inside.suffix:
             inside = inside.rename(inside.with_suffix(_ending(inside)))
         if inside.suffix.removeprefix(".") in ONE_FILE:
-            raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
+            raise UnreadableFileError(str(path), "what it holds is packed again", hint="unpack it once")
         yield from _shown_as(str(path), _submissions(inside, budget))
         if broken is not None:
             yield broken
@@ -171,7 +171,7 @@ def _placed(
 ) -> PlacedSubmission | Rejected:  # Any: what the submission is made from
     try:
         return PlacedSubmission(str(path), line, make(), item)
-    except Refused as error:
+    except DecodeError as error:
         hint = FROM_RUNS if _is_run(record) else error.hint
         return Rejected(path=str(path), line=line, item=item, reason=error.reason, hint=hint, code="bad_submission")
 
@@ -223,7 +223,7 @@ def _from_cells(row: Mapping[str, str]) -> Submission:
             try:
                 values[name] = json.loads(values[name])
             except (ValueError, RecursionError) as error:
-                raise Refused(f"{name} is not JSON", "lists stand in a cell as JSON") from error
+                raise DecodeError(f"{name} is not JSON", "lists stand in a cell as JSON") from error
     return convert_submission(values, from_text=True)
 
 

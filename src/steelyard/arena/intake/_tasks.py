@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking import TaskFiles, digests_of, keep_task_files, kept_digests, read_task_files
 from steelyard.arena.scoring import Rules, StoredTask, default_bounds
-from steelyard.errors import BadStore, OverLimit, TaskExists, UnknownName, UsageError
+from steelyard.errors import InputLimitError, StoreError, TaskExistsError, UnknownNameError, UsageError
 from steelyard.records import Task, check_task, convert_task, is_storable
 from steelyard.store.schema import baselines, states, tasks
 
@@ -32,7 +32,7 @@ def new_task(task: Task, beside: Path) -> NewTask:
     """The task with its own files, whose folders are found from `beside`."""
     try:
         return NewTask(task, check_task(task), read_task_files(task, beside))
-    except OverLimit as error:
+    except InputLimitError as error:
         raise UsageError(error.message, where=str(task.id)[:200], hint=error.hint) from error
     except ValueError as error:
         raise UsageError(str(error), where=str(task.id)[:200]) from error
@@ -47,7 +47,7 @@ def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) ->
         if stored.definition == definition and kept_digests(connection, stored.task_key) == digests_of(files):
             return False
         other = "other files" if stored.definition == definition else "another definition"
-        raise TaskExists(task.id, other=other)
+        raise TaskExistsError(task.id, other=other)
     row = {"id": task.id, "definition": definition, "category": task.category, "created_at": now}
     key = connection.execute(insert(tasks).values(row).returning(tasks.c.task_key)).scalar_one()
     nothing = dict.fromkeys(("n", "accepted", "iterations_below", "tokens_below"), 0)
@@ -81,7 +81,7 @@ def find_task(connection: Connection, task_id: str, rules: Rules) -> StoredTask:
     """The task of that id, or an error with the nearest."""
     by_id = find_tasks(connection, [task_id], rules)
     if task_id not in by_id:
-        raise UnknownName("task", task_id[:200], connection.execute(select(tasks.c.id)).scalars())
+        raise UnknownNameError("task", task_id[:200], connection.execute(select(tasks.c.id)).scalars())
     return by_id[task_id]
 
 
@@ -89,6 +89,8 @@ def _stored_task(key: int, definition: str, rules: Rules) -> StoredTask:
     try:
         task = convert_task(msgspec.json.decode(definition))
     except ValueError as error:  # an older version kept a task that it should have refused
-        raise BadStore(f"a task of the arena cannot be used: {error}", hint="make a new arena, submit again") from error
+        raise StoreError(
+            f"a task of the arena cannot be used: {error}", hint="make a new arena, submit again"
+        ) from error
     asks_nothing = not task.success_criteria and task.tools is None and task.models is None
     return StoredTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)

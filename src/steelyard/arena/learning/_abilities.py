@@ -21,7 +21,7 @@ from steelyard.statistics import (
     student_quantile,
 )
 
-MOST_SURPRISES = 100
+MAX_ANOMALIES = 100
 DIGITS = 6
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def learn_abilities(given: SubmissionColumns, by: Sequence[str], table: Abilitie
         "unnamed": len(given.tool) - len(named),
         "few_submissions": table.few_submissions,
     }
-    for what, count, least in (("tools", len(given.keys), table.least_tools), ("tasks", len(tasks), table.least_tasks)):
+    for what, count, least in (("tools", len(given.keys), table.min_tools), ("tasks", len(tasks), table.min_tasks)):
         if count < least:
             return Abilities(**told, reason=f"{count} of {least} {what} that abilities need")
     second = np.searchsorted(tasks, given.task[named])
@@ -153,7 +153,7 @@ def _surprises(
     given: SubmissionColumns, named: Ints, by: Sequence[str], fit: CrossedEffects, scores: Floats, least: float
 ) -> tuple[Surprise, ...]:
     far = np.flatnonzero(np.abs(fit.surprise) >= least)
-    far = far[np.argsort(-np.abs(fit.surprise[far]), kind="stable")][:MOST_SURPRISES]
+    far = far[np.argsort(-np.abs(fit.surprise[far]), kind="stable")][:MAX_ANOMALIES]
     made = []
     for place in far.tolist():
         row = int(named[place])

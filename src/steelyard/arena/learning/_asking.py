@@ -31,7 +31,7 @@ from steelyard.statistics import student_quantile
 from steelyard.store import LearnedVersion, learned_version
 from steelyard.store.schema import submissions, tasks
 
-LEAST, MOST = 0.0, 100.0
+MIN_SCORE, MAX_SCORE = 0.0, 100.0
 
 
 def learned_abilities(arena: Arena, version: int | None = None) -> LearnedAbilities:
@@ -190,4 +190,4 @@ def _correctness(tool: ToolAbility, task: TaskDifficulty | None) -> float | None
 
 
 def _inside(score: float) -> float:
-    return min(max(score, LEAST), MOST)
+    return min(max(score, MIN_SCORE), MAX_SCORE)

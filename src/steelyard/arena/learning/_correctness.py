@@ -135,7 +135,7 @@ def learn_correctness(given: SubmissionColumns, by: Sequence[str], table: Correc
         "by": tuple(by),
         "examples": len(rows),
         "tasks": len(np.unique(given.task[rows])),
-        "least_examples": table.least_examples,
+        "min_examples": table.min_examples,
     }
     reason = _why_not(right, told["tasks"], table)
     if reason is not None:
@@ -146,14 +146,14 @@ def learn_correctness(given: SubmissionColumns, by: Sequence[str], table: Correc
 
 
 def _why_not(right: Floats, tasks: int, table: CorrectnessTable) -> str | None:
-    if len(right) < table.least_examples:
-        return f"cannot tell: {len(right)} of {table.least_examples} submissions with tests that were run"
-    if tasks < table.least_tasks:
-        return f"cannot tell: tests were run in {tasks} of {table.least_tasks} tasks"
+    if len(right) < table.min_examples:
+        return f"cannot tell: {len(right)} of {table.min_examples} submissions with tests that were run"
+    if tasks < table.min_tasks:
+        return f"cannot tell: tests were run in {tasks} of {table.min_tasks} tasks"
     rarer = int(min(right.sum(), len(right) - right.sum()))
-    if rarer < table.least_of_each:
+    if rarer < table.min_per_class:
         what = "passed" if right.sum() < len(right) / 2 else "failed"
-        return f"cannot tell: {rarer} of {table.least_of_each} examples that {what} their tests"
+        return f"cannot tell: {rarer} of {table.min_per_class} examples that {what} their tests"
     return None
 
 

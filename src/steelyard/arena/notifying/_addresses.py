@@ -20,7 +20,7 @@ _ALLOWED: dict[Network, frozenset[str]] = {
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
-class ForbiddenAddress(OSError):
+class ForbiddenAddressError(OSError):
     """The target leads to an address that nothing may be sent to."""
 
 
@@ -78,7 +78,7 @@ def connected(
     for family, kind, protocol, _, place in resolve(host, port, type=socket.SOCK_STREAM):
         refused = refusal(place[0], network=network, is_secure=is_secure)
         if refused is not None:
-            problem = problem or ForbiddenAddress(refused if refused.startswith(host) else f"{host}: {refused}")
+            problem = problem or ForbiddenAddressError(refused if refused.startswith(host) else f"{host}: {refused}")
             continue
         opened = socket.socket(family, kind, protocol)
         try:

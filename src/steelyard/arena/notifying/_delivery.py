@@ -26,7 +26,7 @@ from steelyard.store.schema import deliveries, outbox
 SECOND = 1_000_000
 LEASE_SECONDS = 120
 FIRST_WAIT_SECONDS = 5
-LONGEST_WAIT_SECONDS = 3600
+MAX_WAIT_SECONDS = 3600
 PUT_OFF_AT_ONCE = 1_000
 SILENCES = 2
 """Attempts in a row without any answer after which a target is taken for dead until its next retry is due."""
@@ -52,7 +52,7 @@ class Leased(NamedTuple):
 
 def waits_seconds(attempts: int) -> int:
     """How long to wait after so many failed attempts: doubling, up to an hour. Nothing is ever given up."""
-    return min(FIRST_WAIT_SECONDS << min(attempts - 1, 20), LONGEST_WAIT_SECONDS)
+    return min(FIRST_WAIT_SECONDS << min(attempts - 1, 20), MAX_WAIT_SECONDS)
 
 
 class Queue:

@@ -33,7 +33,7 @@ from sqlalchemy.sql import ColumnElement
 
 from steelyard.arena.notifying._addresses import Network, is_address, refusal
 from steelyard.arena.notifying._events import KINDS
-from steelyard.errors import MissingExtra, UnknownName, UsageError
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import is_storable, problem_text
 from steelyard.settings import TEXT_BYTES
@@ -119,7 +119,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if variable is not None:
                 environment(variable, self.name)
         if self.apprise_env is not None and importlib.util.find_spec("apprise") is None:
-            raise MissingExtra("apprise", extra="notify", purpose="a target with apprise_env")
+            raise MissingExtraError("apprise", extra="notify", purpose="a target with apprise_env")
 
     @property
     def secret(self) -> bytes | None:
@@ -188,5 +188,5 @@ def read_targets(path: Path) -> tuple[Target, ...]:
         raise UsageError("targets need names, each its own", where=str(path))
     for kind in (kind for target in targets for kind in target.kinds or ()):
         if kind not in KINDS:
-            raise UnknownName("kind of event", kind, KINDS, where=str(path))
+            raise UnknownNameError("kind of event", kind, KINDS, where=str(path))
     return targets

@@ -17,9 +17,9 @@ from http.client import HTTPConnection, HTTPException
 from threading import Thread
 from urllib.parse import urlsplit, urlunsplit
 
-from steelyard.arena.notifying._addresses import ForbiddenAddress, Resolver, connected
+from steelyard.arena.notifying._addresses import ForbiddenAddressError, Resolver, connected
 from steelyard.arena.notifying._targets import Target, environment
-from steelyard.errors import MissingExtra
+from steelyard.errors import MissingExtraError
 from steelyard.version import __version__
 
 ID_HEADER = "Steelyard-Event-Id"
@@ -109,7 +109,7 @@ def _send(target: Target, headers: dict[str, str], body: bytes, resolve: Resolve
             with closing(connection):
                 connection.request("POST", urlunsplit(("", "", parts.path or "/", parts.query, "")), body, headers)
                 status = connection.getresponse().status
-    except ForbiddenAddress as error:
+    except ForbiddenAddressError as error:
         return NoAnswer(str(error))
     except (OSError, HTTPException) as error:
         return NoAnswer(f"{type(error).__name__}: {error}"[:500])
@@ -126,7 +126,7 @@ def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
     try:
         apprise = importlib.import_module("apprise")  # an extra: dozens of services without code of ours
     except ImportError as error:
-        raise MissingExtra("apprise", extra="notify", purpose="a target with apprise_env") from error
+        raise MissingExtraError("apprise", extra="notify", purpose="a target with apprise_env") from error
     assert target.apprise_env is not None  # a target has a url or this
     messenger = apprise.Apprise()
     if not messenger.add(environment(target.apprise_env, target.name)):

@@ -13,12 +13,12 @@ from sqlalchemy.engine import Connection, RowMapping
 from steelyard.arena.intake import Arena, check_name, count_ratings, find_task, read_parties, teams_of
 from steelyard.arena.people._reviewers import Entry, choose_reviewers, is_own
 from steelyard.arena.scoring import Rules, latest_ratings
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.records import Task, is_storable, iso, now_microseconds
 from steelyard.results import Assignment, Assignments, Rated
 from steelyard.store.schema import assignments, ratings, submissions, tasks
 
-LONGEST_COMMENT = 10_000
+MAX_COMMENT_LENGTH = 10_000
 """Characters."""
 NAMES_LOOKED_AT = 1_000
 BLINDED = "entry-"
@@ -44,8 +44,8 @@ def check_rating(given: Given) -> None:
         check_name("criterion", given.criterion)
     if given.comment is not None and not is_storable(given.comment):
         raise UsageError("the comment holds a NUL byte or half a character", hint="use plain text")
-    if given.comment is not None and len(given.comment) > LONGEST_COMMENT:
-        raise UsageError(f"the comment is longer than {LONGEST_COMMENT:,} characters", hint="make it shorter")
+    if given.comment is not None and len(given.comment) > MAX_COMMENT_LENGTH:
+        raise UsageError(f"the comment is longer than {MAX_COMMENT_LENGTH:,} characters", hint="make it shorter")
 
 
 def rate(arena: Arena, given: Given) -> Rated:
@@ -111,7 +111,7 @@ def _submission(connection: Connection, given: Given) -> RowMapping:
         if row is not None:
             return row
     some = connection.execute(select(submissions.c.id).limit(NAMES_LOOKED_AT)).scalars().all()
-    raise UnknownName("submission", name[:200], some)
+    raise UnknownNameError("submission", name[:200], some)
 
 
 def blinded_name(assigned: RowMapping) -> str:

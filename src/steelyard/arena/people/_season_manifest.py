@@ -33,7 +33,7 @@ FORMAT = 1
 KIND = "steelyard-season"
 TOLD = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *FACTS)
 """What a manifest tells of a submission as the store keeps it, moments in microseconds since 1970."""
-MOST_TOLD = 5
+MAX_DIFFERENCES = 5
 """Differences that one check names."""
 
 Document = dict[str, Any]  # Any: JSON values
@@ -129,8 +129,8 @@ def checks_of(manifest: Document) -> Iterator[VerifyCheck]:
 
 
 def _check(task_id: str, what: str, wrong: list[str]) -> VerifyCheck:
-    more = f" and {len(wrong) - MOST_TOLD:,} more" if len(wrong) > MOST_TOLD else ""
-    reason = f"{'; '.join(wrong[:MOST_TOLD])}{more}" if wrong else None
+    more = f" and {len(wrong) - MAX_DIFFERENCES:,} more" if len(wrong) > MAX_DIFFERENCES else ""
+    reason = f"{'; '.join(wrong[:MAX_DIFFERENCES])}{more}" if wrong else None
     return VerifyCheck(what=what, task_id=task_id, holds=not wrong, reason=reason)
 
 

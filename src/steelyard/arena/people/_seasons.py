@@ -15,13 +15,13 @@ from steelyard.arena.intake import Arena, check_name
 from steelyard.arena.people._season_manifest import (
     FORMAT,
     KIND,
-    MOST_TOLD,
+    MAX_DIFFERENCES,
     Document,
     checks_of,
     digest_of,
     manifest_of,
 )
-from steelyard.errors import BadInput, UnknownName, UsageError
+from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.records import is_storable, iso, now_microseconds
 from steelyard.results import Season, SeasonEntry, Seasons, Verification, VerifyCheck
 from steelyard.store import look_up
@@ -59,7 +59,7 @@ def season(arena: Arena, name: str) -> Season:
         row = _row(connection, name)
         if row is None:
             known = connection.execute(select(seasons.c.name)).scalars()
-            raise UnknownName("season", name[:200], known)
+            raise UnknownNameError("season", name[:200], known)
     return Season(
         name=row["name"],
         frozen_at=iso(row["frozen_at"]),
@@ -90,7 +90,7 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verifica
         if arena is not None:
             checks += _kept_checks(arena, manifest, made)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise BadInput(f"the manifest lacks something or holds what it cannot: {error!r}", where=where) from error
+        raise InputError(f"the manifest lacks something or holds what it cannot: {error!r}", where=where) from error
     return Verification(
         name=str(manifest.get("name")),
         sha256=made,
@@ -106,10 +106,10 @@ def _read(document: Any, where: str) -> tuple[Document, str]:  # Any: a JSON val
     manifest = document.get("manifest") if isinstance(document, dict) else None
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(document.get("sha256"), str):
         hint = "steelyard arena freeze NAME --out manifest.json writes one"
-        raise BadInput("this is no manifest of a season", where=where, hint=hint)
+        raise InputError("this is no manifest of a season", where=where, hint=hint)
     if manifest.get("format") != FORMAT:
         hint = "use the version of steelyard that wrote it, or a newer one"
-        raise BadInput(f"the manifest has the format {manifest.get('format')}, not {FORMAT}", where=where, hint=hint)
+        raise InputError(f"the manifest has the format {manifest.get('format')}, not {FORMAT}", where=where, hint=hint)
     return manifest, document["sha256"]
 
 
@@ -133,7 +133,7 @@ def _kept_checks(arena: Arena, manifest: Document, digest: str) -> Iterator[Veri
                 what="submissions",
                 task_id=task["definition"]["id"],
                 holds=not wrong,
-                reason="; ".join(wrong[:MOST_TOLD]) or None,
+                reason="; ".join(wrong[:MAX_DIFFERENCES]) or None,
             )
 
 

@@ -76,10 +76,10 @@ def _learned(
     fixed = np.array([weights for _, _, _, weights in told], dtype=float).reshape(-1, len(PARTS))
     shift, fit, reason = np.zeros(len(PARTS)), None, None
     diagnostics: tuple[PartDiagnostic, ...] = ()
-    if len(rated.scores) < table.least_ratings or len(told) < table.least_submissions:
+    if len(rated.scores) < table.min_ratings or len(told) < table.min_submissions:
         reason = (
-            f"{len(rated.scores)} ratings of {len(told)} submissions; {table.least_ratings} ratings of"
-            f" {table.least_submissions} are needed"
+            f"{len(rated.scores)} ratings of {len(told)} submissions; {table.min_ratings} ratings of"
+            f" {table.min_submissions} are needed"
         )
     else:
         quality = two_way(rated.units, rated.raters, rated.scores).quality[[place for place, *_ in told]]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WORTH_KEEPING = 1_000
 """A task with fewer submissions is read as fast as it is looked up."""
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 """Of all kept tasks together; a row takes some 300 bytes."""
 
 
@@ -53,7 +53,7 @@ class KeptRows:
         with self._lock:
             self._tasks[task_key] = rows
             self._tasks.move_to_end(task_key)
-            while sum(len(each) for each in self._tasks.values()) > MOST_ROWS:
+            while sum(len(each) for each in self._tasks.values()) > MAX_ROWS:
                 self._tasks.popitem(last=False)
 
 

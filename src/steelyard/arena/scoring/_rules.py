@@ -7,17 +7,26 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.errors import BadProfile, UnknownName, UsageError, nearest
+from steelyard.errors import ProfileError, UnknownNameError, UsageError, nearest
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import Profile
-from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task, problem_text, sum_in_order
+from steelyard.records import (
+    MAX_VALUE,
+    WEIGHTS_TOLERANCE,
+    Finding,
+    ScoreWeights,
+    Share,
+    Task,
+    problem_text,
+    sum_in_order,
+)
 
 DEFAULT_PROFILE = "arena-1"
 REVIEWERS_EACH = 3
 
-Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
-Factor = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=MAX_VALUE)]
+Factor = Annotated[float, msgspec.Meta(gt=0, le=MAX_VALUE)]
 Score = Annotated[float, msgspec.Meta(ge=0, le=100)]
 Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -66,7 +75,7 @@ class OutlierTable(RuleTable, frozen=True, kw_only=True):
 
     token_share_of_median: Share
     fast_seconds: NotNegative
-    few_tool_calls: Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+    few_tool_calls: Annotated[int, msgspec.Meta(ge=0, le=MAX_VALUE)]
     flags_for_review: Positive
 
 
@@ -81,7 +90,7 @@ class IntervalTable(RuleTable, frozen=True, kw_only=True):
     """The interval of a task's scores, as the specification makes it at its own level."""
 
     level: Level
-    least_scores: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+    min_scores: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
     """A deviation needs two."""
     large_from: Positive
     small_multiplier: Factor
@@ -106,8 +115,8 @@ class DynamicWeightsTable(RuleTable, frozen=True, kw_only=True):
 
     distance: Share
     """How far a weight may move from the fixed one at most."""
-    least_ratings: Positive
-    least_submissions: Positive
+    min_ratings: Positive
+    min_submissions: Positive
     """With fewer ratings, or fewer rated submissions, the fixed weights stand."""
 
 
@@ -117,18 +126,18 @@ class AbilitiesTable(RuleTable, frozen=True, kw_only=True):
     confidence: Level
     few_submissions: Positive
     """A task with fewer has leaned scores."""
-    surprise: Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+    surprise: Annotated[float, msgspec.Meta(gt=0, le=MAX_VALUE)]
     """From how many standard deviations on a score is a surprise."""
-    least_tools: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
-    least_tasks: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+    min_tools: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
+    min_tasks: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
 
 
 class CorrectnessTable(RuleTable, frozen=True, kw_only=True):
     """Learned correctness: what it takes to say anything."""
 
-    least_examples: Annotated[int, msgspec.Meta(ge=20, le=MOST)]
-    least_tasks: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
-    least_of_each: Positive
+    min_examples: Annotated[int, msgspec.Meta(ge=20, le=MAX_VALUE)]
+    min_tasks: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
+    min_per_class: Positive
     """Examples that passed, and that failed."""
 
 
@@ -188,7 +197,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
         if task.difficulty is None:
             return 1.0
         if task.difficulty not in self.difficulty_factors:
-            raise UnknownName("difficulty", task.difficulty, self.difficulty_factors, where=task.id)
+            raise UnknownNameError("difficulty", task.difficulty, self.difficulty_factors, where=task.id)
         return self.difficulty_factors[task.difficulty]
 
     def check_task(self, task: Task) -> None:
@@ -229,7 +238,7 @@ def score_metrics() -> list[Metric]:
 def read_rules(profile: Profile) -> Rules:
     """The profile as rules of an arena; every name and number in it is checked."""
     if profile.spec != "arena":
-        raise BadProfile(
+        raise ProfileError(
             f"this is a profile of the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
         )
     declared: dict[str, float] = {}
@@ -239,7 +248,7 @@ def read_rules(profile: Profile) -> Rules:
     allowed = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
     for name in profile.constants:
         if name not in allowed:
-            raise UnknownName("constant of an arena", name, allowed, where=profile.name)
+            raise UnknownNameError("constant of an arena", name, allowed, where=profile.name)
     values: dict[str, Any] = {name: profile.constants.get(name) for name in tables}  # Any: TOML values
     values["name"] = profile.name
     values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
@@ -248,7 +257,7 @@ def read_rules(profile: Profile) -> Rules:
     try:
         return msgspec.convert(values, Rules)
     except msgspec.ValidationError as error:
-        raise BadProfile(problem_text(error), where=profile.name) from error
+        raise ProfileError(problem_text(error), where=profile.name) from error
 
 
 def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
@@ -257,7 +266,7 @@ def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
     for tool, names in tables.items() if isinstance(tables, dict) else ():
         for name in names if isinstance(names, list) else ():
             if name not in known:
-                raise UnknownName(f"metric of a run for the tool {tool!r}", str(name)[:200], known, where=where)
+                raise UnknownNameError(f"metric of a run for the tool {tool!r}", str(name)[:200], known, where=where)
 
 
 def _check_constants(constants: Mapping[str, float], where: str) -> None:
@@ -267,10 +276,10 @@ def _check_constants(constants: Mapping[str, float], where: str) -> None:
             msgspec.convert(value, RANGES[name.rsplit("_", 1)[-1]])
         except msgspec.ValidationError as error:
             reason = f"{error}".replace("`", "").removeprefix("Expected ")
-            raise BadProfile(f"{name} is {value:g}, expected {reason}", where=where) from error
+            raise ProfileError(f"{name} is {value:g}, expected {reason}", where=where) from error
     for metric in score_metrics():
         weights = [name for name in metric.constants if name.endswith("_weight")]
         total = sum_in_order(constants[name] for name in weights)
         if weights and abs(total - 1) > WEIGHTS_TOLERANCE:
             hint = ", ".join(f"{name} {constants[name]:g}" for name in weights)
-            raise BadProfile(f"the weights of {metric.name} add up to {total:g}, not to 1", where=where, hint=hint)
+            raise ProfileError(f"the weights of {metric.name} add up to {total:g}, not to 1", where=where, hint=hint)

@@ -29,7 +29,7 @@ def score_interval(
     n = sum(counts.values())
     total = sum(value * count for value, count in counts.items())
     mean = float(Fraction(total) / (100 * n)) if n else None
-    if mean is None or n < limits.least_scores:
+    if mean is None or n < limits.min_scores:
         return ScoreInterval(estimate=mean, low=0.0, high=100.0, level=asked, n=n, method="too few")
     is_own = asked == limits.level and not over_tasks
     multiplier = _own_multiplier(n, limits) if is_own else _student_multiplier(n, asked)

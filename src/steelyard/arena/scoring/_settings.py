@@ -9,7 +9,7 @@ from sqlalchemy import insert, literal, select, text, update
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._rules import Rules
-from steelyard.errors import BadStore
+from steelyard.errors import StoreError
 from steelyard.results import Policy
 from steelyard.store.schema import past_settings, reigns, settings, states
 
@@ -43,7 +43,7 @@ def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
     """The rules and the policy of the arena in this store."""
     values = {row.name: row.value for row in connection.execute(select(settings))}
     if "rules" not in values or values.get("policy") not in POLICIES:
-        raise BadStore("there is no arena in this store", where=where, hint="steelyard arena init makes one")
+        raise StoreError("there is no arena in this store", where=where, hint="steelyard arena init makes one")
     return _decoded(values["rules"], values["policy"])
 
 
@@ -64,6 +64,6 @@ def decoded_rules(kept: str) -> Rules:
     try:
         return msgspec.json.decode(kept, type=Rules)
     except msgspec.MsgspecError as error:  # an older version kept rules that it should have refused
-        raise BadStore(
+        raise StoreError(
             f"the arena's rules cannot be used: {error}", hint="make a new arena and submit again"
         ) from error

@@ -32,7 +32,7 @@ from steelyard.arena.scoring import (
     to_cents,
     weights_in_force,
 )
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.records import ScoreWeights, Task, is_storable, iso
 from steelyard.results import BesideScore, CriterionResult, Evaluation, Receipt, ScoreReason
 from steelyard.store.schema import baselines, submissions, tasks
@@ -42,13 +42,13 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
     """The evaluation of a submission, explained; `only` one score."""
     names = [declared.name for declared in score_metrics()]
     if only is not None and only not in names:
-        raise UnknownName("score", only, names)
+        raise UnknownNameError("score", only, names)
     with arena.read() as connection:
         wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks).where(submissions.c.id == submission_id)
         row = connection.execute(wanted).mappings().first() if is_storable(submission_id) else None
         if row is None:
             some = connection.execute(select(submissions.c.id).limit(1000)).scalars().all()
-            raise UnknownName("submission", submission_id[:200], some)
+            raise UnknownNameError("submission", submission_id[:200], some)
         stored_task = find_task(connection, row["task_id"], arena.rules)
         wanted_receipt = [(stored_task, submission_id)]
         receipt = stored_receipts(connection, wanted_receipt, rules=arena.rules, policy=arena.policy)[submission_id]

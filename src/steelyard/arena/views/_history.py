@@ -12,7 +12,7 @@ from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks, rea
 from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import FIRST_VERSION, View, view_task, view_tasks
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.records import DAY, is_storable, iso
 from steelyard.results import (
     Policy,
@@ -106,14 +106,14 @@ def _check_submitter(connection: Connection, name: str) -> None:
         if connection.execute(by_name.limit(1)).first() is not None:
             return
     names = select(submissions.c.submitter).where(submissions.c.submitter.is_not(None)).distinct()
-    raise UnknownName("submitter", name[:200], connection.execute(names.limit(NAMES_LOOKED_AT)).scalars())
+    raise UnknownNameError("submitter", name[:200], connection.execute(names.limit(NAMES_LOOKED_AT)).scalars())
 
 
 def _members(connection: Connection, team: str) -> list[str]:
     """The people who are in a team now."""
     known = [party.id for party in read_parties(connection, "team")]
     if team not in known:
-        raise UnknownName("team", team[:200], known)
+        raise UnknownNameError("team", team[:200], known)
     return [person for person, own in teams_of(connection).items() if own == team]
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from steelyard.arena.intake import Arena, read_parties
 from steelyard.arena.scoring import Rules
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, evaluate
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records import Missing, is_own_key, is_storable, own_facts
@@ -39,7 +39,7 @@ def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
         rows = connection.execute(wanted.where(own)).all() if is_storable(tool) else []
         if not rows:
             known = select(submissions.c.agent).where(submissions.c.agent.is_not(None)).distinct()
-            raise UnknownName("tool", tool[:200], connection.execute(known).scalars())
+            raise UnknownNameError("tool", tool[:200], connection.execute(known).scalars())
         shown = {party.id: party.display_name for party in read_parties(connection, "tool")}
     brought = [Brought(row.id, row.task_id, facts_in(row.details)) for row in rows]
     return ToolMetrics(
@@ -64,7 +64,7 @@ def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
         raise UsageError(f"the profile {rules.name} names no metrics of tools", hint=hint)
     for name in names:
         if name not in known:
-            raise UnknownName("metric of a tool", name, known)
+            raise UnknownNameError("metric of a tool", name, known)
     return tuple(dict.fromkeys(names))
 
 

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import count, number, parse_json, read_text, text_or_none
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, finite_numbers
 from steelyard.records import SECONDS, BenchmarkPlace, Finding, Rejected, Timing, TimingStatus, TimingSummary, place_of
@@ -40,10 +40,12 @@ def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     version = values.get("version")
     if version not in (1, 2):
-        raise UnreadableFile(str(path), f"asv result format {version!r} is not known", hint="formats 1 and 2 are read")
+        raise UnreadableFileError(
+            str(path), f"asv result format {version!r} is not known", hint="formats 1 and 2 are read"
+        )
     columns = values.get("result_columns")
     if version == 2 and not (isinstance(columns, list) and "result" in columns):
-        raise UnreadableFile(str(path), "an asv result file of format 2 needs result_columns")
+        raise UnreadableFileError(str(path), "an asv result file of format 2 needs result_columns")
     known, findings = _benchmarks_of(path)
     environment = _environment(values)
 
@@ -194,7 +196,7 @@ def _benchmarks_of(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  #
             continue
         try:
             values = parse_json(read_text(beside), beside)
-        except UnreadableFile as error:
+        except UnreadableFileError as error:
             message = f"units and classes are taken from the names of benchmarks: {error.message}"
             return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
         return values if isinstance(values, dict) else {}, ()

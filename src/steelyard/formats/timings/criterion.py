@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import number, parse_json, read_text, text_or_none
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, each_timing
 from steelyard.records import Finding, Timing
@@ -61,7 +61,7 @@ def _about(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JS
         return {}, ()
     try:
         values = parse_json(read_text(beside), beside)
-    except UnreadableFile as error:
+    except UnreadableFileError as error:
         message = f"the benchmark is named by its folder: {error.message}"
         return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
     return values if isinstance(values, dict) else {}, ()

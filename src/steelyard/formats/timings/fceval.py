@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import amount, count, number, parse_json, text_or_none
 from steelyard.formats._contradictions import TOLERANCE
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat
@@ -79,7 +79,7 @@ def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
 
 
 def _refuse(opened: OpenedFile) -> TimingFile:
-    raise UnreadableFile(
+    raise UnreadableFileError(
         str(opened.path),
         "an FC-Eval file holds many agents",
         hint=f"give it alone: steelyard speedup {opened.path.name}",
@@ -272,7 +272,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
         by_agent = {last: result.get("per_benchmark_speedups")} if last else {}
     if not by_agent:
         reason = text_or_none(result.get("error")) or "its RESULT block names no agent"
-        raise UnreadableFile(str(opened.path), f"nothing to measure: {reason}")
+        raise UnreadableFileError(str(opened.path), f"nothing to measure: {reason}")
     agents: dict[str, TrialAgent] = {}
     for key in sorted(by_agent):
         if _is_any_baseline(key):
@@ -301,11 +301,11 @@ def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # An
         return None
     inner, closed, _ = rest.partition(end)
     if not closed:
-        raise UnreadableFile(str(path), f"the {block} block is cut off: no {end}")
+        raise UnreadableFileError(str(path), f"the {block} block is cut off: no {end}")
     try:
         values = parse_json(inner.strip(), path)
-    except UnreadableFile as error:
-        raise UnreadableFile(str(path), f"the {block} block is {error.message}") from error
+    except UnreadableFileError as error:
+        raise UnreadableFileError(str(path), f"the {block} block is {error.message}") from error
     return values if isinstance(values, dict) else None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFileError
 from steelyard.files import amount
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
-from steelyard.records import Refused, Run, Timing, TimingSummary, decode_run, place_of
+from steelyard.records import DecodeError, Run, Timing, TimingSummary, decode_run, place_of
 
 
 def _recognizes(opened: OpenedFile) -> bool:
@@ -18,8 +18,8 @@ def _recognizes(opened: OpenedFile) -> bool:
 def _read(opened: OpenedFile) -> TimingFile:
     try:
         run = decode_run(opened.text.strip().encode())
-    except Refused as error:
-        raise UnreadableFile(str(opened.path), error.reason, hint=error.hint) from error
+    except DecodeError as error:
+        raise UnreadableFileError(str(opened.path), error.reason, hint=error.hint) from error
     return collected(
         opened.path,
         "native",

@@ -1,7 +1,7 @@
 "use strict";
 // What a page of the board does beyond its links and forms: keys, rows that come by themselves, news.
 (() => {
-  const MOST_ROWS = 2000; // rows that come by themselves; then a click leads on, so that the page stays quick
+  const MAX_ROWS = 2000; // rows that come by themselves; then a click leads on, so that the page stays quick
   const AGAIN_AFTER = 1500; // milliseconds until a page that was not made anew yet is asked for again
   const body = document.body;
 
@@ -30,7 +30,7 @@
   let asking = false;
   const addRows = async () => {
     const link = nextLink();
-    if (asking || !link || rowsBody.rows.length >= MOST_ROWS) return;
+    if (asking || !link || rowsBody.rows.length >= MAX_ROWS) return;
     asking = true;
     try {
       const page = await pageAt(link.href);

@@ -15,7 +15,7 @@ from steelyard.results import ReportOutput, RunList, RunRows
 DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "share": 3, "ratio": 3}
 COUNTS = {"attempt": "attempt", "total_tokens": "tokens"}
 DIGEST = re.compile(r"[0-9a-f]{40,}\Z")
-SHORTEST_ID = 12
+MIN_ID_LENGTH = 12
 
 
 def runs_page(rows: RunRows, facts: Facts = ()) -> Page:
@@ -64,7 +64,7 @@ def _column(name: str, values: Sequence[str | float | None]) -> Column:
 def _short_ids(ids: Sequence[str | None]) -> list[str | None]:
     """Ids made from a record's content are cut as far as all stay different; `explain --run` takes the beginning."""
     digests = [id_ for id_ in ids if id_ is not None and DIGEST.match(id_)]
-    length = SHORTEST_ID
+    length = MIN_ID_LENGTH
     while length < 40 and len({id_[:length] for id_ in digests}) < len(set(digests)):
         length += 4
     return [id_[:length] if id_ is not None and DIGEST.match(id_) else id_ for id_ in ids]

@@ -44,11 +44,11 @@ def _from_zero(_type: object, value: int | None) -> None:
 
 
 def _above_zero(_type: object, value: float | None) -> None:
-    if value is not None and not 0 < value <= LONGEST_WAIT_SECONDS:
-        raise ValueError(f"It must be more than 0 seconds, and at most {LONGEST_WAIT_SECONDS:,} (a year)")
+    if value is not None and not 0 < value <= MAX_WAIT_SECONDS:
+        raise ValueError(f"It must be more than 0 seconds, and at most {MAX_WAIT_SECONDS:,} (a year)")
 
 
-LONGEST_WAIT_SECONDS = 365 * 24 * 3600
+MAX_WAIT_SECONDS = 365 * 24 * 3600
 
 OnePath = Annotated[Path, Parameter(converter=_path)]
 Paths = Annotated[list[Path], Parameter(converter=_paths, negative="")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from steelyard.errors import Interrupted, UsageError
+from steelyard.errors import AbortedError, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.reports import counted, visible_json
 from steelyard.results import Receipt
@@ -189,7 +189,7 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
 
             yield told
     except KeyboardInterrupt as error:
-        raise Interrupted(
+        raise AbortedError(
             f"interrupted; {counted(accepted, 'submission')} accepted before, which stay",
             hint="submit the same again: those are known and not counted twice, the others follow",
         ) from error

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
 from steelyard.records import TOKEN_KINDS
 from steelyard.reports import DASH, add_row, counted, plain_table
@@ -36,7 +36,9 @@ def prices(
     book = open_book(prices)
     model_prices = book.find(model)
     if not isinstance(model_prices, ModelPrices):
-        raise UnknownName("model", model, book.nearest(model, limit=NAMES_SUGGESTED), where=f"price book {book.name}")
+        raise UnknownNameError(
+            "model", model, book.nearest(model, limit=NAMES_SUGGESTED), where=f"price book {book.name}"
+        )
     lines = price_lines(model_prices, on=on)
     if json:
         print_json(versioned(_as_json(book, model, model_prices, on, lines)))

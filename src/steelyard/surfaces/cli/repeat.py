@@ -102,7 +102,7 @@ def repeat(
 
 
 def _show(repeatability: Repeatability, *, samples: bool) -> None:
-    from steelyard.reports import MOST_BARS, distance_bars, output_table, repeatability_table
+    from steelyard.reports import MAX_BARS, distance_bars, output_table, repeatability_table
 
     terminal, results = console(), repeatability.prompts
     terminal.print(repeatability_sentence(repeatability))
@@ -112,6 +112,6 @@ def _show(repeatability: Repeatability, *, samples: bool) -> None:
     if outputs.rows:
         terminal.print(outputs)
     for result in results:
-        if result.canon is not None and result.samples and len(results) <= MOST_BARS:
+        if result.canon is not None and result.samples and len(results) <= MAX_BARS:
             for line in distance_bars(result):
                 terminal.print(line)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.records import RECORDS, json_schema
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json
@@ -33,6 +33,6 @@ def schema(
         print_json(plan_schema())
         return 0
     if record not in RECORDS:
-        raise UnknownName("record", record, [*RECORDS, MAPPING, PLAN])
+        raise UnknownNameError("record", record, [*RECORDS, MAPPING, PLAN])
     print_json(json_schema(RECORDS[record]))
     return 0

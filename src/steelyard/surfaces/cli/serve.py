@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.errors import MissingExtra, UsageError
+from steelyard.errors import MissingExtraError, UsageError
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import FromOne, FromZero, Paths
 from steelyard.surfaces.cli._print import console, print_error
@@ -48,7 +48,7 @@ def serve(
     Example: steelyard serve --store sqlite:///arena.db --port 8000 --open
     """
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
-        raise MissingExtra("Starlette and uvicorn", extra="serve", purpose="steelyard serve")
+        raise MissingExtraError("Starlette and uvicorn", extra="serve", purpose="steelyard serve")
     from steelyard.surfaces.server import ServeOptions, serve as answer  # brings Starlette
 
     if runs and store is not None:

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from steelyard.errors import BadInput, RequestRefused, UsageError
+from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.records import (
-    Refused,
+    DecodeError,
     Rejected,
     Submission,
     Task,
@@ -298,7 +298,7 @@ class RemoteArena:
         for attempt in range(TIMES_ANEW):
             try:
                 return self._pages(path, query, rows, kind, top)
-            except RequestRefused as error:
+            except RequestError as error:
                 if error.http_status != GONE or attempt == TIMES_ANEW - 1:
                     raise
         raise AssertionError("the last attempt either returns or raises")
@@ -329,7 +329,7 @@ def _line(given: Submission | Mapping[str, Any] | Rejected) -> bytes | Rejected:
     identity = given.get("id") if isinstance(given, Mapping) else getattr(given, "id", None)
     try:
         return check_submission(given if isinstance(given, Submission) else convert_submission(given))
-    except Refused as error:
+    except DecodeError as error:
         shown = identity[:200] if isinstance(identity, str) else ""
         return Rejected(path=shown, reason=error.reason, hint=error.hint, code="bad_submission")
 
@@ -360,7 +360,7 @@ def _segment(name: str) -> str:
     try:
         return quote(name, safe="")
     except UnicodeEncodeError as error:
-        raise BadInput(f"{name[:200]!r} is no text", hint="use plain text") from error
+        raise InputError(f"{name[:200]!r} is no text", hint="use plain text") from error
 
 
 def _refuse_names(*, names: bool) -> None:

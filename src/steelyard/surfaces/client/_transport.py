@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from steelyard import errors
-from steelyard.errors import RequestRefused, SteelyardError, StoreUnavailable, UsageError, said_by
+from steelyard.errors import RequestError, SteelyardError, StoreUnavailableError, UsageError, said_by
 from steelyard.version import __version__
 
 API = "/api/v1"
@@ -24,8 +24,8 @@ WAITS_SECONDS = (0.2, 1.0, 3.0)
 """How long to wait before the second, third and fourth attempt."""
 LATER = frozenset({429, 502, 503, 504})
 """Statuses of a server, or of a proxy before it, that may answer in a moment."""
-LONGEST_ANSWER = 1 << 30
-MOST_SAID = 500
+MAX_ANSWER_LENGTH = 1 << 30
+MAX_ERROR_CHARS = 500
 
 
 class Answer(NamedTuple):
@@ -78,7 +78,7 @@ class Transport:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._not_ours(answer) from error
         if len(told) != len(lines) + 1:
-            raise StoreUnavailable(self.url, f"{len(lines)} lines were sent, and {len(told) - 1} were answered")
+            raise StoreUnavailableError(self.url, f"{len(lines)} lines were sent, and {len(told) - 1} were answered")
         return told
 
     def _object(self, answer: Answer) -> dict[str, Any]:  # Any: JSON values
@@ -93,7 +93,9 @@ class Transport:
             try:
                 answer = self._once(method, f"{self._root}{API}{path}", body, headers)
             except (OSError, http.client.HTTPException) as error:
-                failure: SteelyardError = StoreUnavailable(self.url, f"the server does not answer: {said_by(error)}")
+                failure: SteelyardError = StoreUnavailableError(
+                    self.url, f"the server does not answer: {said_by(error)}"
+                )
             else:
                 if answer.status < 300:
                     return answer
@@ -110,11 +112,11 @@ class Transport:
         try:
             connection.request(method, path, body=body, headers=headers)
             response = connection.getresponse()
-            content = response.read(LONGEST_ANSWER + 1)
+            content = response.read(MAX_ANSWER_LENGTH + 1)
         finally:
             connection.close()
-        if len(content) > LONGEST_ANSWER:
-            raise http.client.HTTPException(f"the answer is larger than {LONGEST_ANSWER:,} bytes")
+        if len(content) > MAX_ANSWER_LENGTH:
+            raise http.client.HTTPException(f"the answer is larger than {MAX_ANSWER_LENGTH:,} bytes")
         return Answer(response.status, content)
 
     def _problem(self, answer: Answer) -> SteelyardError:
@@ -128,7 +130,7 @@ class Transport:
             return self._not_ours(answer)
         known = _KINDS.get(kind)
         if known is None:
-            return RequestRefused(answer.status, kind, detail, hint=hint)
+            return RequestError(answer.status, kind, detail, hint=hint)
         error = known.__new__(known)  # their constructors take facts and write the sentence that is here already
         SteelyardError.__init__(error, detail, where=where, hint=hint)
         return error
@@ -136,7 +138,7 @@ class Transport:
     def _not_ours(self, answer: Answer) -> SteelyardError:
         message = f"what answers there is no server of Steelyard (status {answer.status})"
         hint = "name the address that steelyard serve prints, with what a proxy puts before it"
-        return RequestRefused(answer.status, "not_steelyard", f"{self.url}: {message}", hint=hint)
+        return RequestError(answer.status, "not_steelyard", f"{self.url}: {message}", hint=hint)
 
 
 def _written(value: object) -> str:

@@ -23,7 +23,7 @@ built once for the version of the source (`_views.py`, `_answers.py`).
 
 Routing, the OpenAPI document, the table of the `/api` page and that of the documentation follow. What is no view (a
 stream, what writes) has `respond=`, an async function of a `Call` that gives a Starlette response, and `scope=`, what a
-token must allow; `call.holder` is then the token's name. Raise a `SteelyardError` (`RequestRefused` where no other says
+token must allow; `call.holder` is then the token's name. Raise a `SteelyardError` (`RequestError` where no other says
 it) for whatever goes wrong: it becomes problem+json, or a page.
 
 **A page** is at the same path without `/api/v1`, or at `page=`; `page=""` means none. `page(call, shown)` in

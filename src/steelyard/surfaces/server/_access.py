@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from steelyard.errors import NotAuthenticated, RequestRefused
+from steelyard.errors import AuthenticationError, RequestError
 from steelyard.records import Scope, Token
 from steelyard.workflow.token import check_token
 
@@ -38,9 +38,9 @@ class Access:
             return None
         if self.tokens_of is None or (scope is not None and not self.write):
             hint = "an arena can be written to when it is served with --write"
-            raise RequestRefused(403, "read_only", "this server is read-only", hint=hint)
+            raise RequestError(403, "read_only", "this server is read-only", hint=hint)
         kind, _, whole = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not whole.strip():
-            raise NotAuthenticated("this needs a token", hint="send Authorization: Bearer TOKEN")
+            raise AuthenticationError("this needs a token", hint="send Authorization: Bearer TOKEN")
         arena = self.tokens_of.arena
         return await anyio.to_thread.run_sync(check_token, arena, whole.strip(), scope or "read")

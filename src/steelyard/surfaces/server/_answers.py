@@ -14,12 +14,12 @@ import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownNameError
 from steelyard.reports import csv_text, json_bytes
 from steelyard.results import Result
 from steelyard.surfaces.server._cursors import Cursor, check_list, list_digest
-from steelyard.surfaces.server._pages import MOST_ROWS, Shown, page
-from steelyard.surfaces.server._route import LARGEST_PAGE, Paged, address
+from steelyard.surfaces.server._pages import MAX_ROWS, Shown, page
+from steelyard.surfaces.server._route import MAX_PAGE, Paged, address
 
 if TYPE_CHECKING:
     from steelyard.surfaces.server._site import Call, Site
@@ -73,7 +73,7 @@ def _is_known(asked: str | None, etag: str) -> bool:
 
 
 def _made(call: Call, view: View, form: Form) -> Body:
-    shown = shown_of(call, view, most=MOST_ROWS if form == "html" else LARGEST_PAGE)
+    shown = shown_of(call, view, most=MAX_ROWS if form == "html" else MAX_PAGE)
     if form == "json":
         content = json_bytes(_json(call, shown))
     elif form == "csv":
@@ -166,7 +166,7 @@ def _ordered(rows: Sequence[Any], sort: str) -> list[Any]:  # Any: as above
     name, is_descending = sort.removeprefix("-"), sort.startswith("-")
     known = list(rows[0]) if isinstance(rows[0], dict) else rows[0].__struct_fields__
     if name not in known or isinstance(value_of(rows[0], name), dict):
-        error = UnknownName("field to order by", name[:200], known)
+        error = UnknownNameError("field to order by", name[:200], known)
         error.http_status = 400
         raise error
     there = [row for row in rows if value_of(row, name) is not None]

@@ -12,7 +12,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from steelyard.errors import NothingUsable, RequestRefused, SteelyardError, nearest
+from steelyard.errors import NoValidInputError, RequestError, SteelyardError, nearest
 from steelyard.surfaces.server._answers import answer, asked_form
 from steelyard.surfaces.server._assets import asset_response
 from steelyard.surfaces.server._pages import navigation, problem_page
@@ -78,7 +78,7 @@ class Application:
             return Response(status_code=204, headers={"Allow": allowed})
         if method not in matches:
             message = f"{request.method[:20]} is not possible here"
-            raise RequestRefused(405, "method", message, hint=f"use {allowed}", headers={"Allow": allowed})
+            raise RequestError(405, "method", message, hint=f"use {allowed}", headers={"Allow": allowed})
         route, values = matches[method]
         token = await self.site.access.require_token(request, route.scope)
         query = read_query(route.query, request.scope["query_string"].decode("ascii", "replace"))
@@ -94,12 +94,12 @@ class Application:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer(call, form)
-        except NothingUsable as error:  # nobody sent anything wrong: the source has nothing of the kind
+        except NoValidInputError as error:  # nobody sent anything wrong: the source has nothing of the kind
             error.http_status = 200 if form == "html" and not values else 404  # the navigation leads to such pages
             raise
         except TimeoutError:
             message = f"the answer takes longer than {ANSWER_SECONDS:.0f} seconds to make"
-            raise RequestRefused(503, "not_ready", message, hint="ask again: it goes on being made") from None
+            raise RequestError(503, "not_ready", message, hint="ask again: it goes on being made") from None
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Watch the source from the first moment to the last."""
@@ -131,14 +131,14 @@ def _is_api(path: str) -> bool:
     return path.startswith(f"{API}/")
 
 
-def _no_such(path: str, known: list[str]) -> RequestRefused:
+def _no_such(path: str, known: list[str]) -> RequestError:
     close = nearest(path.removeprefix(API), known)
     hint = f"did you mean {API}{close}?" if close else f"{API}/openapi.json lists every address"
-    return RequestRefused(404, "no_such_address", "there is nothing at this address", hint=hint)
+    return RequestError(404, "no_such_address", "there is nothing at this address", hint=hint)
 
 
-def _not_served(route: Route, kind: str) -> RequestRefused:
+def _not_served(route: Route, kind: str) -> RequestError:
     here, there = ("an arena", "files of runs") if kind == "arena" else ("files of runs", "an arena")
     command = "steelyard serve RUNS" if kind == "arena" else "steelyard serve --store URL"
     message = f"this server shows {here}, and this answer is made from {there}"
-    return RequestRefused(404, "not_in_source", message, hint=f"{command} has {route.path}")
+    return RequestError(404, "not_in_source", message, hint=f"{command} has {route.path}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from steelyard.errors import RequestRefused
+from steelyard.errors import RequestError
 
 SIGNATURE_BYTES = 12
 
@@ -57,9 +57,9 @@ def list_digest(parts: object) -> str:
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _not_ours() -> RequestRefused:
+def _not_ours() -> RequestError:
     hint = "take `next` of the page before as it is, with the same query"
-    return RequestRefused(400, "bad_cursor", "`after` is no cursor of this list", hint=hint)
+    return RequestError(400, "bad_cursor", "`after` is no cursor of this list", hint=hint)
 
 
 def check_list(cursor: Cursor, digest: str) -> None:

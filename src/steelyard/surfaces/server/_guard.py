@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import RequestRefused
+from steelyard.errors import RequestError
 from steelyard.surfaces.server._problems import problem_response
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 30.0
 """How long a client may take over a body; with NDJSON over each piece of it."""
 DISCARDED_BYTES, DISCARDING_SECONDS = 64 << 20, 5.0
 """How much of the body of a request that is refused is taken all the same, and for how long."""
-LONGEST_PATH = 8_192
+MAX_PATH_LENGTH = 8_192
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 CONTENT_POLICY = (
@@ -68,7 +68,7 @@ class Guard:
 
         try:
             limit = self._check(scope)
-        except RequestRefused as refusal:
+        except RequestError as refusal:
             response = problem_response(refusal, _shown_path(scope))
             await response(scope, body.receive, send_guarded)
             return
@@ -78,12 +78,12 @@ class Guard:
         """How large the body may be and whether it is streamed; what must not be answered is refused."""
         headers = _single(scope)
         self._check_host(headers)
-        if len(scope.get("raw_path") or b"") > LONGEST_PATH or len(scope["query_string"]) > LONGEST_PATH * 8:
-            raise RequestRefused(414, "long_address", "the address is too long")
+        if len(scope.get("raw_path") or b"") > MAX_PATH_LENGTH or len(scope["query_string"]) > MAX_PATH_LENGTH * 8:
+            raise RequestError(414, "long_address", "the address is too long")
         site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
         if scope["method"] in READING:
             if site == "cross-site" and mode != "navigate":
-                raise RequestRefused(403, "cross_site", "another site may not read from here")
+                raise RequestError(403, "cross_site", "another site may not read from here")
             return 0, False
         self._check_origin(headers, site)
         if scope["method"] != "POST":  # nothing else is possible anywhere, and the application says so
@@ -91,11 +91,11 @@ class Guard:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in BODY_BYTES:
             hint = f"send Content-Type: {JSON}, or {NDJSON} for many records"
-            raise RequestRefused(415, "content_type", f"the body is {kind[:100] or 'of no type'}", hint=hint)
+            raise RequestError(415, "content_type", f"the body is {kind[:100] or 'of no type'}", hint=hint)
         packed = headers.get("content-encoding", "identity")
         if packed.lower() != "identity":
             hint = "send it unpacked, and many records in several requests"
-            raise RequestRefused(415, "content_encoding", f"the body is packed as {packed[:100]}", hint=hint)
+            raise RequestError(415, "content_encoding", f"the body is packed as {packed[:100]}", hint=hint)
         limit, length = BODY_BYTES[kind], headers.get("content-length", "0")
         if length.isdecimal() and int(length) > limit:
             raise too_large(limit)
@@ -107,14 +107,14 @@ class Guard:
         if name not in self.hosts:
             shown = (host or "no host")[:200]
             hint = f"if that is this server's name, start it with --allow-host {name[:100] or 'NAME'}"
-            raise RequestRefused(421, "unknown_host", f"this server does not answer to the name {shown!r}", hint=hint)
+            raise RequestError(421, "unknown_host", f"this server does not answer to the name {shown!r}", hint=hint)
 
     @staticmethod
     def _check_origin(headers: Mapping[str, str], site: str | None) -> None:
         """Refuse what another site's page sends; another port of this machine is another site too."""
         origin, host = headers.get("origin"), headers.get("host")
         if site not in (None, "same-origin", "none") or origin not in (None, f"http://{host}", f"https://{host}"):
-            raise RequestRefused(403, "cross_site", "another site may not write here")
+            raise RequestError(403, "cross_site", "another site may not write here")
 
     def _bounded(self, body: _Body, limit: int, *, is_streamed: bool) -> Receive:
         """The body in pieces, up to the limit and in time."""
@@ -131,7 +131,7 @@ class Guard:
                 async with asyncio.timeout_at(until):
                     message = await body.receive()
             except TimeoutError:
-                raise RequestRefused(408, "slow_request", "the request did not arrive in time") from None
+                raise RequestError(408, "slow_request", "the request did not arrive in time") from None
             taken += len(message.get("body", b""))
             if taken > limit:
                 raise too_large(limit)
@@ -165,10 +165,10 @@ class _Body:
                     left -= len((await self.receive()).get("body", b""))
 
 
-def too_large(limit: int) -> RequestRefused:
+def too_large(limit: int) -> RequestError:
     """The refusal of a body that is longer than it may be."""
     message = f"the body is larger than {limit:,} bytes" if limit else "this request takes no body"
-    return RequestRefused(413, "too_large", message, hint="send it in parts", headers={"Connection": "close"})
+    return RequestError(413, "too_large", message, hint="send it in parts", headers={"Connection": "close"})
 
 
 def host_name(host: str) -> str:
@@ -196,7 +196,7 @@ def _single(scope: Scope) -> dict[str, str]:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         if name in headers and name in _ONCE:
             status = 421 if name == "host" else 400
-            raise RequestRefused(status, "repeated_header", f"the header {name} stands twice in the request")
+            raise RequestError(status, "repeated_header", f"the header {name} stands twice in the request")
         headers[name] = value
     return headers
 

@@ -11,11 +11,11 @@ from contextlib import suppress
 
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.errors import RequestRefused, SteelyardError
+from steelyard.errors import RequestError, SteelyardError
 from steelyard.reports import json_bytes
 from steelyard.surfaces.server._problems import LOG
 
-MOST_STREAMS = 200
+MAX_STREAMS = 200
 LOOK_SECONDS = 0.5
 COMMENT_SECONDS = 15.0
 """A stream that says nothing for longer is closed by proxies."""
@@ -61,8 +61,8 @@ class Live:
 
     def response(self, seen: str | None) -> Response:
         """A stream that begins with the version there is, unless the client has seen it."""
-        if self.streams >= MOST_STREAMS:
-            raise RequestRefused(503, "too_many_streams", f"{MOST_STREAMS} streams are open already")
+        if self.streams >= MAX_STREAMS:
+            raise RequestError(503, "too_many_streams", f"{MAX_STREAMS} streams are open already")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(self._stream(seen), media_type="text/event-stream", headers=headers)
 

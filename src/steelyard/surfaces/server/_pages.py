@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.surfaces.server._site import Call, Site
     from steelyard.surfaces.server._views import View
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 """Rows of one page; the link to the next ones gives more."""
 IN_SIGHT = (
     "a",

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
-from steelyard.errors import RequestRefused, SteelyardError
+from steelyard.errors import RequestError, SteelyardError
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
 from steelyard.reports import json_bytes
@@ -56,7 +56,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
     if not isinstance(error, SteelyardError):
         identity = secrets.token_hex(8)
         LOG.error("error %s while answering %s", identity, clean(instance)[:500], exc_info=error)
-        refusal: SteelyardError = RequestRefused(
+        refusal: SteelyardError = RequestError(
             500, "internal", "the server met an error of its own", hint=f"its log tells more under {identity}"
         )
         instance = f"{instance}#{identity}"
@@ -79,7 +79,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
 
 def headers_of(error: Exception) -> dict[str, str]:
     """What belongs to the status of an error."""
-    headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    headers = dict(error.headers) if isinstance(error, RequestError) else {}
     if getattr(error, "http_status", 500) == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="steelyard"'
     if getattr(error, "http_status", 500) == HTTPStatus.SERVICE_UNAVAILABLE:

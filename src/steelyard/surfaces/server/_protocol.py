@@ -7,7 +7,7 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from steelyard.errors import RequestRefused
+from steelyard.errors import RequestError
 from steelyard.surfaces.server._guard import PATIENCE_SECONDS, SECURITY_HEADERS
 from steelyard.surfaces.server._problems import problem_response
 
@@ -46,7 +46,7 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Say that this is no HTTP, as every other problem is told."""
-        refusal = RequestRefused(400, "no_http", msg.rstrip("."), hint="send a request of HTTP/1.1")
+        refusal = RequestError(400, "no_http", msg.rstrip("."), hint="send a request of HTTP/1.1")
         problem = problem_response(refusal, "")
         headers = [*problem.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
         for event in (

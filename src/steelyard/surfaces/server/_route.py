@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT, shipped_profiles
 from steelyard.records import Chosen, Scope, Token, problem_text
 from steelyard.workflow import ManyChosen, Moment, Names, ProfileName, Texts, field_sentences
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from steelyard.workflow import ArenaSource, RunsSource
 
 API = "/api/v1"
-MOST_FIELDS = 200
+MAX_FIELDS = 200
 """Names and values in one query."""
-LARGEST_PAGE = 1_000
+MAX_PAGE = 1_000
 
 """What a token lets its holder do."""
 Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
@@ -71,9 +71,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Paged(Query, frozen=True, kw_only=True):
     """The same where the answer holds a list that is told page by page."""
 
-    limit: Annotated[
-        int, msgspec.Meta(ge=1, le=LARGEST_PAGE, description=f"How many rows, at most {LARGEST_PAGE:,}.")
-    ] = 200
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE, description=f"How many rows, at most {MAX_PAGE:,}.")] = 200
     after: Annotated[str | None, msgspec.Meta(description="The cursor of the page before: its `next`.")] = None
     sort: Annotated[
         str | None, msgspec.Meta(description="The field of a row to order by; a minus before it reverses.")
@@ -214,9 +212,9 @@ def query_fields(query: type[Query]) -> dict[str, Literal["one", "many", "separa
 def read_query(query: type[Query], text: str) -> Query:
     """The query of an address, typed; a name that there is not is answered with the nearest one."""
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="replace")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="replace")
     except ValueError as error:
-        raise UsageError(f"the query has more than {MOST_FIELDS} values", hint="ask several times") from error
+        raise UsageError(f"the query has more than {MAX_FIELDS} values", hint="ask several times") from error
     counts = query_fields(query)
     values: dict[str, Any] = {}  # Any: texts and lists of them
     for name, value in pairs:
@@ -238,8 +236,8 @@ def read_query(query: type[Query], text: str) -> Query:
         raise UsageError(told, hint=f"see {API}/openapi.json") from error
 
 
-def _unknown(name: str, known: Mapping[str, object]) -> UnknownName:
-    error = UnknownName("query parameter", name[:200], known)
+def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
+    error = UnknownNameError("query parameter", name[:200], known)
     error.http_status = 400
     return error
 
@@ -269,6 +267,6 @@ def options_of(options: type[Options], query: Query, **also: Any) -> Options:  #
     values = {name: getattr(query, name) for name in query.__struct_fields__}
     profile = values.get("profile", DEFAULT)
     if profile not in shipped_profiles():
-        raise UnknownName("profile", str(profile)[:200], shipped_profiles())
+        raise UnknownNameError("profile", str(profile)[:200], shipped_profiles())
     known = {option.name for option in fields(cast("Any", options))}
     return options(**{name: value for name, value in values.items() if name in known} | also)

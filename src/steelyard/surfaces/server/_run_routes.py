@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, structs
 
-from steelyard.errors import RequestRefused, UnknownName, UsageError
+from steelyard.errors import RequestError, UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT
 from steelyard.records import Redaction, Run
 from steelyard.results import (
@@ -126,7 +126,7 @@ def _run_records(source: RunsSource) -> RunRecords:
 def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
     detail = _run_records(source).detail(ShowOptions(run=values["run"], start=query.start))
     if detail.output is None:
-        raise RequestRefused(404, "no_output", f"run {values['run'][:200]!r} has no output")
+        raise RequestError(404, "no_output", f"run {values['run'][:200]!r} has no output")
     return RunOutput(run=detail.run, output=detail.output)
 
 
@@ -145,7 +145,7 @@ def _repeat(source: RunsSource, values: Values, query: Query) -> Repeatability:
     result = _named_as_shown(result)
     named = tuple(prompt for prompt in result.prompts if prompt.prompt == values["prompt"])
     if not named:
-        raise UnknownName("prompt", values["prompt"][:200], [prompt.prompt for prompt in result.prompts])
+        raise UnknownNameError("prompt", values["prompt"][:200], [prompt.prompt for prompt in result.prompts])
     return replace(result, prompts=named)
 
 
@@ -155,7 +155,7 @@ def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
         return result
     result = _named_as_shown(result)
     if values["task"] not in result.coverage:
-        raise UnknownName("task", values["task"][:200], result.coverage)
+        raise UnknownNameError("task", values["task"][:200], result.coverage)
     attempts = tuple(attempt for task, _, attempt in result.placed() if task == values["task"])
     return replace(result, attempts=attempts)
 

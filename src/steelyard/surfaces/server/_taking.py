@@ -16,7 +16,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.errors import RequestRefused
+from steelyard.errors import RequestError
 from steelyard.results import Receipt
 from steelyard.surfaces.server._guard import BODY_BYTES, JSON, NDJSON, too_large
 from steelyard.surfaces.server._problems import Problem, problem_of
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 LINES_AT_ONCE = 1_000
 BYTES_AT_ONCE = 1 << 20
-MOST_LINES = 100_000
-LONGEST_LINE = BODY_BYTES[JSON]
+MAX_LINES = 100_000
+MAX_LINE_BYTES = BODY_BYTES[JSON]
 IN_MEMORY = 4 << 20
 _PIECE = 64 << 10
 
@@ -59,9 +59,9 @@ class LastLine(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
 
 
-def refusal_of(rejected: Rejected) -> RequestRefused:
+def refusal_of(rejected: Rejected) -> RequestError:
     """The error of a record that was refused."""
-    error = RequestRefused(refusal_status(rejected), rejected.code, rejected.reason, hint=rejected.hint)
+    error = RequestError(refusal_status(rejected), rejected.code, rejected.reason, hint=rejected.hint)
     error.where = rejected.path or None
     return error
 
@@ -73,9 +73,9 @@ async def lines_response(call: Call, intake: Intake) -> Response:
     try:
         async for portion in _portions(call.request.stream()):
             await anyio.to_thread.run_sync(_take, call, intake, portion, answers, counts)
-    except (RequestRefused, ClientDisconnect) as error:
+    except (RequestError, ClientDisconnect) as error:
         answers.close()
-        if isinstance(error, RequestRefused) and counts:
+        if isinstance(error, RequestError) and counts:
             error.hint = f"{counts.total():,} lines before were read; send all again, what was accepted is known"
         raise
     except BaseException:
@@ -115,17 +115,17 @@ async def _portions(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[Numbered
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             number += 1
-            if number > MOST_LINES:
-                hint = f"send at most {MOST_LINES:,} lines at once"
-                raise RequestRefused(413, "too_large", "the request has too many lines", hint=hint)
+            if number > MAX_LINES:
+                hint = f"send at most {MAX_LINES:,} lines at once"
+                raise RequestError(413, "too_large", "the request has too many lines", hint=hint)
             if line.strip():
                 portion.append((number, line))
                 size += len(line)
             if len(portion) >= LINES_AT_ONCE or size >= BYTES_AT_ONCE:
                 yield portion
                 portion, size = [], 0
-        if len(rest) > LONGEST_LINE:
-            raise too_large(LONGEST_LINE)
+        if len(rest) > MAX_LINE_BYTES:
+            raise too_large(MAX_LINE_BYTES)
     if rest.strip():
         portion.append((number + 1, rest))
     if portion:

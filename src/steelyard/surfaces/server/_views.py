@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from steelyard.errors import RequestRefused
+from steelyard.errors import RequestError
 from steelyard.records import Redaction
 
 if TYPE_CHECKING:
     from steelyard.workflow import ArenaSource, RunsSource
 
 BUILDS_AT_ONCE = 4
-MOST_VIEWS = 64
-MOST_ROWS = 500_000
+MAX_VIEWS = 64
+MAX_ROWS = 500_000
 """Rows of all views together; a row of standings takes some 700 bytes."""
-MOST_BODIES = 64
+MAX_BODIES = 64
 """Answers that are kept ready of one view."""
-LONGEST_READY_BODY = 4 << 20
+MAX_READY_BODY = 4 << 20
 REST = 10
 """A build is followed by a rest of so many times its length."""
-SHORTEST_REST_SECONDS = 1.0
+MIN_IDLE_SECONDS = 1.0
 VERSION_SECONDS = 0.25
 """How old a version may be where asking for it takes a query or a look at files; of very many files, older."""
 
@@ -67,9 +67,9 @@ class View:
 
     def keep(self, key: Hashable, made: Any, size: int) -> None:
         """Keep what was made of it, if it is not too large."""
-        if size <= LONGEST_READY_BODY:
+        if size <= MAX_READY_BODY:
             self.bodies[key] = made
-            while len(self.bodies) > MOST_BODIES:
+            while len(self.bodies) > MAX_BODIES:
                 self.bodies.popitem(last=False)
 
 
@@ -165,7 +165,7 @@ class Views:
             view = await self._built(key, shelf, version, build)
             if view.version == version:
                 return view
-        raise RequestRefused(
+        raise RequestError(
             410, "cursor_gone", "the list that this cursor goes through is gone", hint="begin again without `after`"
         )
 
@@ -187,7 +187,7 @@ class Views:
     def _make_room(self) -> None:
         """Forget what was asked for longest ago, but not the last."""
         rows = sum(shelf.rows for shelf in self._shelves.values())
-        while len(self._shelves) > 1 and (len(self._shelves) > MOST_VIEWS or rows > MOST_ROWS):
+        while len(self._shelves) > 1 and (len(self._shelves) > MAX_VIEWS or rows > MAX_ROWS):
             _, oldest = self._shelves.popitem(last=False)
             rows -= oldest.rows
 
@@ -210,7 +210,7 @@ class Views:
         view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result, redaction.summary)
         shelf.put(view)
         self._make_room()
-        shelf.rests_until = self._clock() + max(SHORTEST_REST_SECONDS, REST * seconds)
+        shelf.rests_until = self._clock() + max(MIN_IDLE_SECONDS, REST * seconds)
         return view
 
 

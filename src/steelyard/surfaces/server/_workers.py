@@ -15,7 +15,7 @@ from steelyard.surfaces.server._problems import LOG
 
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 4.0
-SHORTEST_LIFE_SECONDS = 5.0
+MIN_WORKER_SECONDS = 5.0
 """A process that dies sooner dies again: then all end, and the error tells of it."""
 
 
@@ -40,7 +40,7 @@ def keep_running(work: Callable[[], None], count: int) -> None:
             start()
         while not is_over.wait(LOOK_SECONDS):
             for process in [each for each in running if not each.is_alive()]:
-                if time.monotonic() - running.pop(process) < SHORTEST_LIFE_SECONDS:
+                if time.monotonic() - running.pop(process) < MIN_WORKER_SECONDS:
                     message = f"a process of the server ended at once, with status {process.exitcode}"
                     raise SteelyardError(message, hint="its own message stands above; --workers 1 may tell more")
                 LOG.warning("a process of the server ended with status %s and is replaced", process.exitcode)

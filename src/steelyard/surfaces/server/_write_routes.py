@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from steelyard.errors import BadInput, RequestRefused, UsageError
+from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem, problem_text
 from steelyard.reports import json_bytes
 from steelyard.results import (
@@ -119,7 +119,7 @@ def _written(call: Call) -> ArenaSource:
     source = call.site.source
     if not isinstance(source, ArenaSource):
         hint = "steelyard serve --store URL --write serves an arena"
-        raise RequestRefused(403, "read_only", "this server shows files of runs, which are read-only", hint=hint)
+        raise RequestError(403, "read_only", "this server shows files of runs, which are read-only", hint=hint)
     return source
 
 
@@ -229,7 +229,7 @@ async def _withdraw(call: Call) -> Response:
 
 async def _json_text(call: Call) -> bytes:
     if _content_type(call) != JSON:
-        raise RequestRefused(415, "content_type", "this takes one JSON object", hint=f"send Content-Type: {JSON}")
+        raise RequestError(415, "content_type", "this takes one JSON object", hint=f"send Content-Type: {JSON}")
     return await call.request.body()
 
 
@@ -237,7 +237,7 @@ def _decoded(text: bytes, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
-        raise BadInput(problem_text(error), hint="see /api/v1/openapi.json") from error
+        raise InputError(problem_text(error), hint="see /api/v1/openapi.json") from error
     except JSON_ERRORS as error:
         raise UsageError(json_problem(error), hint="send one JSON object") from error
 
