@@ -116,7 +116,7 @@ def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store:
     assert kept(store)
     assert scores_of(store) == scores_of(other_store)
     on, off = (workflow.all_standings(open_arena(each)).to_dicts() for each in (store, other_store))
-    assert all(row.pop("leaned_score") is not None for row in on)  # fewer than 30 submissions each
+    assert all(row.pop("shrunken_score") is not None for row in on)  # fewer than 30 submissions each
     for row in (*on, *off):
         for name in ("profile", "arena_profile", "evaluated_at"):
             row.pop(name)
@@ -165,21 +165,21 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     about = shown.learned
     assert about is not None
     assert shown.receipt.overall_score == 100.0  # all at or below the default baseline's minima
-    assert about.leaned_score is not None
-    assert about.leaned_score < 97
+    assert about.shrunken_score is not None
+    assert about.shrunken_score < 97
     assert about.expected is not None
     assert about.abilities_version == 1
     standings = workflow.task_standings(arena, "new")
-    assert standings.beside_versions == {"leaned_score": 1}
-    assert standings.standings[0].beside == {"leaned_score": about.leaned_score}
-    assert "leaned_score" in "\n".join(standings_table(standings).lines(200))
+    assert standings.beside_versions == {"shrunken_score": 1}
+    assert standings.standings[0].beside == {"shrunken_score": about.shrunken_score}
+    assert "shrunken_score" in "\n".join(standings_table(standings).lines(200))
     other = workflow.task_standings(arena, "new", policy="as-submitted")  # what was learned is of the other policy
-    assert (other.standings[0].beside, other.beside_names()) == ({"leaned_score": None}, [])
+    assert (other.standings[0].beside, other.beside_names()) == ({"shrunken_score": None}, [])
     many = workflow.show_submission(arena, "s-0").learned
     assert many is not None
-    assert many.leaned_score is None
+    assert many.shrunken_score is None
     crowded = workflow.task_standings(arena, made_submissions(1)[0]["task_id"])
-    assert {row.beside["leaned_score"] for row in crowded.standings} == {None}
+    assert {row.beside["shrunken_score"] for row in crowded.standings} == {None}
 
 
 def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -> None:

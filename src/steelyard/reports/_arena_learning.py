@@ -168,9 +168,9 @@ def learned_about_lines(about: LearnedAbout) -> Iterator[str]:
     """What was learned about a submission, each with its version."""
     if about.abilities_version is not None:
         by = f"abilities version {about.abilities_version}"
-        if about.leaned_score is not None:
-            ends = f"{about.leaned_low:.2f} to {about.leaned_high:.2f}"
-            yield f"leaned_score = {about.leaned_score:.2f} ({ends}; {by}; beside the overall score, not in it)"
+        if about.shrunken_score is not None:
+            ends = f"{about.shrunken_low:.2f} to {about.shrunken_high:.2f}"
+            yield f"shrunken_score = {about.shrunken_score:.2f} ({ends}; {by}; beside the overall score, not in it)"
         if about.expected is not None:
             yield f"expected of its tool: {about.expected.estimate:.2f} ({between_text(about.expected)}; {by})"
         if about.deviations is not None:

@@ -47,7 +47,7 @@ class TaskDifficulty(msgspec.Struct, frozen=True, kw_only=True):
     submissions: int
     level: Between
     """The overall score that an average tool is expected to have."""
-    lean: float
+    shrinkage: float
     """Points that a leaned score lies below an overall score of this task: the fewer submissions, the more."""
     difficulty: Between | None
     """The ability in being right at which every second submission is right; None without criteria."""
@@ -316,11 +316,11 @@ class LearnedAbout(msgspec.Struct, frozen=True, kw_only=True):
 
     abilities_version: int | None = None
     """None while no version of the abilities is there."""
-    leaned_score: float | None = None
+    shrunken_score: float | None = None
     """The overall score, with the part that few submissions leave open leaning on the other tasks; None for a task with
     many, or one that the version has not seen."""
-    leaned_low: float | None = None
-    leaned_high: float | None = None
+    shrunken_low: float | None = None
+    shrunken_high: float | None = None
     expected: Between | None = None
     """What a submission of this tool to this task is expected to score; None for a tool that is not known."""
     deviations: float | None = None

@@ -141,7 +141,7 @@ def _tasks(
                 task_id=given.tasks[task].id,
                 submissions=int(counts[place]),
                 level=_between(fit.level + fit.second[place], reach * fit.second_error[place]),
-                lean=_round(fit.second_gap[place]),
+                shrinkage=_round(fit.second_gap[place]),
                 difficulty=difficulty,
                 discrimination=discrimination,
             )

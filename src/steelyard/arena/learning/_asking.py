@@ -13,7 +13,14 @@ from steelyard.arena.intake import Arena, find_task
 from steelyard.arena.learning._correctness import chances_of, has_tests
 from steelyard.arena.learning._submission_columns import read_columns
 from steelyard.arena.learning._versions import CORRECTNESS, HINT, SWITCHED_OFF, surprise_findings
-from steelyard.arena.scoring import ABILITIES, LEANED_SCORE, decoded_abilities, leaned_score, leaning_task, version_of
+from steelyard.arena.scoring import (
+    ABILITIES,
+    SHRUNKEN_SCORE,
+    decoded_abilities,
+    shrunken_score,
+    sparse_task,
+    version_of,
+)
 from steelyard.errors import UsageError
 from steelyard.results import (
     Abilities,
@@ -144,11 +151,11 @@ def _with_abilities(
     told: dict[str, object] = {"deviations": None if surprise is None else surprise.deviations}
     if tool is not None:
         told["expected"] = _expected(learned, tool, task)
-    leaning = leaning_task(learned, task_id)
-    if leaning is not None:
-        reach = (leaning.level.high - leaning.level.low) / 2
-        ends = {LEANED_SCORE: 0.0, "leaned_low": -reach, "leaned_high": reach}
-        told |= {name: leaned_score(leaning, overall_score, further=further) for name, further in ends.items()}
+    sparse = sparse_task(learned, task_id)
+    if sparse is not None:
+        reach = (sparse.level.high - sparse.level.low) / 2
+        ends = {SHRUNKEN_SCORE: 0.0, "shrunken_low": -reach, "shrunken_high": reach}
+        told |= {name: shrunken_score(sparse, overall_score, further=further) for name, further in ends.items()}
     return msgspec.structs.replace(about, **told)
 
 

@@ -32,15 +32,6 @@ if TYPE_CHECKING:
         of_tallies as of_tallies,
     )
     from steelyard.arena.scoring._kept_rows import KeptRows as KeptRows
-    from steelyard.arena.scoring._leaned_scores import (
-        ABILITIES as ABILITIES,
-        LEANED_SCORE as LEANED_SCORE,
-        AbilitiesInForce as AbilitiesInForce,
-        abilities_in_force as abilities_in_force,
-        decoded_abilities as decoded_abilities,
-        leaned_score as leaned_score,
-        leaning_task as leaning_task,
-    )
     from steelyard.arena.scoring._learned_versions import (
         learned_kind as learned_kind,
         version_of as version_of,
@@ -120,6 +111,15 @@ if TYPE_CHECKING:
         read_settings as read_settings,
         settings_at as settings_at,
         write_settings as write_settings,
+    )
+    from steelyard.arena.scoring._shrunken_scores import (
+        ABILITIES as ABILITIES,
+        SHRUNKEN_SCORE as SHRUNKEN_SCORE,
+        AbilitiesInForce as AbilitiesInForce,
+        abilities_in_force as abilities_in_force,
+        decoded_abilities as decoded_abilities,
+        shrunken_score as shrunken_score,
+        sparse_task as sparse_task,
     )
     from steelyard.arena.scoring._stored_tallies import (
         Counts as Counts,

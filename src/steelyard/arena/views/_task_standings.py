@@ -16,10 +16,10 @@ from steelyard.arena.scoring import (
     COMMUNITY_SCORE,
     DEFAULTED,
     KEPT_SCORES,
-    LEANED_SCORE,
     PARTS,
     RANKED_SCORES,
     REVIEW,
+    SHRUNKEN_SCORE,
     SUSPECT,
     AbilitiesInForce,
     CommunityWeights,
@@ -32,8 +32,6 @@ from steelyard.arena.scoring import (
     community_score,
     defaulted_of,
     flags_of,
-    leaned_score,
-    leaning_task,
     lower_bounds_of,
     outlier_flags,
     points,
@@ -42,6 +40,8 @@ from steelyard.arena.scoring import (
     score_interval,
     scored_by,
     settings_at,
+    shrunken_score,
+    sparse_task,
     warnings_of,
     weights_in_force,
 )
@@ -119,15 +119,17 @@ def _with_community(shown: Standings, view: View, community: CommunityWeights) -
 
 def _with_leaned(shown: Standings, abilities: AbilitiesInForce) -> Standings:
     """The standings with each one's leaned score, if the task has few submissions; learned under the same policy."""
-    task = leaning_task(abilities.learned, shown.task_id) if abilities.learned.policy == shown.policy else None
+    task = sparse_task(abilities.learned, shown.task_id) if abilities.learned.policy == shown.policy else None
 
     def beside(standing: Standing) -> dict[str, float | None]:
-        return standing.beside | {LEANED_SCORE: None if task is None else leaned_score(task, standing.overall_score)}
+        return standing.beside | {
+            SHRUNKEN_SCORE: None if task is None else shrunken_score(task, standing.overall_score)
+        }
 
     return dataclasses.replace(
         shown,
         standings=tuple(msgspec.structs.replace(one, beside=beside(one)) for one in shown.standings),
-        beside_versions=shown.beside_versions | {LEANED_SCORE: abilities.version},
+        beside_versions=shown.beside_versions | {SHRUNKEN_SCORE: abilities.version},
     )
 
 

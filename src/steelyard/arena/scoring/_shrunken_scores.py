@@ -14,7 +14,7 @@ from steelyard.store import learned_version
 
 ABILITIES = "abilities"
 """The kind of learned versions that hold abilities, and how far each task leans."""
-LEANED_SCORE = "leaned_score"
+SHRUNKEN_SCORE = "shrunken_score"
 
 
 class AbilitiesInForce(NamedTuple):
@@ -38,12 +38,12 @@ def abilities_in_force(connection: Connection, rules: Rules, until: int | None =
     return None if kept is None else AbilitiesInForce(kept.number, decoded_abilities(kept.content))
 
 
-def leaning_task(learned: Abilities, task_id: str) -> TaskDifficulty | None:
+def sparse_task(learned: Abilities, task_id: str) -> TaskDifficulty | None:
     """The task, when it has so few submissions that its scores lean on the other tasks."""
     task = next((each for each in learned.tasks if each.task_id == task_id), None)
     return task if task is not None and task.submissions < learned.few_submissions else None
 
 
-def leaned_score(task: TaskDifficulty, overall_score: float, *, further: float = 0.0) -> float:
+def shrunken_score(task: TaskDifficulty, overall_score: float, *, further: float = 0.0) -> float:
     """The overall score with the level of its task replaced by the leaned one, or a point so much further on."""
-    return round(min(max(overall_score - task.lean + further, 0.0), 100.0), 2)
+    return round(min(max(overall_score - task.shrinkage + further, 0.0), 100.0), 2)
