@@ -57,5 +57,5 @@ def store(store_address: str) -> Iterator[Store]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A clock that stands still unless a test moves it, so that nothing can go by the time."""
     held = [1_000_000]
-    monkeypatch.setattr("steelyard.arena.intake._arena.now_microseconds", lambda: held[0])
+    monkeypatch.setattr("steelyard.arena.ingest._arena.now_microseconds", lambda: held[0])
     return held

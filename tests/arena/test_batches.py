@@ -17,11 +17,11 @@ from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
 from steelyard.arena import Arena, Watch, notify_once, open_arena
-from steelyard.arena.intake._baselines import group, running_extremes
-from steelyard.arena.intake._tasks import load_tasks
-from steelyard.arena.notifying._events import EVALUATED, OUTLIER
-from steelyard.arena.notifying._sending import waiting
-from steelyard.arena.notifying._targets import Target
+from steelyard.arena.ingest._baselines import group, running_extremes
+from steelyard.arena.ingest._tasks import load_tasks
+from steelyard.arena.notifications._events import EVALUATED, OUTLIER
+from steelyard.arena.notifications._sending import waiting
+from steelyard.arena.notifications._targets import Target
 from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
 from steelyard.arena.scoring._counted_values import count_values, each_once, of_tallies
 from steelyard.arena.scoring._running_median import running_medians
@@ -207,7 +207,7 @@ def test_a_rescore_keeps_the_tallies(store: Store) -> None:
 
 
 def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.arena.intake._portions.ROWS_PER_TRANSACTION", 40)
+    monkeypatch.setattr("steelyard.arena.ingest._portions.ROWS_PER_TRANSACTION", 40)
     tasks, rows = made_up([40, 40, 40], seed=8)
     arena = make_arena(store)
     for task in tasks:
@@ -226,7 +226,7 @@ def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monk
 def test_bad_ones_in_a_batch_of_many_portions_are_refused_where_they_stand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.intake._portions.ROWS_PER_TRANSACTION", 300)
+    monkeypatch.setattr("steelyard.arena.ingest._portions.ROWS_PER_TRANSACTION", 300)
     tasks, rows = made_up([260, 260, 30], seed=9)
     arena = make_arena(store)
     for task in tasks:

@@ -19,7 +19,7 @@ from sqlalchemy import select
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, open_arena, task_standings
-from steelyard.arena.notifying._events import EVALUATED, event_id
+from steelyard.arena.notifications._events import EVALUATED, event_id
 from steelyard.errors import StoreUnavailableError
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store, upgrade_store
@@ -179,7 +179,7 @@ def test_a_clock_that_is_set_back_loses_nothing_and_counts_nothing_twice(
 ) -> None:
     hour = 3_600_000_000
     clock = [1_800_000_000_000_000]
-    monkeypatch.setattr("steelyard.arena.intake._arena.now_microseconds", lambda: clock[0])
+    monkeypatch.setattr("steelyard.arena.ingest._arena.now_microseconds", lambda: clock[0])
     arena = make_arena(store)
     for number in range(TASKS):
         arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
@@ -253,9 +253,9 @@ def receiver() -> Iterator[str]:
 
 NOTIFY = """
 import sys
-from steelyard.arena.notifying._delivery import LEASE_SECONDS, SECOND
-from steelyard.arena.notifying._sending import notify_once
-from steelyard.arena.notifying._targets import Target
+from steelyard.arena.notifications._delivery import LEASE_SECONDS, SECOND
+from steelyard.arena.notifications._sending import notify_once
+from steelyard.arena.notifications._targets import Target
 from steelyard.records import now_microseconds
 from steelyard.store import open_store
 print("ready", flush=True)

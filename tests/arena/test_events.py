@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from arena_makers import make_arena, random_submission
 from steelyard.arena import Arena, notify_once, read_targets, task_standings
-from steelyard.arena.notifying._events import (
+from steelyard.arena.notifications._events import (
     EVALUATED,
     EXCLUDED,
     KINDS,
@@ -22,7 +22,7 @@ from steelyard.arena.notifying._events import (
     REINSTATED,
     read_events,
 )
-from steelyard.arena.notifying._targets import Target
+from steelyard.arena.notifications._targets import Target
 from steelyard.errors import UsageError
 from steelyard.reports import event_line
 from steelyard.results import ArenaEvent, Policy

@@ -20,7 +20,7 @@ from commands import steelyard
 from processes import alive, until
 from steelyard import sandbox
 from steelyard.arena import Arena, SubmissionOutcome, task_standings
-from steelyard.arena.intake._outcomes import interrupt_held_back
+from steelyard.arena.ingest._outcomes import interrupt_held_back
 from steelyard.results import Receipt
 from steelyard.store import Store
 
@@ -133,7 +133,7 @@ def test_ctrl_c_waits_for_the_end_of_the_transaction_but_not_twice() -> None:
 def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.intake._portions.ROWS_PER_TRANSACTION", 2)
+    monkeypatch.setattr("steelyard.arena.ingest._portions.ROWS_PER_TRANSACTION", 2)
     arena = make_arena(store)
     for name in "abc":
         arena.add_task(as_task({"id": name}))

@@ -13,12 +13,12 @@ ROOT = Path(__file__).parent.parent.parent / "src" / "steelyard" / "arena"
 
 ROOMS: dict[str, set[str]] = {
     "scoring": set(),
-    "checking": {"scoring"},
-    "notifying": {"scoring"},
-    "intake": {"scoring", "checking", "notifying"},
-    "views": {"scoring", "intake", "notifying"},
-    "people": {"scoring", "intake", "views"},
-    "learning": {"scoring", "intake", "views"},
+    "grading": {"scoring"},
+    "notifications": {"scoring"},
+    "ingest": {"scoring", "grading", "notifications"},
+    "views": {"scoring", "ingest", "notifications"},
+    "ratings": {"scoring", "ingest", "views"},
+    "models": {"scoring", "ingest", "views"},
 }
 
 
@@ -46,7 +46,7 @@ def test_every_room_stands_in_the_table() -> None:
 
 
 def test_the_check_sees_an_import_against_the_flow() -> None:
-    assert rooms_imported("def f():\n    from steelyard.arena.intake import Arena") == {"intake"}
+    assert rooms_imported("def f():\n    from steelyard.arena.ingest import Arena") == {"ingest"}
     assert rooms_imported("from steelyard.arena import views\nimport steelyard.arena.scoring._rules") == {
         "views",
         "scoring",

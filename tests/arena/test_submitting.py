@@ -367,7 +367,7 @@ def test_a_trend_of_one_moment_is_missing() -> None:
 
 def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: Arena, monkeypatch: Any) -> None:
     clock = [1_000_000]
-    monkeypatch.setattr("steelyard.arena.intake._arena.now_microseconds", lambda: clock[0])
+    monkeypatch.setattr("steelyard.arena.ingest._arena.now_microseconds", lambda: clock[0])
     accepted(arena, *(one(f"s{n}", total_tokens=1000 * n) for n in range(1, 7)))
     then = task_standings(arena, "task")
     clock[0] = 2_000_000

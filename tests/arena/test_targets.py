@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.arena import read_targets
-from steelyard.arena.notifying._events import KINDS
-from steelyard.arena.notifying._targets import Target, sendable
+from steelyard.arena.notifications._events import KINDS
+from steelyard.arena.notifications._targets import Target, sendable
 from steelyard.errors import UnknownNameError, UsageError
 
 DOCS = Path(__file__).parents[2] / "docs" / "arena.md"

@@ -15,8 +15,8 @@ from sqlalchemy import delete, event
 from arena_makers import as_task, make_arena
 from steelyard import sandbox
 from steelyard.arena import Arena, open_arena as arena_in
-from steelyard.arena.checking._task_files import KeptFiles, read_task_files
-from steelyard.arena.intake._tasks import load_tasks
+from steelyard.arena.grading._task_files import KeptFiles, read_task_files
+from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.errors import UsageError
 from steelyard.records import Rejected
 from steelyard.results import Receipt
@@ -274,7 +274,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
     for number in range(3):
         put(beside / "checker/data.bin", f"{number}" * 100)
         arena.add_task({**TASK, "id": f"t{number}"}, beside=beside)
-    monkeypatch.setattr("steelyard.arena.checking._task_files.MAX_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
+    monkeypatch.setattr("steelyard.arena.grading._task_files.MAX_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
     kept = KeptFiles(store)
     with arena.read() as connection:
         tasks = list(load_tasks(connection, arena.rules).values())

@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, insert, select
 from sqlalchemy.engine import Connection, make_url
 
 from steelyard.arena import open_arena
-from steelyard.arena.notifying._events import event_id, read_events
+from steelyard.arena.notifications._events import event_id, read_events
 from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.results import Policy
 from steelyard.store import open_store, upgrade_store

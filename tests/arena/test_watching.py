@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, Watch
-from steelyard.arena.notifying._events import EVALUATED, write_events
+from steelyard.arena.notifications._events import EVALUATED, write_events
 from steelyard.records import now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import outbox, submissions

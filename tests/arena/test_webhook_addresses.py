@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from steelyard.arena.notifying import _webhook
-from steelyard.arena.notifying._addresses import Network, refusal
-from steelyard.arena.notifying._targets import Target
-from steelyard.arena.notifying._webhook import NoAnswer, send
+from steelyard.arena.notifications import _webhook
+from steelyard.arena.notifications._addresses import Network, refusal
+from steelyard.arena.notifications._targets import Target
+from steelyard.arena.notifications._webhook import NoAnswer, send
 
 MESSAGE: dict[str, Any] = {"event_id": "e", "kind": "k", "body": b"{}", "timestamp": 1}
 

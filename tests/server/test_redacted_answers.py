@@ -16,9 +16,9 @@ import pytest
 import steelyard as sy
 from report_makers import planted
 from serving import Served, serving
-from steelyard.arena.notifying._sending import notify_once
-from steelyard.arena.notifying._targets import Target
-from steelyard.arena.notifying._webhook import NoAnswer
+from steelyard.arena.notifications._sending import notify_once
+from steelyard.arena.notifications._targets import Target
+from steelyard.arena.notifications._webhook import NoAnswer
 from steelyard.results import Receipt, Result
 from steelyard.store import open_store
 from steelyard.surfaces.cli import run

@@ -7,68 +7,68 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.arena.checking._checked_submissions import (
+    from steelyard.arena.grading._checked_submissions import (
         SubmissionOutcome as SubmissionOutcome,
     )
-    from steelyard.arena.checking._task_files import (
+    from steelyard.arena.grading._task_files import (
         files_kept as files_kept,
         folders_of as folders_of,
     )
-    from steelyard.arena.intake._arena import (
+    from steelyard.arena.ingest._arena import (
         Arena as Arena,
         create_arena as create_arena,
         open_arena as open_arena,
     )
-    from steelyard.arena.intake._parties import (
+    from steelyard.arena.ingest._parties import (
         party_kind as party_kind,
         people_among as people_among,
         read_parties as read_parties,
         register as register,
     )
-    from steelyard.arena.intake._submission_files import (
+    from steelyard.arena.ingest._submission_files import (
         PlacedSubmission as PlacedSubmission,
         read_submissions as read_submissions,
         read_task_map as read_task_map,
         read_tasks as read_tasks,
     )
-    from steelyard.arena.intake._tasks import (
+    from steelyard.arena.ingest._tasks import (
         find_task as find_task,
     )
-    from steelyard.arena.learning._asking import (
+    from steelyard.arena.models._asking import (
         expected_scores as expected_scores,
         learned_abilities as learned_abilities,
         learned_about as learned_about,
         learned_correctness as learned_correctness,
     )
-    from steelyard.arena.learning._versions import (
+    from steelyard.arena.models._versions import (
         learn as learn,
         learn_if_due as learn_if_due,
     )
-    from steelyard.arena.notifying._outbox import (
+    from steelyard.arena.notifications._outbox import (
         skip_before as skip_before,
     )
-    from steelyard.arena.notifying._sending import (
+    from steelyard.arena.notifications._sending import (
         notify_once as notify_once,
     )
-    from steelyard.arena.notifying._targets import (
+    from steelyard.arena.notifications._targets import (
         read_targets as read_targets,
     )
-    from steelyard.arena.people._peer_review import (
+    from steelyard.arena.ratings._peer_review import (
         peer_review as peer_review,
     )
-    from steelyard.arena.people._ratings import (
+    from steelyard.arena.ratings._ratings import (
         Given as Given,
         assign as assign,
         assignments_of as assignments_of,
         rate as rate,
     )
-    from steelyard.arena.people._seasons import (
+    from steelyard.arena.ratings._seasons import (
         freeze as freeze,
         list_seasons as list_seasons,
         season as season,
         verify as verify,
     )
-    from steelyard.arena.people._weights import (
+    from steelyard.arena.ratings._weights import (
         learn_weights as learn_weights,
         weight_versions as weight_versions,
     )

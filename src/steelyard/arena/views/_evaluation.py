@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.intake import Arena, find_task
+from steelyard.arena.ingest import Arena, find_task
 from steelyard.arena.scoring import (
     COMMUNITY_SCORE,
     EXTREMES,

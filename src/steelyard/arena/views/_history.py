@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks, read_parties, teams_of
+from steelyard.arena.ingest import Arena, find_task, find_tasks, load_tasks, read_parties, teams_of
 from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import FIRST_VERSION, View, view_task, view_tasks

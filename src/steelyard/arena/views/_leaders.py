@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 
-from steelyard.arena.intake import Arena, find_task, load_tasks, read_parties, teams_of
+from steelyard.arena.ingest import Arena, find_task, load_tasks, read_parties, teams_of
 from steelyard.arena.scoring import (
     Facts,
     Rules,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.intake import Arena, find_task, load_tasks
+from steelyard.arena.ingest import Arena, find_task, load_tasks
 from steelyard.arena.scoring import Rules, StoredTask, Yardstick, bounds_now, load_task_states, points, read_rules
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import view_task

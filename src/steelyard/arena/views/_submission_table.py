@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.arena.intake import Arena, load_tasks
+from steelyard.arena.ingest import Arena, load_tasks
 from steelyard.arena.scoring import KEPT_SCORES
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.records import PROVIDED_MODEL

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.arena.intake import Arena, find_task, load_tasks
+from steelyard.arena.ingest import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
     COMMUNITY_SCORE,
     DEFAULTED,

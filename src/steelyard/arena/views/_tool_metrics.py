@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import select
 
-from steelyard.arena.intake import Arena, read_parties
+from steelyard.arena.ingest import Arena, read_parties
 from steelyard.arena.scoring import Rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, evaluate

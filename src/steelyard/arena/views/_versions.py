@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import func, select
 
-from steelyard.arena.intake import Arena
+from steelyard.arena.ingest import Arena
 from steelyard.store.schema import (
     assignments,
     learned,

@@ -1,0 +1,308 @@
+"""Success criteria, really checked: on the artifacts and in the sandbox; without artifacts only claims remain."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import posixpath
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple, TypeVar
+
+from steelyard import sandbox
+from steelyard.arena.grading._artifacts import Staged
+from steelyard.arena.grading._task_files import TaskFiles
+from steelyard.arena.grading._unittest_runner import PROGRAM, WATCHING, sealed
+from steelyard.records import (
+    CodeCompiles,
+    CommandSucceeds,
+    FileExists,
+    JudgeThreshold,
+    NoErrors,
+    Submission,
+    SuccessCriterion,
+    TestsPass,
+)
+from steelyard.results import CriterionResult
+
+NO_ARTIFACTS = "there are no artifacts to check it on"
+MAX_OUTPUT = 300
+"""Characters of a failed command's output that a reason shows."""
+MAX_NAME_CHARS = 100
+"""Characters of a program's or a judge's name that a reason shows."""
+MAX_JUDGMENTS = 5
+"""Judgments that a reason shows."""
+
+_RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_watching.py", "_unittest_runner.py"))
+_RUN_TESTS = f"""
+import sys, types
+sys.modules['{WATCHING}'] = names = types.ModuleType('{WATCHING}', None)
+names.__file__ = '<steelyard>'
+exec(compile(sys.argv[1], '<steelyard>', 'exec'), names.__dict__)
+exec(compile(sys.argv[2], '<steelyard>', 'exec'), {{'__name__': '{PROGRAM}', '__file__': '<steelyard>'}})
+"""
+
+_COMPILE_ALL = """
+import os, sys
+count = 0
+for folder, folders, names in os.walk('.'):
+    for name in sorted(names):
+        if name.endswith('.py'):
+            path = os.path.join(folder, name)
+            with open(path, 'rb') as file:
+                try:
+                    compile(file.read(), path, 'exec', dont_inherit=True)
+                except (SyntaxError, ValueError) as error:
+                    sys.exit(f'{path}: {error}')
+            count += 1
+sys.exit(0 if count else 'there is no Python file among the artifacts')
+"""
+
+
+class Bench(NamedTuple):
+    """Where a submission's artifacts lie, and commands are run on copies of them."""
+
+    folder: Path
+    files: TaskFiles
+    """The task's own, which lie over whatever the submission has under the same names."""
+    stop: Event | None
+
+    def find(self, name: str) -> Path | None:
+        """The artifact of that name; None when there is none, or the name leads out of the folder."""
+        inside = _inside(name)
+        path = None if inside is None else self.folder / inside
+        try:
+            return path if path is not None and path.is_file() else None
+        except OSError:  # no file can have a name that is too long
+            return None
+
+    def own(self, folder: str | None) -> Mapping[str, bytes]:
+        """The task's own files in the folder of that name; none when no folder is named."""
+        return {} if folder is None else self.files[folder]
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        files: Mapping[str, bytes] | None = None,
+        stdin: bytes = b"",
+        collect: Sequence[str] = (),
+    ) -> sandbox.SandboxResult:
+        """How the command ended, run in the sandbox; `python` is an interpreter that is there."""
+        return sandbox.run(
+            [_python() if command[0] in ("python", "python3") else command[0], *command[1:]],
+            files=files,
+            copy=self.folder,
+            stdin=stdin,
+            limits=sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds))),
+            collect=collect,
+            stop=self.stop,
+        )
+
+
+def check_all(
+    criteria: Sequence[SuccessCriterion],
+    submission: Submission,
+    artifacts: Staged | None,
+    *,
+    files: TaskFiles | None = None,
+    stop: Event | None = None,
+) -> tuple[CriterionResult, ...]:
+    """The result of each criterion, in order. Nothing passes by default. `stop`, once set, ends what runs.
+
+    `files` holds every folder that the criteria name; without artifacts, or with a folder that holds no file, none is
+    needed.
+    """
+    bench = None if artifacts is None or artifacts.is_empty else Bench(artifacts.folder, files or {}, stop)
+    return tuple(_check(criterion, submission, bench) for criterion in criteria)
+
+
+def runs_commands(criteria: Sequence[SuccessCriterion]) -> bool:
+    """Whether something is run to check these on artifacts, so that it may take long."""
+    return any(
+        not isinstance(criterion, FileExists | NoErrors)
+        and not (isinstance(criterion, JudgeThreshold) and criterion.command is None)
+        for criterion in criteria
+    )
+
+
+def _check(criterion: SuccessCriterion, submission: Submission, bench: Bench | None) -> CriterionResult:
+    kind = str(criterion.__struct_config__.tag)
+    met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, bench)
+    return CriterionResult(type=kind, met=met, claimed=claimed, reason=reason)
+
+
+Verdict = tuple[bool, bool, str]
+Kind = TypeVar("Kind", bound=SuccessCriterion)
+
+
+def _inside(name: str) -> str | None:
+    """The one way to write a path inside the artifacts; None when it leads out of them.
+
+    >>> _inside("./src//a.py"), _inside("src/../../a.py")
+    ('src/a.py', None)
+    """
+    path = posixpath.normpath(name.replace("\\", "/"))
+    return None if path.startswith("/") or path.split("/")[0] == ".." else path
+
+
+def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | None) -> Verdict:
+    name = criterion.file_path
+    if bench is None:
+        wanted = _inside(name)
+        met = wanted is not None and any(_inside(path) == wanted for path in submission.files_created or ())
+        return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
+    met = bench.find(name) is not None
+    return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
+
+
+def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None) -> Verdict:
+    if submission.success is False:  # whatever a log says, nobody would say so without a reason
+        return False, True, "success is stated as false"
+    if bench is not None and criterion.error_log is not None:
+        name = criterion.error_log
+        log = bench.find(name)
+        if log is None:
+            return False, False, f"the error log {name!r} is not among the artifacts"
+        is_empty = log.stat().st_size == 0
+        return is_empty, False, f"the error log {name!r} {'is empty' if is_empty else 'holds errors'}"
+    if submission.success is None:
+        return True, True, "success is not stated and counts as true"
+    return True, True, "success is stated as true"
+
+
+def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is None:
+        return False, False, NO_ARTIFACTS
+    files = bench.own(criterion.tests)
+    if criterion.command is not None:
+        result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
+        return result.ok, False, f"the tests' command: {_ending(result)}"
+    return _run_unittest(bench, files, criterion.seconds)
+
+
+def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> Verdict:
+    """Run the tests and believe only a record that is sealed by a key which neither they nor the code are told."""
+    key, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
+    result = bench.run(
+        # Isolated, so that no module, start-up file or setting that was submitted comes before the library's.
+        ["python", "-I", "-c", _RUN_TESTS, *(path.read_text(encoding="utf-8") for path in _RUNNER), job],
+        seconds=seconds,
+        files={**files, job: json.dumps(sorted(files)).encode()},
+        stdin=f"{key} {place}".encode(),
+        collect=[place],
+    )
+    record = _record(result.collected.get(place), key)
+    if record is None:
+        return False, False, f"the tests did not run to their end ({result.ending})"
+    if record["changed"]:
+        return False, False, "the code under test changed the tests or the test library"
+    ran, bad = record["ran"], record["bad"]
+    return ran > 0 and bad == 0, False, f"{ran} tests ran, {bad} did not pass"
+
+
+def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is None:
+        return False, False, NO_ARTIFACTS
+    command = criterion.command or ("python", "-I", "-c", _COMPILE_ALL)
+    result = bench.run(command, seconds=criterion.seconds, files=bench.own(criterion.files))
+    return result.ok, False, f"compiling: {_ending(result)}"
+
+
+def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is None:
+        return False, False, NO_ARTIFACTS
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
+    met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
+    return met, False, f"{criterion.command[0][:MAX_NAME_CHARS]}: {result.ending if met else _ending(result)}"
+
+
+def reviewers_result(criterion: JudgeThreshold, scores: Mapping[str, float]) -> CriterionResult:
+    """Whether the ratings (0 to 100) of the reviewers that a criterion names meet it."""
+    met, claimed, reason = _by_reviewers(criterion, scores)
+    return CriterionResult(type=str(criterion.__struct_config__.tag), met=met, claimed=claimed, reason=reason)
+
+
+def _by_reviewers(criterion: JudgeThreshold, scores: Mapping[str, float]) -> Verdict:
+    named = criterion.reviewers or ()
+    own = [scores[name] for name in sorted(named) if name in scores]
+    least = criterion.min_ratings or len(named)
+    if len(own) < least:
+        return False, False, f"rated by {len(own)} of {len(named)} reviewers, {least} are needed"
+    score = math.fsum(own) / len(own) / 100
+    return (
+        score >= criterion.threshold,
+        False,
+        f"{len(own)} reviewers gave {score:g}, {criterion.threshold:g} is needed",
+    )
+
+
+def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | None) -> Verdict:
+    if criterion.reviewers:
+        return _by_reviewers(criterion, {})
+    if bench is None:
+        return False, False, NO_ARTIFACTS
+    if criterion.command is None:
+        return False, False, f"no judge of the arena has scored it{_own_judgments(submission)}"
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
+    try:
+        score = float(_last_line(result.stdout)) if result.ok else None
+    except ValueError:
+        score = None
+    if score is None or not 0 <= score <= 1:
+        return False, False, f"the judge gave no score from 0 to 1 ({_ending(result)})"
+    return score >= criterion.threshold, False, f"judged {score:g}, {criterion.threshold:g} is needed"
+
+
+def _own_judgments(submission: Submission) -> str:
+    """The scores that the submission brought along: shown only, since nobody else knows who gave them to what."""
+    given = submission.judgments or ()
+    if not given:
+        return ""
+    shown = given[:MAX_JUDGMENTS]
+    scores = [f"{(judgment.judge or 'unnamed')[:MAX_NAME_CHARS]!r} {judgment.score:g}" for judgment in shown]
+    more = f" and {len(given) - len(shown)} more" if len(given) > len(shown) else ""
+    return f"; the submission's own judgments do not count: {', '.join(scores)}{more}"
+
+
+# Any: each check takes its own criterion class, and the table is looked up by that class
+_CHECKS: dict[type[Any], Callable[[Any, Submission, Bench | None], Verdict]] = {
+    FileExists: _file_exists,
+    NoErrors: _no_errors,
+    TestsPass: _tests_pass,
+    CodeCompiles: _code_compiles,
+    JudgeThreshold: _judge,
+    **dict.fromkeys((CommandSucceeds, *CommandSucceeds.__subclasses__()), _command),
+}
+
+
+def _python() -> str:
+    return sandbox.active_isolation().python or "python3"
+
+
+def _record(content: bytes | None, key: str) -> dict[str, int] | None:
+    """What the tests' record counts; None unless it is the one that was sealed: the tested code may have written it."""
+    seal, _, said = (content or b"").partition(b"\n")
+    if not hmac.compare_digest(seal, sealed(said, key)):
+        return None
+    counts: dict[str, int] = json.loads(said)
+    return counts
+
+
+def _ending(result: sandbox.SandboxResult) -> str:
+    """How a command ended, and the end of what it said, escaped: nobody knows what it may have printed."""
+    if result.ok:
+        return result.ending
+    said = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")
+    if not said:
+        return f"{result.ending}, without output"
+    return f"{result.ending}, its output ends with {said[-MAX_OUTPUT:]!r}"
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[-1][:MAX_OUTPUT] if lines else ""

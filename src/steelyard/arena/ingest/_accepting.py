@@ -1,0 +1,324 @@
+"""The steps inside one transaction: known ids aside, move the baseline, score, count and rank, flag, write, notify.
+
+Everything here runs under the lock of the tasks. Submissions were parsed and their criteria checked before, outside of
+the transaction. All tasks are worked on together, over columns; one submission is a batch of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.grading import Arrival, CheckedSubmission, SubmissionOutcome, columns_of, read_digests
+from steelyard.arena.ingest._baselines import Groups, group, take_in
+from steelyard.arena.ingest._rank_events import Change, write_losses
+from steelyard.arena.notifications import EVALUATED, OUTLIER, write_events
+from steelyard.arena.scoring import (
+    FACTS,
+    TOLD_RANKS,
+    Counts,
+    LowerMedian,
+    Places,
+    RankedRows,
+    Rules,
+    Scores,
+    ScoresOfTasks,
+    StoredRows,
+    TaskState,
+    Yardstick,
+    add_to_tallies,
+    count_fields,
+    each_once,
+    forget_scores,
+    join_values,
+    load_task_states,
+    of_field,
+    of_tallies,
+    places_of,
+    read_middles,
+    read_scores,
+    read_stored,
+    receipts_of,
+    save_task_states,
+    score_all,
+    stored_receipts,
+)
+from steelyard.records import Rejected
+from steelyard.results import Policy, Receipt
+from steelyard.store import Alongside, alongside, insert_columns
+from steelyard.store.schema import submissions
+
+ROWS_AT_ONCE = 10_000
+"""While so many rows are being written, the next are made."""
+ALONGSIDE_FROM = 200
+"""Fewer rows than these are written before another thread has begun."""
+
+
+class Before(NamedTuple):
+    """By task, the counts that medians depend on, as they were before anything came in."""
+
+    iterations: dict[int, Counts]
+    total_tokens: dict[int, Counts]
+
+
+class Scored(NamedTuple):
+    """Scores in cents: of the new rows on their day and now, and the overall scores of earlier rows now."""
+
+    day: Scores
+    now: Scores
+    earlier: ScoresOfTasks
+    """Of those tasks alone whose baseline moved under policy `current`: their tallies are recomputed."""
+
+
+class Newcomers(NamedTuple):
+    """What came in, task by task, and where it stands now."""
+
+    columns: Mapping[str, Sequence[Any]]  # Any: column values
+    groups: Groups
+    overall: np.ndarray
+    places: Places
+    token_medians: Sequence[float]
+
+
+def accept(
+    connection: Connection,
+    entries: Sequence[CheckedSubmission],
+    *,
+    rules: Rules,
+    policy: Policy,
+    now: int,
+    meanwhile: Callable[[], None] | None = None,
+) -> list[SubmissionOutcome]:
+    """The outcome of each entry, in their order. All of them are written together or none is.
+
+    An id that is not in the store yet may come once, one that is there any number of times.
+    `meanwhile` is called while many rows are being written, if they are.
+    """
+    stored_digests = read_digests(connection, [entry.submission.id for entry in entries])
+    if stored_digests:
+        # What a known one is answered is read in several steps, and PostgreSQL lets others write in between.
+        load_task_states(connection, [entry.stored_task for entry in entries], rules)
+    fresh = [entry for entry in entries if entry.submission.id not in stored_digests] if stored_digests else entries
+    receipts = _accept_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
+    if not stored_digests:
+        return [receipts[entry.submission.id] for entry in entries]
+    same = [entry for entry in entries if stored_digests.get(entry.submission.id) == entry.digest]
+    stored = [(entry.stored_task, entry.submission.id) for entry in same]
+    receipts |= stored_receipts(connection, stored, rules=rules, policy=policy)
+    names = [(entry, entry.submission.id) for entry in entries]
+    return [
+        receipts[name] if stored_digests.get(name, entry.digest) == entry.digest else other_content(name)
+        for entry, name in names
+    ]
+
+
+def other_content(identity: str) -> Rejected:
+    """The refusal of an id that was accepted with other content."""
+    return Rejected(
+        path=identity,
+        reason="this id was accepted before with other content",
+        hint="a changed submission needs an id of its own",
+        code="id_with_other_content",
+    )
+
+
+def _accept_new(
+    connection: Connection,
+    entries: Sequence[CheckedSubmission],
+    meanwhile: Callable[[], None] | None,
+    *,
+    rules: Rules,
+    policy: Policy,
+    now: int,
+) -> dict[str, Receipt]:
+    """Write the entries; the receipts by id."""
+    by_task: dict[int, list[CheckedSubmission]] = {}
+    for entry in entries:
+        by_task.setdefault(entry.stored_task.key, []).append(entry)
+    task_states = load_task_states(connection, [group[0].stored_task for group in by_task.values()], rules)
+    arrivals: list[Arrival] = [(task_states[key], by_task[key]) for key in sorted(by_task)]  # rows lie in this order
+    # Read before anything is written: what has come in later must not be waited for.
+    sizes = [(state, len(group)) for state, group in arrivals]
+    before = Before(*(read_middles(connection, sizes, field) for field in Before._fields))
+    receipts: dict[str, Receipt] = {}
+    is_many = len(entries) >= ALONGSIDE_FROM
+    with alongside(connection, is_worth_it=is_many) as store:
+        for part in _parts(arrivals):
+            receipts |= _accept_part(store, part, before, rules=rules, policy=policy, now=now)
+        if is_many and meanwhile is not None:
+            meanwhile()
+    return receipts
+
+
+def _parts(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
+    """Whole tasks together, about ROWS_AT_ONCE rows each time."""
+    part: list[Arrival] = []
+    rows = 0
+    for arrival in arrivals:
+        part.append(arrival)
+        rows += len(arrival[1])
+        if rows >= ROWS_AT_ONCE:
+            yield part
+            part, rows = [], 0
+    if part:
+        yield part
+
+
+def _accept_part(
+    store: Alongside, arrivals: Sequence[Arrival], before: Before, *, rules: Rules, policy: Policy, now: int
+) -> dict[str, Receipt]:
+    task_states = [state for state, _ in arrivals]
+    groups = group([len(entries) for _, entries in arrivals])
+    columns = columns_of(arrivals, now)
+    iterations = [before.iterations[state.stored_task.key] for state in task_states]
+    versions = take_in(task_states, columns, groups, earlier_iterations=iterations, now=now)
+    scored = _score(store, task_states, columns, groups, versions, policy)
+    columns["baseline_version"] = versions.tolist()
+    columns |= {name: values.tolist() for name, values in scored.day.items()}
+    tokens = [before.total_tokens[state.stored_task.key] for state in task_states]
+    places, token_medians = _tally(store, task_states, columns, groups, scored, earlier_tokens=tokens)
+    of_rows = [state for state, entries in arrivals for state in [state] * len(entries)]
+    shown = [state.version for state in of_rows] if policy == "current" else columns["baseline_version"]
+    receipts = receipts_of(
+        columns,
+        of_rows,
+        status="accepted",
+        scores=scored.now,
+        places=places,
+        versions=shown,
+        token_medians=token_medians,
+        rules=rules,
+    )
+    newcomers = Newcomers(columns, groups, scored.now["overall"], places, token_medians)
+    changes, concerned = _changes(store, task_states, newcomers, policy)
+    store.later(insert_columns, submissions, columns)
+    store.later(save_task_states, task_states)
+    _tell(store, newcomers, receipts, now)
+    if concerned is not None:
+        store.later(write_losses, changes, concerned, rules=rules, policy=policy, now=now)
+    return dict(zip(columns["id"], receipts, strict=True))
+
+
+def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], now: int) -> None:
+    """Put an event into the outbox for each evaluation, and another for each that needs a review."""
+    told = {
+        "task_key": newcomers.columns["task_key"],
+        "ordinal": newcomers.columns["ordinal"],
+        "overall": newcomers.overall.tolist(),
+        "overall_ranking": newcomers.places.ranks,
+        "percentile": newcomers.places.percentiles,
+        "baseline_version": [receipt.baseline_version for receipt in receipts],
+        "flags": [";".join(receipt.flags) or None for receipt in receipts],
+    }
+    store.later(write_events, EVALUATED, told, now)
+    suspicious = [row for row, receipt in enumerate(receipts) if receipt.recommended_action is not None]
+    if suspicious:
+        flagged = {name: [values[row] for row in suspicious] for name, values in told.items()}
+        store.later(write_events, OUTLIER, flagged, now)
+
+
+def _score(
+    store: Alongside,
+    task_states: Sequence[TaskState],
+    columns: Mapping[str, Sequence[Any]],
+    groups: Groups,
+    versions: np.ndarray,
+    policy: Policy,
+) -> Scored:
+    """Score the rows by what they met, and where that has moved under policy `current` also by what it is now."""
+    yardsticks: list[Yardstick] = []
+    first, last = [], []
+    for state in task_states:
+        first.append(len(yardsticks) - state.version_before)
+        bounds = [state.bounds_before, *(bounds for _, _, bounds, _ in state.new_versions)]
+        yardsticks += [Yardstick(each, state.stored_task.constants) for each in bounds]
+        last.append(len(yardsticks) - 1)
+    which = [np.array(first)[groups.which] + versions]
+    moved = [place for place, state in enumerate(task_states) if state.moved and policy == "current"]
+    if moved:
+        which.append(np.array(last)[groups.which])
+    facts = {name: [*columns[name]] * len(which) for name in FACTS}
+    scores = score_all(facts, yardsticks, np.concatenate(which))
+    rows = len(versions)
+    day, now = ({name: values[part] for name, values in scores.items()} for part in (slice(rows), slice(-rows, None)))
+    with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)
+    if not len(with_earlier):
+        return Scored(day, now, ScoresOfTasks(with_earlier, with_earlier))
+    moved_states = [task_states[place] for place in with_earlier]
+    earlier = store.now(read_stored, moved_states)
+    return Scored(day, now, ScoresOfTasks(with_earlier[earlier.which], earlier.overall(moved_states, policy)))
+
+
+def _tally(
+    store: Alongside,
+    task_states: Sequence[TaskState],
+    columns: Mapping[str, Sequence[Any]],
+    groups: Groups,
+    scored: Scored,
+    *,
+    earlier_tokens: Sequence[Mapping[int, int]],
+) -> tuple[Places, list[float]]:
+    """Count the new values, scores anew where a baseline moved; each row's place, and its task's median of tokens."""
+    tasks, which = np.arange(len(task_states)), groups.which
+    keys, n = [state.stored_task.key for state in task_states], np.array([state.n for state in task_states])
+    again = set(scored.earlier.which.tolist())
+    going_on = [place for place, state in enumerate(task_states) if state.n_before and place not in again]
+    own = groups.split(scored.now["overall"].tolist())
+    asked = [(task_states[place], own[place]) for place in going_on]
+    stored = store.now(read_scores, asked) if asked else []
+    turns = [1 if told is None else told for told in columns["iterations"]]
+    new = join_values(
+        each_once(of_field(which, "overall"), scored.now["overall"]),
+        each_once(of_field(scored.earlier.which, "overall"), scored.earlier.overall),
+        each_once(of_field(which, "iterations"), np.array(turns, dtype=np.int64)),
+        each_once(of_field(which, "total_tokens"), np.array(columns["total_tokens"], dtype=np.int64)),
+    )
+    store.later(forget_scores, [keys[place] for place in again])
+    store.later(add_to_tallies, keys, count_fields(new, len(tasks)))
+    before = (
+        of_tallies(of_field(np.array(going_on, dtype=np.int64), "overall"), stored),
+        of_tallies(of_field(tasks, "total_tokens"), earlier_tokens),
+    )
+    counted = count_fields(join_values(new, *before), len(tasks))
+    tokens = counted.lower_medians(of_field(tasks, "total_tokens"), n)
+    for state, value, below in zip(task_states, tokens.values.tolist(), tokens.below.tolist(), strict=True):
+        state.middles["total_tokens"] = LowerMedian(value, below)
+    return places_of(counted, n[which]), tokens.medians[which].tolist()
+
+
+def _changes(
+    store: Alongside, task_states: Sequence[TaskState], newcomers: Newcomers, policy: Policy
+) -> tuple[list[Change], StoredRows | None]:
+    """The tasks in which earlier submissions may have lost one of the first ranks, and these submissions.
+
+    A newcomer is among the first of n with a chance of about TOLD_RANKS / n, so few rows are read in the long run. They
+    are read before the newcomers are written.
+    """
+    _, groups, overall, places, token_medians = newcomers
+    best = [min(ranks) for ranks in groups.split(places.ranks)]
+    concerned = [
+        place
+        for place, state in enumerate(task_states)
+        if state.n_before and (best[place] <= TOLD_RANKS or (state.moved and policy == "current"))
+    ]
+    if not concerned:
+        return [], None
+    states = [task_states[place] for place in concerned]
+    rows = store.now(read_stored, states)
+    ordinals = np.array(rows.columns["ordinal"], dtype=np.int64)
+    before = rows.overall(states, policy, before=True)
+    now = rows.overall(states, policy) if any(state.moved for state in states) else before
+    new_ordinals, new_overall = groups.split(newcomers.columns["ordinal"]), groups.split(overall.tolist())
+    changes = []
+    for place, own in zip(concerned, rows.by_task(len(states)), strict=True):
+        cause = max(zip(new_overall[place], new_ordinals[place], strict=True), key=lambda new: (new[0], -new[1]))[1]
+        after = RankedRows(
+            np.concatenate([ordinals[own], new_ordinals[place]]), np.concatenate([now[own], new_overall[place]])
+        )
+        median = token_medians[groups.starts[place]]
+        earlier = RankedRows(ordinals[own], before[own])
+        changes.append(Change(task_states[place], earlier, after, own, median, cause_ordinal=cause))
+    return changes, rows

@@ -1,0 +1,397 @@
+"""An arena: a store with its rules, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.grading import (
+    ArtifactPlaces,
+    CheckedSubmission,
+    KeptFiles,
+    SubmissionOutcome,
+    Waiting,
+    in_pieces,
+    read_digests,
+)
+from steelyard.arena.ingest._outcomes import OutcomesSoFar, Told, interrupt_held_back
+from steelyard.arena.ingest._portions import Portion, portions, read_portion
+from steelyard.arena.ingest._tasks import add_task, find_task, find_tasks, load_tasks, new_task
+from steelyard.arena.scoring import (
+    POLICIES,
+    KeptRows,
+    Rules,
+    StoredTask,
+    collector_resting,
+    lock_settings,
+    read_rules,
+    read_settings,
+    write_settings,
+)
+from steelyard.errors import UnknownNameError, UsageError, nearest
+from steelyard.profiles import Profile
+from steelyard.records import (
+    DecodeError,
+    Rejected,
+    Submission,
+    Task,
+    convert_submission,
+    convert_task,
+    now_microseconds,
+)
+from steelyard.results import Decision, Policy, Reviewed
+from steelyard.store import Store
+from steelyard.store.schema import settings, tasks
+
+COLLECTOR_RESTS_FROM = 1_000
+"""From this many submissions on, Python's cycle collector rests while they are accepted."""
+DECISIONS: Mapping[str, Decision] = {"accept": "accepted", "exclude": "excluded", "reinstate": "reinstated"}
+"""What a reviewer may do, and the decision that the log keeps of it."""
+
+
+class RulesWithTasks(NamedTuple):
+    """Rules, and the tasks that were looked up under them."""
+
+    rules: Rules
+    tasks: dict[str, StoredTask]
+
+
+class CheckedPortion(NamedTuple):
+    """Submissions that can be accepted: their numbers among those given, and the rules they were checked under."""
+
+    numbers: list[int]
+    entries: list[CheckedSubmission]
+    rules: Rules
+
+
+Learner = Callable[["Arena"], int | None]
+"""Learns what is due, and says how many submissions may come before the next is; None when none ever is."""
+
+
+class Arena:
+    """Tasks, submissions and standings in one store, under one profile and one policy."""
+
+    def __init__(self, store: Store, *, rules: Rules, policy: Policy, learner: Learner | None = None) -> None:
+        self.store = store
+        self.learner = learner
+        """Learns what is due; None in an arena that learns only when it is told to."""
+        self.learned_up_to = 0
+        """The count of submissions up to which what was due is known to be learned."""
+        self.policy = policy
+        # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
+        self._rules_with_tasks = RulesWithTasks(rules, {})
+        self.kept_rows = KeptRows()
+
+    @property
+    def rules(self) -> Rules:
+        """What scores are made by."""
+        return self._rules_with_tasks.rules
+
+    @rules.setter
+    def rules(self, rules: Rules) -> None:
+        self._rules_with_tasks = RulesWithTasks(rules, {})
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One moment of the store, with the rules and the policy that hold at it."""
+        with self.store.read() as connection:
+            self._adopt(*read_settings(connection, self.store.address))
+            yield connection
+
+    def add_task(
+        self, given: Task | Mapping[str, Any], *, beside: Path | None = None
+    ) -> bool:  # Any: the task's fields as JSON has them
+        """Add a task with its own files; False when the very same one is there.
+
+        Folders that it names are found from `beside`, else from the working directory; what is in them now is kept.
+        """
+        try:
+            task = given if isinstance(given, Task) else convert_task(given)
+        except ValueError as error:
+            raise UsageError(f"not a task: {error}") from error
+        new = new_task(task, beside or Path())
+
+        def work(connection: Connection) -> bool:
+            self.refresh(connection)
+            return add_task(connection, new, rules=self.rules, now=now_microseconds())
+
+        return self.store.in_transaction(work)
+
+    def tasks(self) -> list[Task]:
+        """Every task, in the order in which they were added."""
+        with self.read() as connection:
+            return [stored.task for stored in load_tasks(connection, self.rules).values()]
+
+    def submit(
+        self,
+        given: Iterable[Submission | Mapping[str, Any] | Rejected],
+        *,
+        artifacts_root: Path | None = None,
+        told: Told | None = None,
+    ) -> list[SubmissionOutcome]:  # Any: the submission's fields as JSON has them
+        """The outcome of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
+
+        Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
+        had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
+        each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
+        """
+        converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
+        with collector_resting() if len(converted) >= COLLECTOR_RESTS_FROM else nullcontext():
+            return self._submit_by_stops(converted, artifacts_root, told)
+
+    def _submit_by_stops(
+        self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
+    ) -> list[SubmissionOutcome]:
+        """Submit in portions that end where a version is to be learned: alone or together, it is learned from the same.
+
+        A portion of which some were refused or known leaves room for as many more before the stop.
+        """
+        outcomes: list[SubmissionOutcome] = []
+        while True:
+            room = None if self.learner is None else self.learner(self)
+            coming = given[len(outcomes) :][:room]
+            outcomes += self._submit(coming, root, told)
+            if room is None or len(coming) < room:
+                return outcomes
+
+    def _submit(
+        self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
+    ) -> list[SubmissionOutcome]:
+        so_far = OutcomesSoFar(given, told)
+        kept = KeptFiles(self.store)
+        groups = list(portions(given))
+        read: dict[int, Portion] = {}
+
+        def read_ahead(place: int) -> None:
+            if place < len(groups) and place not in read:
+                read[place] = read_portion(given, groups[place])
+
+        for place in range(len(groups)):
+            read_ahead(place)
+            with closing(self._checked(read.pop(place), so_far, root, kept)) as pieces:
+                for checked in pieces:
+                    self._accept(checked, so_far, meanwhile=partial(read_ahead, place + 1))
+        return [outcome for outcome in so_far.outcomes if outcome is not None]  # every one has come to something
+
+    def _accept(
+        self, checked: CheckedPortion, so_far: OutcomesSoFar, *, meanwhile: Callable[[], None] | None = None
+    ) -> None:
+        """Write these entries in one transaction. Those of an id that comes twice wait until its first is written."""
+        ids = [entry.submission.id for entry in checked.entries]
+        if len(set(ids)) == len(ids):
+            self._write(checked, so_far, meanwhile)
+            return
+        seen: set[str] = set()
+        first: list[int] = []
+        later: list[int] = []
+        for place, identity in enumerate(ids):
+            (later if identity in seen else first).append(place)
+            seen.add(identity)
+        for places in (first, later):
+            numbers, entries = [checked.numbers[at] for at in places], [checked.entries[at] for at in places]
+            self._write(CheckedPortion(numbers, entries, checked.rules), so_far, meanwhile)
+
+    def _write(self, checked: CheckedPortion, so_far: OutcomesSoFar, meanwhile: Callable[[], None] | None) -> None:
+        from steelyard.arena.ingest._accepting import accept  # heavy: it loads numpy
+
+        def work(connection: Connection) -> list[SubmissionOutcome]:
+            self.refresh(connection)
+            under, coming = self._rules_with_tasks, checked.entries
+            if under.rules is not checked.rules:
+                coming = [self._under_present_rules(connection, under, entry) for entry in coming]
+            now = now_microseconds()
+            return accept(connection, coming, rules=under.rules, policy=self.policy, now=now, meanwhile=meanwhile)
+
+        with interrupt_held_back():
+            so_far.note(checked.numbers, self.store.in_transaction(work))
+
+    @staticmethod
+    def _under_present_rules(
+        connection: Connection, under: RulesWithTasks, entry: CheckedSubmission
+    ) -> CheckedSubmission:
+        """The entry with its task as the rules have it now: they may have changed since it was checked."""
+        name = entry.submission.task_id
+        if name not in under.tasks:
+            under.tasks[name] = find_task(connection, name, under.rules)
+        return msgspec.structs.replace(entry, stored_task=under.tasks[name])
+
+    def _checked(
+        self, portion: Portion, so_far: OutcomesSoFar, root: Path | None, kept: KeptFiles
+    ) -> Generator[CheckedPortion, None, None]:
+        """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
+        ready: dict[int, CheckedSubmission] = {}
+        todo: dict[int, tuple[Submission, bytes]] = {}
+        refused: dict[int, Rejected] = {}
+        with self.read() as connection:
+            under = self._rules_with_tasks
+            pairs = zip(portion.given, portion.said, strict=True)
+            wanted = {submission.task_id for submission, text in pairs if type(text) is bytes}
+            under.tasks.update(find_tasks(connection, wanted - under.tasks.keys(), under.rules))
+            for number, submission, text, digest in zip(*portion, strict=True):
+                if type(text) is bytes and submission.artifacts is None:
+                    task = under.tasks.get(submission.task_id)
+                    if task is not None and task.asks_nothing:
+                        ready[number] = CheckedSubmission(submission, task, digest, (), None)
+                        continue
+                problem = self._problem(connection, under, submission, text)
+                if problem is not None:
+                    refused[number] = problem
+                elif isinstance(text, bytes):
+                    todo[number] = submission, text
+            with_artifacts = [submission.id for submission, _ in todo.values() if submission.artifacts is not None]
+            stored_digests = read_digests(connection, with_artifacts)
+        so_far.note(list(refused), list(refused.values()))
+        if not todo:
+            yield from [CheckedPortion(list(ready), list(ready.values()), under.rules)] if ready else []
+            return
+        waiting = {
+            number: Waiting(submission, said, under.tasks[submission.task_id], submission.id in stored_digests)
+            for number, (submission, said) in todo.items()
+        }
+        for piece in in_pieces(portion.numbers, ready, waiting, ArtifactPlaces(root, kept)):
+            entries = {number: entry for number, entry in piece.items() if isinstance(entry, CheckedSubmission)}
+            bad = {number: rejected for number, rejected in piece.items() if isinstance(rejected, Rejected)}
+            so_far.note(list(bad), list(bad.values()))
+            if entries:
+                yield CheckedPortion(list(entries), list(entries.values()), under.rules)
+
+    @staticmethod
+    def _problem(
+        connection: Connection, under: RulesWithTasks, submission: Submission, said: bytes | DecodeError
+    ) -> Rejected | None:
+        """Why the submission is refused; None when it is sound."""
+        if isinstance(said, DecodeError):
+            return _refused(submission.id, said)
+        kept_task = under.tasks.get(submission.task_id)
+        if kept_task is None:
+            close = nearest(submission.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
+            hint = f"did you mean {close!r}?" if close else "add the task first"
+            reason = f"there is no task {submission.task_id[:200]!r}"
+            return Rejected(path=submission.id, reason=reason, hint=hint, code="unknown_task")
+        task = kept_task.task
+        if task.tools is None and task.models is None:
+            return None
+        for what, name, admitted in (("tool", submission.agent, task.tools), ("model", submission.model, task.models)):
+            if admitted is not None and name not in admitted:
+                shown = "an unnamed one" if name is None else repr(name)
+                reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
+                return Rejected(path=submission.id, reason=reason, code="out_of_scope")
+        return None
+
+    def refresh(self, connection: Connection) -> None:
+        """Follow a change of profile or policy that another process made, and let none be made until this one ends."""
+        lock_settings(connection)
+        self._adopt(*read_settings(connection, self.store.address))
+
+    def _adopt(self, rules: Rules, policy: Policy) -> None:
+        self.policy = policy
+        if rules != self.rules:
+            self.rules = rules
+
+    def rescore(
+        self, task_ids: Sequence[str] | None = None, *, profile: Profile | None = None, policy: Policy | None = None
+    ) -> int:
+        """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on.
+
+        Under `as-submitted` each keeps the score of its day: baselines and ranks are recomputed, no score is.
+        """
+        from steelyard.arena.ingest._scoring_again import rescore_tasks  # heavy: it loads numpy
+
+        if (profile or policy) and task_ids:
+            raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
+        new_rules = None if profile is None else read_rules(profile)
+
+        def work(connection: Connection) -> tuple[int, Rules, Policy]:
+            is_change = new_rules is not None or policy is not None
+            lock_settings(connection, alone=is_change)
+            stored_rules, stored_policy = read_settings(connection, self.store.address)
+            rules, used = new_rules or stored_rules, policy or stored_policy
+            if is_change:
+                write_settings(connection, rules, used, now_microseconds())
+            return rescore_tasks(connection, task_ids, rules=rules, policy=used), rules, used
+
+        count, settled_rules, settled_policy = self.store.in_transaction(work)
+        self._adopt(settled_rules, settled_policy)
+        return count
+
+    def review(
+        self,
+        submission_id: str,
+        verb: str,
+        *,
+        by: str | None = None,
+        reason: str | None = None,
+    ) -> Reviewed:
+        """Settle the review of a submission: `accept`, `exclude`, or `reinstate`, which takes an exclusion back.
+
+        `by` says who decides and `reason` why.
+        An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
+        others. An exclusion needs a reason. Deciding the same again changes nothing.
+        """
+        if verb not in DECISIONS:
+            raise UnknownNameError("decision", verb, DECISIONS)
+        return self._decide(submission_id, DECISIONS[verb], by, reason)
+
+    def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
+        """Exclude a submission as its submitter; `by` says who that is where the submission does not."""
+        return self._decide(submission_id, "withdrawn", by, reason)
+
+    def _decide(self, submission_id: str, decision: Decision, by: str | None, reason: str | None) -> Reviewed:
+        from steelyard.arena.ingest._reviewing import Request, check_request, decide  # heavy: it loads numpy
+
+        request = Request(submission_id, decision, by, reason)
+        check_request(request)
+
+        def work(connection: Connection) -> Reviewed:
+            self.refresh(connection)
+            return decide(connection, request, rules=self.rules, policy=self.policy, now=now_microseconds())
+
+        with interrupt_held_back():
+            return self.store.in_transaction(work)
+
+
+def _converted(given: object) -> Submission | Rejected:
+    """The submission in plain values."""
+    try:
+        return convert_submission(given)
+    except DecodeError as error:
+        return _refused(given.get("id") if isinstance(given, Mapping) else None, error)
+
+
+def _refused(identity: object, why: DecodeError) -> Rejected:
+    """A submission that is none; its id may be anything."""
+    shown = identity[:200] if isinstance(identity, str) else ""
+    return Rejected(path=shown, reason=why.reason, hint=why.hint, code="bad_submission")
+
+
+def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:
+    """Make an arena in the store; one that is there already is kept when it has the same rules, else refused."""
+    if policy not in POLICIES:
+        raise UnknownNameError("policy", policy, POLICIES)
+    rules = read_rules(profile)
+
+    def work(connection: Connection) -> Arena:
+        if connection.execute(select(settings.c.name)).first() is None:
+            write_settings(connection, rules, policy, now_microseconds())
+        elif read_settings(connection, store.address) != (rules, policy):
+            raise UsageError(
+                "the store holds an arena under other rules",
+                hint="steelyard arena rescore --profile or --policy changes them",
+            )
+        return Arena(store, rules=rules, policy=policy)
+
+    return store.in_transaction(work)
+
+
+def open_arena(store: Store) -> Arena:
+    """The arena in the store."""
+    with store.read() as connection:
+        rules, policy = read_settings(connection, store.address)
+    return Arena(store, rules=rules, policy=policy)

@@ -1,0 +1,98 @@
+"""Tasks scored again from their rows: baselines, tallies and ranks as the rules make them now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.ingest._tasks import load_tasks
+from steelyard.arena.scoring import (
+    EXTREMES,
+    UNKNOWN_AT_ZERO,
+    LowerMedian,
+    Rules,
+    StoredRows,
+    TaskState,
+    add_to_tallies,
+    bounds_now,
+    count_fields,
+    each_once,
+    forget_scores,
+    forget_tallies,
+    join_values,
+    load_task_states,
+    of_field,
+    read_stored,
+    save_task_states,
+)
+from steelyard.errors import UnknownNameError
+from steelyard.records import now_microseconds
+from steelyard.results import Policy
+
+
+def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rules: Rules, policy: Policy) -> int:
+    """Make the baselines, scores and tallies of the tasks (of all) anew; how many submissions they have."""
+    every = load_tasks(connection, rules)
+    for name in task_ids or ():
+        if name not in every:
+            raise UnknownNameError("task", name, every)
+    chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
+    for stored_task in chosen:
+        rules.check_task(stored_task.task)
+    task_states = list(load_task_states(connection, chosen, rules).values())
+    rescore(connection, task_states, policy=policy, now=now_microseconds())
+    return sum(state.n for state in task_states)
+
+
+def rescore(connection: Connection, task_states: Sequence[TaskState], *, policy: Policy, now: int) -> StoredRows | None:
+    """Move the baselines of these tasks to what their tallies say, and count the scores anew; the rows, if any."""
+    for state in task_states:
+        bounds = bounds_now(connection, state)
+        if bounds != state.bounds:
+            state.begin(state.version + 1, state.accepted, bounds, now)
+    save_task_states(connection, task_states)
+    filled = [state for state in task_states if state.n]
+    keys = [state.stored_task.key for state in filled]
+    forget_scores(connection, keys)
+    if not filled:
+        return None
+    rows = read_stored(connection, filled)
+    counted = count_fields(
+        each_once(of_field(rows.which, "overall"), rows.overall(filled, policy)),
+        len(filled),
+    )
+    add_to_tallies(connection, keys, counted)
+    return rows
+
+
+def recount(connection: Connection, state: TaskState) -> float:
+    """Make the count, extremes, medians and tallies of a task anew from its rows; the median of tokens.
+
+    What it leaves is what the rows that count would have left had they come alone. 0 stands for the median of none.
+    """
+    columns = read_stored(connection, [state]).columns
+    n = len(columns["ordinal"])
+    values = np.array([columns[field] for field in EXTREMES.values()], dtype=float).reshape(len(EXTREMES), n)
+    values[UNKNOWN_AT_ZERO, :] = np.where(values[UNKNOWN_AT_ZERO, :] == 0, np.nan, values[UNKNOWN_AT_ZERO, :])
+    unknown = np.full((len(EXTREMES), 1), np.nan)  # so that a field that nobody states has an extreme: an unknown one
+    stated = np.hstack([values, unknown])
+    state.reach(n, np.fmin.reduce(stated, axis=1).tolist(), np.fmax.reduce(stated, axis=1).tolist())
+    forget_tallies(connection, state.stored_task.key)
+    if not n:
+        state.middles = dict.fromkeys(state.middles, LowerMedian(None, 0))
+        return 0.0
+    task = np.zeros(1, dtype=np.int64)
+    turns = [1 if told is None else told for told in columns["iterations"]]
+    fields = {"iterations": turns, "total_tokens": columns["total_tokens"]}
+    counted = count_fields(
+        join_values(
+            *(each_once(of_field(np.zeros(n, dtype=np.int64), name), np.array(told)) for name, told in fields.items())
+        ),
+        1,
+    )
+    add_to_tallies(connection, [state.stored_task.key], counted)
+    medians = {name: counted.lower_medians(of_field(task, name), np.array([n])) for name in fields}
+    state.middles = {name: LowerMedian(int(own.values[0]), int(own.below[0])) for name, own in medians.items()}
+    return float(medians["total_tokens"].medians[0])

@@ -1,0 +1,249 @@
+"""The chance that a submission without tests is right, learned from submissions whose tests were run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.arena.models._submission_columns import FACTS, Ints, SubmissionColumns
+from steelyard.arena.scoring import CorrectnessTable
+from steelyard.records import Task
+from steelyard.results import Chance, ChanceBin, Coefficient, CorrectnessModel, ToolRecord
+from steelyard.statistics import Examples, LearnedChance, learn_chance
+
+TESTS = ("tests_pass", "min_functionality")
+"""The criteria that decide whether a submission is right."""
+NO_CATEGORY = ""
+RECORD = "tool_record"
+DIGITS = 6
+Floats = npt.NDArray[np.float64]
+
+FEATURES = {
+    "judge_score": "mean of the judges' scores that came with it",
+    "judge_criteria": "share of the task's judge criteria that it meets",
+    "compiles": "share of the code_compiles criteria that it meets",
+    "commands": "share of the command criteria, such as linters, that it meets",
+    "other_criteria": "share of the file_exists and no_errors criteria that it meets",
+    "says_success": "what it says of itself: 1 success, 0 failure",
+    "files": "size of the change: logarithm of 1 plus the files it created",
+    "tokens": "tokens, as the logarithm of the ratio to the task's median",
+    "tool_calls": "tool calls, likewise",
+    "iterations": "iterations, likewise",
+    "time": "time, likewise",
+    "cost": "cost, likewise",
+    RECORD: "how often the tool passes the tests of other tasks of the category, as a logit",
+}
+"""What the model knows of a submission."""
+_OF_TYPE = {
+    "judge": "judge_criteria",
+    "code_compiles": "compiles",
+    "command": "commands",
+    "file_exists": "other_criteria",
+    "no_errors": "other_criteria",
+}
+_OF_FACT = dict(zip(FACTS, ("tokens", "tool_calls", "iterations", "time", "cost"), strict=True))
+
+
+def has_tests(task: Task) -> bool:
+    """Whether a criterion of the task decides what is right."""
+    return any(str(criterion.__struct_config__.tag) in TESTS for criterion in task.success_criteria)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What is known of submissions."""
+
+    features: Floats
+    """One row a submission, without the tool's record; NaN where a feature is not known."""
+    right: Floats
+    """1 when all tests passed, 0 when not; NaN where none was run on artifacts."""
+
+
+def what_is_known(given: SubmissionColumns, rows: Ints) -> Known:
+    """The features of these submissions, and their outcome."""
+    names = [name for name in FEATURES if name != RECORD]
+    places = {name: place for place, name in enumerate(names)}
+    features = np.full((len(rows), len(names)), np.nan)
+    right = np.full(len(rows), np.nan)
+    details, claims = given.columns["details"], given.columns["success"]
+    for place, row in enumerate(rows.tolist()):
+        if claims[row] is not None:
+            features[place, places["says_success"]] = float(claims[row])
+        if details[row]:
+            decoded = msgspec.json.decode(details[row])
+            for name, value in _from_details(decoded).items():
+                features[place, places[name]] = value
+            right[place] = _outcome(decoded)
+    medians = _task_medians(given)
+    for fact, name in _OF_FACT.items():
+        values = given.floats(fact)[rows]
+        ratio = np.where(values > 0, values, np.nan) / medians[fact][given.task[rows]]
+        features[:, places[name]] = np.log(ratio)
+    return Known(features, right)
+
+
+def _task_medians(given: SubmissionColumns) -> dict[str, Floats]:
+    """Of each fact, the median of what is known of it in each task; NaN where nothing is."""
+    medians = {}
+    ends = np.searchsorted(given.task, np.arange(len(given.tasks) + 1))
+    for fact in FACTS:
+        values = given.floats(fact)
+        own = np.full(len(given.tasks), np.nan)
+        for task, (start, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
+            known = values[start:end][values[start:end] > 0]
+            own[task] = np.median(known) if len(known) else np.nan
+        medians[fact] = own
+    return medians
+
+
+def _from_details(decoded: Mapping[str, Any]) -> dict[str, float]:  # Any: JSON values
+    found: dict[str, float] = {}
+    scores = [judgment.get("weighted_score") for judgment in decoded.get("judgments", ())]
+    told = [float(score) for score in scores if score is not None]
+    if told:
+        found["judge_score"] = float(np.mean(told))
+    if decoded.get("files_created"):
+        found["files"] = float(np.log1p(len(decoded["files_created"])))
+    met: dict[str, list[bool]] = {}
+    for criterion in decoded.get("criteria", ()):
+        if criterion["type"] in _OF_TYPE:
+            met.setdefault(_OF_TYPE[criterion["type"]], []).append(criterion["met"])
+    return found | {name: float(np.mean(each)) for name, each in met.items()}
+
+
+def _outcome(decoded: Mapping[str, Any]) -> float:  # Any: JSON values
+    """Whether all tests passed that were run; NaN where there were no artifacts to run any on."""
+    if "artifacts_sha256" not in decoded:
+        return np.nan
+    outcomes = [criterion["met"] for criterion in decoded.get("criteria", ()) if criterion["type"] in TESTS]
+    return float(all(outcomes)) if outcomes else np.nan
+
+
+def learn_correctness(given: SubmissionColumns, by: Sequence[str], table: CorrectnessTable) -> CorrectnessModel:
+    """The model, or why there is none."""
+    tested = np.array([has_tests(task) for task in given.tasks], dtype=bool)
+    rows = np.flatnonzero(tested[given.task]) if len(given.tasks) else np.empty(0, dtype=np.int64)
+    known = what_is_known(given, rows)
+    run = np.flatnonzero(np.isfinite(known.right))
+    rows, features, right = rows[run], known.features[run], known.right[run]
+    told: dict[str, Any] = {  # Any: fields of the result
+        "by": tuple(by),
+        "examples": len(rows),
+        "tasks": len(np.unique(given.task[rows])),
+        "min_examples": table.min_examples,
+    }
+    reason = _why_not(right, told["tasks"], table)
+    if reason is not None:
+        return CorrectnessModel(**told, reason=reason)
+    kinds = sorted({task.category or NO_CATEGORY for task in given.tasks} | {NO_CATEGORY})
+    examples = _examples(given, rows, features, kinds)
+    return _model(learn_chance(examples, right), examples, given, kinds, told)
+
+
+def _why_not(right: Floats, tasks: int, table: CorrectnessTable) -> str | None:
+    if len(right) < table.min_examples:
+        return f"cannot tell: {len(right)} of {table.min_examples} submissions with tests that were run"
+    if tasks < table.min_tasks:
+        return f"cannot tell: tests were run in {tasks} of {table.min_tasks} tasks"
+    rarer = int(min(right.sum(), len(right) - right.sum()))
+    if rarer < table.min_per_class:
+        what = "passed" if right.sum() < len(right) / 2 else "failed"
+        return f"cannot tell: {rarer} of {table.min_per_class} examples that {what} their tests"
+    return None
+
+
+def _examples(given: SubmissionColumns, rows: Ints, features: Floats, kinds: Sequence[str]) -> Examples:
+    of_task = np.array([kinds.index(task.category or NO_CATEGORY) for task in given.tasks], dtype=np.int64)
+    return Examples(
+        features=features,
+        tools=given.tool[rows],
+        kinds=of_task[given.task[rows]],
+        groups=given.task[rows],
+        tool_count=len(given.keys),
+        kind_count=len(kinds),
+    )
+
+
+def _model(
+    fit: LearnedChance, examples: Examples, given: SubmissionColumns, kinds: Sequence[str], told: Mapping[str, Any]
+) -> CorrectnessModel:  # Any: fields of the model
+    counts = [*np.isfinite(examples.features).sum(axis=0).tolist(), fit.n]
+    numbers = zip(FEATURES.items(), fit.coefficients, fit.center, fit.scale, counts, strict=True)
+    used = np.unique(examples.tools[examples.tools >= 0]).tolist()
+    return CorrectnessModel(
+        **told,
+        reason=None,
+        right=_round(fit.right),
+        brier=_round(fit.brier),
+        brier_of_base=_round(fit.brier_of_base),
+        calibration_error=_round(fit.calibration_error),
+        penalty=fit.penalty,
+        folds=fit.folds,
+        intercept=_round(fit.intercept),
+        coefficients=tuple(
+            Coefficient(
+                feature=name,
+                meaning=meaning,
+                coefficient=_round(coefficient),
+                mean=_round(center),
+                deviation=_round(scale),
+                known=count,
+            )
+            for (name, meaning), coefficient, center, scale, count in numbers
+        ),
+        bins=tuple(
+            ChanceBin(
+                low=_round(part.low),
+                high=_round(part.high),
+                n=part.n,
+                chance=_round(part.predicted),
+                right=_round(part.rate),
+                right_low=_round(part.rate_low),
+                right_high=_round(part.rate_high),
+            )
+            for part in fit.bins
+        ),
+        records=tuple(
+            ToolRecord(
+                key=dict(zip(told["by"], given.keys[tool], strict=True)),
+                logits={kind: _round(value) for kind, value in zip(kinds, fit.records.by_kind[tool], strict=True)},
+            )
+            for tool in used
+        ),
+        base_logit=_round(fit.records.of_all),
+    )
+
+
+def chances_of(model: CorrectnessModel, given: SubmissionColumns, rows: Ints) -> list[Chance]:
+    """The chance of each of these submissions, with what each feature adds to its logit."""
+    features = what_is_known(given, rows).features
+    records = {tuple(record.key.values()): record.logits for record in model.records}
+    made = []
+    for row, values in zip(rows.tolist(), features.tolist(), strict=True):
+        task, key = given.tasks[given.task[row]], given.keys[given.tool[row]] if given.tool[row] >= 0 else None
+        record = records.get(key, {}) if key is not None else {}
+        values.append(record.get(task.category or NO_CATEGORY, model.base_logit))
+        parts = {"intercept": model.intercept}
+        for coefficient, value in zip(model.coefficients, values, strict=True):
+            if np.isfinite(value):
+                far = np.clip((value - coefficient.mean) / coefficient.deviation, -5, 5)
+                parts[coefficient.feature] = _round(coefficient.coefficient * far)
+        logit = float(np.sum(list(parts.values())))
+        made.append(
+            Chance(
+                submission_id=given.columns["id"][row],
+                task_id=task.id,
+                chance=round(float(1 / (1 + np.exp(-logit))), 4),
+                parts=parts,
+            )
+        )
+    return made
+
+
+def _round(value: float) -> float:
+    return round(float(value), DIGITS)

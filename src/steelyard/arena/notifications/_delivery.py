@@ -1,0 +1,189 @@
+"""One target and what it has not taken yet: leased, sent in order, and noted, without regard to other targets.
+
+A lease is a moment in the future at which the delivery is due again, so that no other sender takes it meanwhile. It is
+for no more events than can be sent in half of its time, however slow the target is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Event as Signal
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import and_, insert, or_, select, tuple_, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.sql import ColumnElement, Select
+
+from steelyard.arena.notifications._events import EVENTS_AT_ONCE, read_events
+from steelyard.arena.notifications._targets import Target
+from steelyard.arena.notifications._webhook import NoAnswer
+from steelyard.records import Redaction, now_microseconds
+from steelyard.store import Store
+from steelyard.store.schema import deliveries, outbox
+
+SECOND = 1_000_000
+LEASE_SECONDS = 120
+FIRST_WAIT_SECONDS = 5
+MAX_WAIT_SECONDS = 3600
+PUT_OFF_AT_ONCE = 1_000
+SILENCES = 2
+"""Attempts in a row without any answer after which a target is taken for dead until its next retry is due."""
+
+Sender = Callable[..., str | None]
+
+
+class Served(NamedTuple):
+    """The outcome of a target's events in one round."""
+
+    sent: int
+    failed: int
+    put_off: int
+    errors: tuple[str, ...]
+
+
+class Leased(NamedTuple):
+    """A delivery that is this sender's for a while."""
+
+    seq: int
+    attempts: int
+
+
+def waits_seconds(attempts: int) -> int:
+    """How long to wait after so many failed attempts: doubling, up to an hour. Nothing is ever given up."""
+    return min(FIRST_WAIT_SECONDS << min(attempts - 1, 20), MAX_WAIT_SECONDS)
+
+
+class Queue:
+    """The events that were due to a target when the round began, oldest first, each handed out once."""
+
+    def __init__(self, store: Store, target: Target, began: int) -> None:
+        self._store = store
+        self._target = target
+        self._began = began
+        self._last = (-1, -1)
+
+    def now(self) -> int:
+        """The present; the round's own beginning where that was set to a later moment."""
+        return max(self._began, now_microseconds())
+
+    def lease(self, most: int, until: int) -> list[Leased]:
+        """The next events, at most so many, due again at `until`."""
+
+        def work(connection: Connection) -> tuple[list[Leased], tuple[int, int]]:
+            rows = connection.execute(self._next(most)).all()
+            new = [row.seq for row in rows if row.attempts is None]
+            if new:
+                begun = {"target": self._target.name, "attempts": 0, "due_at": until}
+                connection.execute(insert(deliveries), [{"seq": seq, **begun} for seq in new])
+            # Asked again while it is changed: another sender may have taken them since.
+            still_due = update(deliveries).where(
+                deliveries.c.seq.in_([row.seq for row in rows if row.attempts is not None]), self._is_due()
+            )
+            again = set(connection.execute(still_due.values(due_at=until).returning(deliveries.c.seq)).scalars())
+            mine = again | set(new)
+            last = (rows[-1].due_at, rows[-1].seq) if rows else self._last
+            return [Leased(row.seq, row.attempts or 0) for row in rows if row.seq in mine], last
+
+        leased: list[Leased] = []
+        while not leased:  # some may all have gone to another sender
+            before = self._last
+            leased, self._last = self._store.in_transaction(work)
+            if self._last == before:
+                break
+        return leased
+
+    def _is_due(self) -> ColumnElement[bool]:
+        return and_(
+            deliveries.c.target == self._target.name,
+            deliveries.c.delivered_at.is_(None),
+            deliveries.c.due_at <= self._began,
+        )
+
+    def _next(self, most: int) -> Select[tuple[int, int, int]]:
+        own = and_(deliveries.c.seq == outbox.c.seq, deliveries.c.target == self._target.name)
+        wanted = (
+            select(outbox.c.seq, outbox.c.due_at, deliveries.c.attempts)
+            .outerjoin(deliveries, own)
+            .where(~outbox.c.is_settled, outbox.c.due_at <= self._began)
+            .where(tuple_(outbox.c.due_at, outbox.c.seq) > tuple_(*self._last))
+            .where(or_(deliveries.c.seq.is_(None), self._is_due()))
+            .where(self._target.wants())
+        )
+        return wanted.order_by(outbox.c.due_at, outbox.c.seq).limit(most)
+
+    def note(self, delivery: Leased, problem: str | None) -> int:
+        """Remember what the target said; when it is tried again if it did not take the event."""
+        now = self.now()
+        attempts = delivery.attempts + 1
+        due = now if problem is None else now + waits_seconds(attempts) * SECOND
+        taken_at = now_microseconds() if problem is None else None
+        values = {"attempts": attempts, "delivered_at": taken_at, "last_error": problem, "due_at": due}
+        # Another sender may have seen it under lease and moved the event to the lease's end: `settle` is to look at it.
+        moved = update(outbox).where(outbox.c.seq == delivery.seq, outbox.c.due_at > self._began)
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(deliveries).where(self._own([delivery])).values(values))
+            connection.execute(moved.values(due_at=self._began))
+
+        self._store.in_transaction(work)
+        return due
+
+    def put_off(self, leased: Sequence[Leased], until: int) -> int:
+        """Let these and all that follow wait until then; how many. No attempt was made, so none is counted."""
+        statement = update(deliveries).where(self._own(leased)).values(due_at=until)
+        self._store.in_transaction(lambda connection: connection.execute(statement))
+        count = len(leased)
+        while more := self.lease(PUT_OFF_AT_ONCE, until):
+            count += len(more)
+        return count
+
+    def _own(self, which: Sequence[Leased]) -> ColumnElement[bool]:
+        return and_(
+            deliveries.c.seq.in_([delivery.seq for delivery in which]), deliveries.c.target == self._target.name
+        )
+
+
+def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Signal) -> Served:
+    """Send the target what is due to it, in order, each once; the rest is put off when it seems to be dead."""
+    queue = Queue(store, target, began)
+    most = max(1, min(EVENTS_AT_ONCE, int(LEASE_SECONDS / 2 / target.seconds)))
+    lease = max(LEASE_SECONDS, 2 * target.seconds)
+    sent = failed = silences = 0
+    errors: dict[str, None] = {}
+    while not stop.is_set() and (leased := queue.lease(most, until := queue.now() + int(lease * SECOND))):
+        with store.read() as connection:
+            events = dict(read_events(connection, [delivery.seq for delivery in leased]))
+        for place, delivery in enumerate(leased):
+            if stop.is_set() or queue.now() + int(target.seconds * SECOND) > until:
+                break  # the lease must not end while the event is on its way; when it has, somebody sends the rest
+            event = events[delivery.seq]
+            moment = now_microseconds() // SECOND
+            body = msgspec.json.encode(Redaction().tree(event))
+            message = {"event_id": event.event_id, "kind": event.kind, "body": body, "timestamp": moment}
+            problem = _attempt(partial(sender, target, **message))
+            due = queue.note(delivery, problem)
+            silences = silences + 1 if isinstance(problem, NoAnswer) else 0
+            if problem is None:
+                sent += 1
+                continue
+            failed += 1
+            errors[f"{target.name}: {problem}"] = None
+            if silences == SILENCES:
+                return Served(sent, failed, queue.put_off(leased[place + 1 :], due), tuple(errors))
+    return Served(sent, failed, 0, tuple(errors))
+
+
+def _attempt(send: Callable[[], str | None]) -> str | None:
+    """What went wrong, of whatever kind it is: a target that nobody can send to concerns no other target."""
+    try:
+        problem = send()
+    except Exception as error:  # noqa: BLE001 - kept and told as this target's failure
+        problem = NoAnswer(f"{type(error).__name__}: {error}"[:500])
+    if problem is None or problem.isprintable():
+        return problem
+    # What a receiver answered is in it: PostgreSQL takes no NUL, and a terminal would obey the rest.
+    return type(problem)(
+        "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in problem)
+    )

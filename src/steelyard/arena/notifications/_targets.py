@@ -1,0 +1,192 @@
+"""Where notifications go. Targets come from a file that its owner names; nothing is sent anywhere else.
+
+[[targets]]
+name = "ci"
+url = "https://ci.example.org/hooks/arena"
+secret_env = "ARENA_WEBHOOK_SECRET"
+
+[[targets]]
+name = "chat"
+url = "http://chat.internal:8065/hooks/arena"
+network = "private"
+
+[[targets]]
+name = "ada"
+apprise_env = "ARENA_APPRISE_URL"
+kinds = ["submission.rank_lost", "submission.lead_lost"]
+submitters = ["ada"]
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from ipaddress import IPv6Address
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import msgspec
+from sqlalchemy import and_, select, true
+from sqlalchemy.sql import ColumnElement
+
+from steelyard.arena.notifications._addresses import Network, is_address, refusal
+from steelyard.arena.notifications._events import KINDS
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
+from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.records import is_storable, problem_text
+from steelyard.settings import TEXT_BYTES
+from steelyard.store.schema import outbox, parties, submissions
+
+LEFT_AS_IT_IS = "%/:?@!$&'()*+,;=[]~"
+"""What in a path or a query is not percent-encoded: an address that is encoded already stays the same."""
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One receiver of notifications."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    """Under which deliveries are remembered; keep it when the address changes."""
+    url: str | None = None
+    """A webhook's address, http or https. Letters beyond ASCII may stand in it; `address` encodes them."""
+    network: Network = "public"
+    """Where the webhook may be: at a public address (https only), at a private one too, or on this machine."""
+    secret_env: str | None = None
+    """The environment variable that holds the secret that messages are signed with; None sends them unsigned."""
+    apprise_env: str | None = None
+    """The environment variable that holds an Apprise address (it may contain a password), instead of a webhook."""
+    kinds: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Kinds of events it wants, of those that there are; None wants all."""
+    submitters: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Whose submissions it wants to hear of; None wants all, also those of nobody in particular."""
+    teams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Teams whose people's submissions it wants to hear of, as they are registered when it is sent; None wants all."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
+    """How long to wait for its answer."""
+
+    def __post_init__(self) -> None:
+        if (self.url is None) == (self.apprise_env is None):
+            raise ValueError(f"target {self.name!r} needs either url or apprise_env")
+        if self.url is not None:
+            self._check_network()
+        elif self.network != "public":
+            raise ValueError(f"network is for a url, and target {self.name!r} has none")
+        if not all(map(is_storable, (*(self.submitters or ()), *(self.teams or ())))):
+            raise ValueError(f"a submitter or team of target {self.name!r} holds a NUL byte or half a character")
+
+    def _check_network(self) -> None:
+        """An error when the url alone tells that nothing may be sent there."""
+        parts = urlsplit(self.address)
+        assert parts.hostname is not None  # `sendable` asks for one
+        is_secure = parts.scheme == "https"
+        if self.network == "public" and not is_secure:
+            raise ValueError(
+                f"the url of target {self.name!r} is not https; "
+                'set network = "private" or "loopback" if its host is not a public one'
+            )
+        if is_address(parts.hostname):  # that of a name is known when it is connected to
+            refused = refusal(parts.hostname, network=self.network, is_secure=is_secure)
+            if refused is not None:
+                raise ValueError(f"target {self.name!r}: {refused}")
+
+    def wants(self) -> ColumnElement[bool]:
+        """Whether an event of the outbox is for it."""
+        wanted: list[ColumnElement[bool]] = [true()]
+        if self.kinds is not None:
+            wanted.append(outbox.c.kind.in_(self.kinds))
+        if self.submitters is not None:
+            same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
+            wanted.append(select(1).where(same, submissions.c.submitter.in_(self.submitters)).exists())
+        if self.teams is not None:
+            same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
+            member = (parties.c.kind == "person") & (parties.c.id == submissions.c.submitter)
+            wanted.append(select(1).where(same, member, parties.c.team.in_(self.teams)).exists())
+        return and_(*wanted)
+
+    @property
+    def address(self) -> str:
+        """The url as it is sent to; an error when nothing can be."""
+        assert self.url is not None  # asked of webhooks
+        try:
+            return sendable(self.url)
+        except ValueError as error:
+            raise ValueError(f"the url of target {self.name!r} cannot be sent to: {error}") from error
+
+    def check_environment(self) -> None:
+        """An error when something that sending needs is not there: asked before any event is taken."""
+        for variable in (self.secret_env, self.apprise_env):
+            if variable is not None:
+                environment(variable, self.name)
+        if self.apprise_env is not None and importlib.util.find_spec("apprise") is None:
+            raise MissingExtraError("apprise", extra="notify", purpose="a target with apprise_env")
+
+    @property
+    def secret(self) -> bytes | None:
+        """The secret, read when it is needed; an error when it is named and not there."""
+        if self.secret_env is None:
+            return None
+        return os.fsencode(environment(self.secret_env, self.name))
+
+
+class TargetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All targets of an arena."""
+
+    targets: tuple[Target, ...]
+
+
+def sendable(url: str) -> str:
+    """An http or https address in the letters that may be sent: its host by IDNA, the rest percent-encoded.
+
+    >>> sendable("https://bücher.example/höok?a=b%20c")
+    'https://xn--bcher-kva.example/h%C3%B6ok?a=b%20c'
+    """
+    if not url.isprintable():
+        raise ValueError("it holds a character that cannot be printed")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it is not an http or https address")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("it holds a name or password, which is not sent; sign messages with secret_env instead")
+    if parts.port == 0:
+        raise ValueError("no one has port 0")
+    place = _host(parts.hostname) + (f":{parts.port}" if parts.port is not None else "")
+    path, query = (quote(part, safe=LEFT_AS_IT_IS) for part in (parts.path, parts.query))
+    return urlunsplit((parts.scheme, place, path, query, ""))
+
+
+def _host(name: str) -> str:
+    if ":" in name:
+        return f"[{IPv6Address(name)}]"
+    try:
+        host = name.encode("idna").decode()
+    except UnicodeError as error:  # its text speaks of codecs
+        raise ValueError(f"{name!r} is not the name of a host") from error
+    if not re.fullmatch(r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*\.?", host):
+        raise ValueError(f"{name!r} is not the name of a host")
+    return host
+
+
+def environment(variable: str, target: str) -> str:
+    """The value of an environment variable that a target names."""
+    value = os.environ.get(variable)
+    if not value:
+        raise UsageError(f"target {target!r} needs the environment variable {variable}", hint=f"export {variable}=...")
+    return value
+
+
+def read_targets(path: Path) -> tuple[Target, ...]:
+    """The targets in a TOML file."""
+    with refused_as(UsageError):
+        values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
+    try:
+        targets = msgspec.convert(values, TargetFile).targets
+    except msgspec.ValidationError as error:
+        raise UsageError(problem_text(error), where=str(path)) from error
+    names = [target.name for target in targets]
+    if not names or len(set(names)) != len(names):
+        raise UsageError("targets need names, each its own", where=str(path))
+    for kind in (kind for target in targets for kind in target.kinds or ()):
+        if kind not in KINDS:
+            raise UnknownNameError("kind of event", kind, KINDS, where=str(path))
+    return targets

@@ -1,0 +1,30 @@
+"""What people add to an arena beside its scores: ratings by reviewers, and seasons that are frozen for the public."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.arena.ratings._peer_review import (
+        peer_review as peer_review,
+    )
+    from steelyard.arena.ratings._ratings import (
+        Given as Given,
+        assign as assign,
+        assignments_of as assignments_of,
+        rate as rate,
+    )
+    from steelyard.arena.ratings._seasons import (
+        freeze as freeze,
+        list_seasons as list_seasons,
+        season as season,
+        verify as verify,
+    )
+    from steelyard.arena.ratings._weights import (
+        learn_weights as learn_weights,
+        weight_versions as weight_versions,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

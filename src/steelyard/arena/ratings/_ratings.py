@@ -1,0 +1,206 @@
+"""Ratings by reviewers: who is to give one, what was given, and what counts of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import insert, select
+from sqlalchemy.engine import Connection, RowMapping
+
+from steelyard.arena.ingest import Arena, check_name, count_ratings, find_task, read_parties, teams_of
+from steelyard.arena.ratings._reviewers import Entry, choose_reviewers, is_own
+from steelyard.arena.scoring import Rules, latest_ratings
+from steelyard.errors import UnknownNameError, UsageError
+from steelyard.records import Task, is_storable, iso, now_microseconds
+from steelyard.results import Assignment, Assignments, Rated
+from steelyard.store.schema import assignments, ratings, submissions, tasks
+
+MAX_COMMENT_LENGTH = 10_000
+"""Characters."""
+NAMES_LOOKED_AT = 1_000
+BLINDED = "entry-"
+"""How the name of a submission begins whose own is hidden from those who rate it."""
+
+
+class Given(NamedTuple):
+    """A rating as somebody gives it."""
+
+    submission: str
+    reviewer: str
+    score: float
+    criterion: str | None
+    comment: str | None
+
+
+def check_rating(given: Given) -> None:
+    """Refuse a rating that cannot be kept, whatever the store holds."""
+    if not math.isfinite(given.score) or not 0 <= given.score <= 100:
+        raise UsageError(f"a rating of {given.score:g} is not within 0 and 100", hint="--score 0..100")
+    check_name("reviewer", given.reviewer)
+    if given.criterion is not None:
+        check_name("criterion", given.criterion)
+    if given.comment is not None and not is_storable(given.comment):
+        raise UsageError("the comment holds a NUL byte or half a character", hint="use plain text")
+    if given.comment is not None and len(given.comment) > MAX_COMMENT_LENGTH:
+        raise UsageError(f"the comment is longer than {MAX_COMMENT_LENGTH:,} characters", hint="make it shorter")
+
+
+def rate(arena: Arena, given: Given) -> Rated:
+    """Keep a rating, in one transaction with what counts of it. A later one by the same reviewer replaces it."""
+    check_rating(given)
+
+    def work(connection: Connection) -> Rated:
+        arena.refresh(connection)
+        return _rate(connection, given, arena)
+
+    return arena.store.in_transaction(work)
+
+
+def _rate(connection: Connection, given: Given, arena: Arena) -> Rated:
+    row = _submission(connection, given)
+    task = find_task(connection, row["task_id"], arena.rules)
+    check_switched_on(arena.rules, task.task)
+    if row["excluded_at"] is not None:
+        raise UsageError("an excluded submission is not rated", where=row["id"], hint="steelyard arena show ID")
+    if is_own(given.reviewer, row["submitter"], teams_of(connection)):
+        raise UsageError("nobody rates their own submission", where=row["id"], hint="neither does somebody of the team")
+    before = latest_ratings(connection, task.key, row["ordinal"]).get((given.reviewer, given.criterion))
+    now = now_microseconds()
+    number = None
+    if before is None or (before.score, before.comment) != (given.score, given.comment):
+        values = {"task_key": task.key, "ordinal": row["ordinal"], "reviewer": given.reviewer, "rated_at": now}
+        values |= {"criterion": given.criterion, "score": given.score, "comment": given.comment}
+        number = connection.execute(insert(ratings).values(values).returning(ratings.c.number)).scalar_one()
+    counts = count_ratings(connection, task, row, rating_number=number, rules=arena.rules, policy=arena.policy, now=now)
+    return Rated(
+        submission_id=row["id"],
+        task_id=task.task.id,
+        reviewer=given.reviewer,
+        criterion=given.criterion,
+        score=given.score,
+        comment=given.comment,
+        replaces=None if before is None else before.score,
+        counts=counts,
+    )
+
+
+def check_switched_on(rules: Rules, task: Task | None) -> None:
+    """Refuse ratings where neither the profile asks for them nor the task names reviewers."""
+    named = task is not None and any(getattr(criterion, "reviewers", None) for criterion in task.success_criteria)
+    if rules.peer_review is None and not named:
+        hint = "steelyard arena rescore --profile arena-community, or name reviewers in a judge criterion of the task"
+        raise UsageError(f"the profile {rules.name} has no peer review", hint=hint)
+
+
+def _submission(connection: Connection, given: Given) -> RowMapping:
+    """The submission of that id, or the one that the reviewer knows by a blinded name."""
+    wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks)
+    name = given.submission
+    if is_storable(name):
+        row = connection.execute(wanted.where(submissions.c.id == name)).mappings().first()
+        if row is None and name.startswith(BLINDED):
+            for assigned in _assigned(connection, reviewer=given.reviewer):
+                if blinded_name(assigned) == name:
+                    own = (submissions.c.task_key == assigned["task_key"]) & (
+                        submissions.c.ordinal == assigned["ordinal"]
+                    )
+                    row = connection.execute(wanted.where(own)).mappings().one()
+        if row is not None:
+            return row
+    some = connection.execute(select(submissions.c.id).limit(NAMES_LOOKED_AT)).scalars().all()
+    raise UnknownNameError("submission", name[:200], some)
+
+
+def blinded_name(assigned: RowMapping) -> str:
+    """What a reviewer knows a submission by. Whoever knows its id cannot tell: the digest holds more than that."""
+    said = f"{assigned['digest']}\0{assigned['task_key']}\0{assigned['ordinal']}\0{assigned['assigned_at']}"
+    return BLINDED + hashlib.sha256(said.encode()).hexdigest()[:12]
+
+
+def _assigned(connection: Connection, *, reviewer: str | None = None, task_key: int | None = None) -> list[RowMapping]:
+    same = (submissions.c.task_key == assignments.c.task_key) & (submissions.c.ordinal == assignments.c.ordinal)
+    wanted = (
+        select(
+            assignments,
+            submissions.c.id.label("submission_id"),
+            submissions.c.digest,
+            submissions.c.submitter,
+            submissions.c.excluded_at,
+            tasks.c.id.label("task_id"),
+        )
+        .join(submissions, same)
+        .join(tasks, tasks.c.task_key == assignments.c.task_key)
+    )
+    if reviewer is not None:
+        wanted = wanted.where(assignments.c.reviewer == reviewer)
+    if task_key is not None:
+        wanted = wanted.where(assignments.c.task_key == task_key)
+    return list(connection.execute(wanted).mappings())
+
+
+def assign(
+    arena: Arena, task_id: str, *, reviewers: Sequence[str], each: int | None, seed: int, names: bool = False
+) -> Assignments:
+    """Give every submission to the task that counts as many reviewers as `each`; those it has stay."""
+    for name in reviewers:
+        check_name("reviewer", name)
+
+    def work(connection: Connection) -> Assignments:
+        arena.refresh(connection)
+        task = find_task(connection, task_id, arena.rules)
+        check_switched_on(arena.rules, task.task)
+        wanted = each if each is not None else arena.rules.reviewers_each
+        pool = list(reviewers) or [party.id for party in read_parties(connection, "person")]
+        if not pool:
+            raise UsageError("there is nobody to review", hint="--reviewers a,b,c, or register people")
+        has: dict[int, set[str]] = {}
+        for row in _assigned(connection, task_key=task.key):
+            has.setdefault(row["ordinal"], set()).add(row["reviewer"])
+        own = (submissions.c.task_key == task.key) & submissions.c.excluded_at.is_(None)
+        rows = list(connection.execute(select(submissions).where(own)).mappings())
+        entries = [Entry(row["id"], row["submitter"], frozenset(has.get(row["ordinal"], ()))) for row in rows]
+        chosen = choose_reviewers(entries, pool, each=wanted, teams=teams_of(connection), seed=seed)
+        now = now_microseconds()
+        new = [
+            {"task_key": task.key, "ordinal": row["ordinal"], "reviewer": reviewer, "assigned_at": now}
+            for row in rows
+            for reviewer in chosen[row["id"]]
+        ]
+        if new:
+            connection.execute(insert(assignments), new)
+        return _listed(connection, task_key=task.key, names=names)
+
+    return arena.store.in_transaction(work)
+
+
+def assignments_of(
+    arena: Arena, *, reviewer: str | None = None, task_id: str | None = None, names: bool = False
+) -> Assignments:
+    """Who is to rate what, and whether they have. Submissions are blinded unless `names` are asked for."""
+    with arena.read() as connection:
+        key = None if task_id is None else find_task(connection, task_id, arena.rules).key
+        return _listed(connection, reviewer=reviewer, task_key=key, names=names)
+
+
+def _listed(
+    connection: Connection, *, reviewer: str | None = None, task_key: int | None = None, names: bool
+) -> Assignments:
+    rows = [row for row in _assigned(connection, reviewer=reviewer, task_key=task_key) if row["excluded_at"] is None]
+    given = connection.execute(select(ratings.c.task_key, ratings.c.ordinal, ratings.c.reviewer))
+    rated = {tuple(row) for row in given}
+    listed = [_assignment(row, rated, names=names) for row in rows]
+    return Assignments(assignments=tuple(sorted(listed, key=lambda one: (one.task_id, one.reviewer, one.entry))))
+
+
+def _assignment(row: RowMapping, rated: set[tuple[Any, ...]], *, names: bool) -> Assignment:  # Any: rows of keys
+    return Assignment(
+        task_id=row["task_id"],
+        entry=blinded_name(row),
+        reviewer=row["reviewer"],
+        rated=(row["task_key"], row["ordinal"], row["reviewer"]) in rated,
+        submission_id=row["submission_id"] if names else None,
+        assigned_at=iso(row["assigned_at"]) if names else None,
+    )

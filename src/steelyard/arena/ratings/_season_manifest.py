@@ -1,0 +1,177 @@
+"""A season's manifest: all that its standings were made from, and what follows from it when it is recomputed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.ingest import Arena, find_task, load_tasks
+from steelyard.arena.scoring import (
+    FACTS,
+    KEPT_SCORES,
+    BaselineBounds,
+    Facts,
+    Rules,
+    RulesHistory,
+    StoredTask,
+    baseline_of,
+    read_rules_history,
+    score_cents,
+)
+from steelyard.arena.views import View, ranked, view_task
+from steelyard.records import Task, check_task, iso
+from steelyard.results import Policy, VerifyCheck
+from steelyard.store.schema import baselines, task_files
+
+FORMAT = 1
+"""The version of the manifest."""
+KIND = "steelyard-season"
+TOLD = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *FACTS)
+"""What a manifest tells of a submission as the store keeps it, moments in microseconds since 1970."""
+MAX_DIFFERENCES = 5
+"""Differences that one check names."""
+
+Document = dict[str, Any]  # Any: JSON values
+
+
+def digest_of(value: Any) -> str:  # Any: JSON values
+    """The SHA-256 of a value as JSON, whose names stand in the order of their letters."""
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+
+
+def manifest_of(connection: Connection, arena: Arena, name: str, task_ids: Sequence[str], now: int) -> Document:
+    """Everything that counts at this moment, and every exclusion with its reason."""
+    every = list(load_tasks(connection, arena.rules).values())
+    chosen = [find_task(connection, task_id, arena.rules) for task_id in dict.fromkeys(task_ids)] or every
+    history = read_rules_history(connection).behind(arena.policy)
+    rules: list[Document] = [msgspec.to_builtins(arena.rules)]
+    tasks = [_task(connection, stored_task, arena.policy, history, rules) for stored_task in chosen]
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "name": name,
+        "frozen_at": iso(now),
+        "profile": arena.rules.name,
+        "policy": arena.policy,
+        "rules": rules,
+        "tasks": tasks,
+    }
+
+
+def _task(
+    connection: Connection, stored_task: StoredTask, policy: Policy, history: RulesHistory, rules: list[Document]
+) -> Document:
+    view = view_task(connection, stored_task, policy=policy)
+    files = select(task_files.c.folder, task_files.c.path, task_files.c.sha256)
+    own_files = files.where(task_files.c.task_key == stored_task.key).order_by(task_files.c.number)
+    submissions = list(_submissions(view, history, rules))
+    used = {row["baseline_version"] for row in submissions} | {view.version}
+    return {
+        "definition": msgspec.json.decode(check_task(stored_task.task)),
+        "files": [list(row) for row in connection.execute(own_files)],
+        "baseline_version": view.version,
+        "baselines": _baselines(connection, stored_task.key, used),
+        "submissions": submissions,
+        "excluded": [
+            {"submission_id": logged.review.submission_id, **_decision(logged.review)}
+            for _, logged in sorted(view.decisions.excluded.items())
+        ],
+    }
+
+
+def _decision(review: Any) -> Document:  # Any: a Review
+    return {name: getattr(review, name) for name in ("decision", "by", "reason", "decided_at")}
+
+
+def _baselines(connection: Connection, task_key: int, versions: set[int]) -> Document:
+    own = select(baselines).where(baselines.c.task_key == task_key).order_by(baselines.c.version)
+    return {
+        str(row["version"]): {name: row[name] for name in BaselineBounds._fields}
+        for row in connection.execute(own).mappings()
+        if row["version"] in versions
+    }
+
+
+def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> Iterator[Document]:
+    """One object a submission in the order of standing: its digest, the numbers that count, its scores in cents."""
+    for row in ranked(view).iter_rows(named=True):
+        made_by = msgspec.to_builtins(history.of(view.stored_task.key, row["ordinal"]).rules)
+        if made_by not in rules:
+            rules.append(made_by)
+        version = view.version if view.policy == "current" else row["baseline_version"]
+        yield {
+            "sha256": row["digest"],
+            **{name: row[name] for name in TOLD},
+            "baseline_version": version,
+            "rules": 0 if view.policy == "current" else rules.index(made_by),
+            **{name: row[name] for name in KEPT_SCORES},
+            "overall_ranking": row["overall_ranking"],
+        }
+
+
+def checks_of(manifest: Document) -> Iterator[VerifyCheck]:
+    """What the manifest says of itself, recomputed from the numbers in it."""
+    rules = [msgspec.convert(told, Rules) for told in manifest["rules"]]
+    for told in manifest["tasks"]:
+        task = msgspec.convert(told["definition"], Task)
+        rows = told["submissions"]
+        if manifest["policy"] == "current":
+            yield _check(task.id, "baseline", _wrong_baseline(told, rows, task, rules[0]))
+        yield _check(task.id, "scores", _wrong_scores(told, rows, task, rules))
+        yield _check(task.id, "ranks", _wrong_ranks(rows))
+        both = {row["id"] for row in rows} & {row["submission_id"] for row in told["excluded"]}
+        yield _check(task.id, "exclusions", [f"{name} is excluded and counts" for name in sorted(both)])
+
+
+def _check(task_id: str, what: str, wrong: list[str]) -> VerifyCheck:
+    more = f" and {len(wrong) - MAX_DIFFERENCES:,} more" if len(wrong) > MAX_DIFFERENCES else ""
+    reason = f"{'; '.join(wrong[:MAX_DIFFERENCES])}{more}" if wrong else None
+    return VerifyCheck(what=what, task_id=task_id, holds=not wrong, reason=reason)
+
+
+def _wrong_baseline(told: Document, rows: list[Document], task: Task, rules: Rules) -> list[str]:
+    ordered = sorted(rows, key=lambda row: row["ordinal"])
+    facts = Facts(*([row[name] for row in ordered] for name in Facts._fields))
+    made = baseline_of(facts, defaults=rules.defaults_of(task), least=rules.baseline.submissions)
+    stated = told["baselines"][str(told["baseline_version"])]
+    return [
+        f"{name} is {stated[name]:g}, not {made[name]:g}"
+        for name in BaselineBounds._fields
+        if made[name] != stated[name]
+    ]
+
+
+def _wrong_scores(told: Document, rows: list[Document], task: Task, rules: list[Rules]) -> list[str]:
+    bounds = {
+        version: BaselineBounds(*(numbers[name] for name in BaselineBounds._fields))
+        for version, numbers in told["baselines"].items()
+    }
+    constants = [one.constants_of(task) for one in rules]
+    wrong = []
+    for row in rows:
+        facts = {name: row[name] for name in FACTS}
+        cents = score_cents(facts, bounds[str(row["baseline_version"])], constants[row["rules"]])
+        wrong += [
+            f"{row['id']}: {name} is {row[name] / 100:g}, not {cents[name] / 100:g}"
+            for name in KEPT_SCORES
+            if cents[name] != row[name]
+        ]
+    return wrong
+
+
+def _wrong_ranks(rows: list[Document]) -> list[str]:
+    """Competition ranks: one more than how many have a higher score."""
+    scores = sorted((row["overall"] for row in rows), reverse=True)
+    first: dict[int, int] = {}
+    for place, score in enumerate(scores, start=1):
+        first.setdefault(score, place)
+    return [
+        f"{row['id']}: rank {row['overall_ranking']}, not {first[row['overall']]}"
+        for row in rows
+        if row["overall_ranking"] != first[row["overall"]]
+    ]

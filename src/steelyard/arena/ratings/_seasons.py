@@ -1,0 +1,143 @@
+"""Seasons: the standings of a moment, frozen with a public manifest that anybody can check."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import insert, select
+from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.exc import IntegrityError
+
+from steelyard.arena.ingest import Arena, check_name
+from steelyard.arena.ratings._season_manifest import (
+    FORMAT,
+    KIND,
+    MAX_DIFFERENCES,
+    Document,
+    checks_of,
+    digest_of,
+    manifest_of,
+)
+from steelyard.errors import InputError, UnknownNameError, UsageError
+from steelyard.records import is_storable, iso, now_microseconds
+from steelyard.results import Season, SeasonEntry, Seasons, Verification, VerifyCheck
+from steelyard.store import look_up
+from steelyard.store.schema import seasons, submissions
+
+
+def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
+    """Keep the standings of this moment under a name, with all that made them. A season never changes."""
+    check_name("name of a season", name)
+
+    def work(connection: Connection) -> Season:
+        arena.refresh(connection)
+        if connection.execute(select(seasons.c.name).where(seasons.c.name == name)).first() is not None:
+            raise _taken(name)
+        now = now_microseconds()
+        manifest = msgspec.to_builtins(manifest_of(connection, arena, name, tasks, now))
+        digest = digest_of(manifest)
+        packed = zlib.compress(msgspec.json.encode(manifest, order="deterministic"))
+        connection.execute(insert(seasons).values(name=name, frozen_at=now, sha256=digest, manifest=packed))
+        return Season(name=name, frozen_at=iso(now), sha256=digest, manifest=manifest)
+
+    try:
+        return arena.store.in_transaction(work)
+    except IntegrityError as error:  # somebody else took the name at the same moment
+        raise _taken(name) from error
+
+
+def _taken(name: str) -> UsageError:
+    return UsageError(f"there is a season {name!r} already, and a season never changes", hint="choose another name")
+
+
+def season(arena: Arena, name: str) -> Season:
+    """The season of that name with its manifest."""
+    with arena.read() as connection:
+        row = _row(connection, name)
+        if row is None:
+            known = connection.execute(select(seasons.c.name)).scalars()
+            raise UnknownNameError("season", name[:200], known)
+    return Season(
+        name=row["name"],
+        frozen_at=iso(row["frozen_at"]),
+        sha256=row["sha256"],
+        manifest=msgspec.json.decode(zlib.decompress(row["manifest"])),
+    )
+
+
+def list_seasons(arena: Arena) -> Seasons:
+    """Every season, the first frozen first."""
+    with arena.read() as connection:
+        rows = connection.execute(select(seasons.c.name, seasons.c.frozen_at, seasons.c.sha256)).mappings()
+        ordered = sorted(rows, key=lambda row: (row["frozen_at"], row["name"]))
+    return Seasons(
+        seasons=tuple(
+            SeasonEntry(name=row["name"], frozen_at=iso(row["frozen_at"]), sha256=row["sha256"]) for row in ordered
+        )
+    )
+
+
+def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verification:  # Any: a JSON value
+    """Check a season's document: its digest, everything that follows from its numbers, and the arena that kept it."""
+    manifest, stated = _read(document, where)
+    made = digest_of(manifest)
+    checks = [VerifyCheck(what="digest", holds=made == stated, reason=None if made == stated else f"it is {made}")]
+    try:
+        checks += checks_of(manifest)
+        if arena is not None:
+            checks += _kept_checks(arena, manifest, made)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise InputError(f"the manifest lacks something or holds what it cannot: {error!r}", where=where) from error
+    return Verification(
+        name=str(manifest.get("name")),
+        sha256=made,
+        status="holds" if all(check.holds for check in checks) else "fails",
+        tasks=len(manifest["tasks"]),
+        submissions=sum(len(task["submissions"]) for task in manifest["tasks"]),
+        excluded=sum(len(task["excluded"]) for task in manifest["tasks"]),
+        checks=tuple(checks),
+    )
+
+
+def _read(document: Any, where: str) -> tuple[Document, str]:  # Any: a JSON value
+    manifest = document.get("manifest") if isinstance(document, dict) else None
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(document.get("sha256"), str):
+        hint = "steelyard arena freeze NAME --out manifest.json writes one"
+        raise InputError("this is no manifest of a season", where=where, hint=hint)
+    if manifest.get("format") != FORMAT:
+        hint = "use the version of steelyard that wrote it, or a newer one"
+        raise InputError(f"the manifest has the format {manifest.get('format')}, not {FORMAT}", where=where, hint=hint)
+    return manifest, document["sha256"]
+
+
+def _kept_checks(arena: Arena, manifest: Document, digest: str) -> Iterator[VerifyCheck]:
+    """Whether the arena kept this very season, and still has every submission with the content that it had."""
+    with arena.read() as connection:
+        row = _row(connection, manifest["name"])
+        reason = "the store has no season of that name" if row is None else None
+        if row is not None and row["sha256"] != digest:
+            reason = f"the store keeps {row['sha256']} under that name"
+        yield VerifyCheck(what="kept", holds=reason is None, reason=reason)
+        for task in manifest["tasks"]:
+            wanted = {entry["id"]: entry["sha256"] for entry in task["submissions"]}
+            found = look_up(connection, submissions.c.id, submissions.c.digest, list(wanted))
+            wrong = [
+                f"{name} {'has other content' if name in found else 'is not in the store'}"
+                for name, content in wanted.items()
+                if found.get(name) != content
+            ]
+            yield VerifyCheck(
+                what="submissions",
+                task_id=task["definition"]["id"],
+                holds=not wrong,
+                reason="; ".join(wrong[:MAX_DIFFERENCES]) or None,
+            )
+
+
+def _row(connection: Connection, name: str) -> RowMapping | None:
+    if not is_storable(name):
+        return None
+    return connection.execute(select(seasons).where(seasons.c.name == name)).mappings().first()

@@ -1,0 +1,106 @@
+"""Weights learned from ratings with each reviewer's strictness taken out, kept in versions; scores stay as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.ingest import Arena, load_tasks
+from steelyard.arena.ratings._peer_review import RatingTable, rating_table
+from steelyard.arena.ratings._season_manifest import digest_of
+from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, learned_kind, read_weights
+from steelyard.arena.views import view_task
+from steelyard.errors import UsageError
+from steelyard.results import LearnedKind, LearnedWeights, PartDiagnostic, WeightVersions
+from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
+from steelyard.store import KeptVersion, keep_learned
+
+
+def weight_versions(arena: Arena) -> WeightVersions:
+    """Every version of the weights that was learned."""
+    with arena.read() as connection:
+        versions = read_weights(connection)
+    return WeightVersions(
+        profile=arena.rules.name, is_on=arena.rules.dynamic_weights is not None, versions=tuple(versions)
+    )
+
+
+def learn_weights(arena: Arena) -> LearnedKind:
+    """Learn the weights from all ratings that hold now; a new version where something has changed since the last."""
+    with arena.read() as connection:
+        table = arena.rules.dynamic_weights
+        if table is None:
+            hint = "steelyard arena rescore --profile arena-community"
+            raise UsageError(f"the profile {arena.rules.name} has no dynamic weights", hint=hint)
+        rated = rating_table(connection, None, None)
+        known = _known(connection, arena, rated)
+        general = np.array([arena.rules.constants[f"{name}_weight"] for name in PARTS])
+    learned = _learned(rated, known, table, general)
+    content = msgspec.json.encode(learned, order="deterministic").decode()
+    digest = digest_of([content, known["told"], rated.scores.tolist(), rated.reviewers, rated.raters.tolist()])
+
+    def work(connection: Connection) -> KeptVersion:
+        return keep_learned(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
+
+    return learned_kind(arena.store.in_transaction(work), learned.reason)
+
+
+def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str, Any]:  # Any: columns
+    """The parts and the fixed weights of each rated submission whose task has no weights of its own."""
+    stored = {task.key: task for task in load_tasks(connection, arena.rules).values()}
+    by_key: dict[int, dict[int, int]] = {}
+    for place, (key, ordinal) in enumerate(rated.keys):
+        by_key.setdefault(key, {})[ordinal] = place
+    told = []
+    for key, places in by_key.items():
+        if stored[key].task.weights is not None:
+            continue
+        fixed = [stored[key].constants[f"{name}_weight"] for name in PARTS]
+        rows = view_task(connection, stored[key], policy=arena.policy).rows
+        for ordinal, *cents in rows.filter(rows["ordinal"].is_in(list(places))).select("ordinal", *PARTS).iter_rows():
+            told.append((places[ordinal], rated.submissions[places[ordinal]][0], cents, fixed))
+    told.sort()
+    return {"told": told}
+
+
+def _learned(
+    rated: RatingTable, known: dict[str, Any], table: DynamicWeightsTable, general: np.ndarray
+) -> LearnedWeights:
+    told = known["told"]
+    names = sorted({task for _, task, _, _ in told})
+    groups = np.array([names.index(task) for _, task, _, _ in told], dtype=np.int64)
+    parts = np.array([cents for _, _, cents, _ in told], dtype=float).reshape(-1, len(PARTS)) / 100
+    fixed = np.array([weights for _, _, _, weights in told], dtype=float).reshape(-1, len(PARTS))
+    shift, fit, reason = np.zeros(len(PARTS)), None, None
+    diagnostics: tuple[PartDiagnostic, ...] = ()
+    if len(rated.scores) < table.min_ratings or len(told) < table.min_submissions:
+        reason = (
+            f"{len(rated.scores)} ratings of {len(told)} submissions; {table.min_ratings} ratings of"
+            f" {table.min_submissions} are needed"
+        )
+    else:
+        quality = two_way(rated.units, rated.raters, rated.scores).quality[[place for place, *_ in told]]
+        fit = fit_weights(parts, fixed, quality, groups)
+        shift, reason = fit.shift, fit.reason
+        diagnostics = tuple(
+            PartDiagnostic(name=name, spread=spread, correlation=correlation)
+            for name, (spread, correlation) in zip(PARTS, part_diagnostics(parts, quality, groups), strict=True)
+        )
+    moved = bounded_weights(general, shift, table.distance)
+    return LearnedWeights(
+        ratings=len(rated.scores),
+        submissions=len(told),
+        tasks=len(names),
+        distance=table.distance,
+        fixed=dict(zip(PARTS, general.tolist(), strict=True)),
+        weights=dict(zip(PARTS, moved.tolist(), strict=True)),
+        shift=dict(zip(PARTS, shift.tolist(), strict=True)),
+        slope=None if fit is None else fit.slope,
+        p_value=None if fit is None else fit.p_value,
+        shrinkage=None if fit is None else fit.shrinkage,
+        reason=reason,
+        parts=diagnostics,
+    )
