@@ -14,9 +14,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from steelyard.repeatability import signature
-from steelyard.repeatability._distance import distance, edits, pairs_within
-from steelyard.repeatability._normalization import normalize
+from steelyard.questions.repeatability import signature
+from steelyard.questions.repeatability._distance import distance, edits, pairs_within
+from steelyard.questions.repeatability._normalization import normalize
 
 SEED = 20261115
 TAU = 0.10

@@ -33,7 +33,7 @@ from steelyard.formats import read_timings, trajectory_of
 from steelyard.mappings import load_mapping
 from steelyard.prices import open_book
 from steelyard.profiles import load_profile
-from steelyard.repeatability import Contracts, read_prompts
+from steelyard.questions.repeatability import Contracts, read_prompts
 from steelyard.runner import load_plan
 from steelyard.speedups import TaskFiles, TimingReading, read_task
 

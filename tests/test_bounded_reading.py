@@ -22,8 +22,8 @@ from steelyard.files import Budget
 from steelyard.formats import PlacedRun, read_timings, trajectory_of
 from steelyard.prices import open_book
 from steelyard.profiles import load_profile
+from steelyard.questions.repeatability import Contracts, read_prompts
 from steelyard.records import Rejected
-from steelyard.repeatability import Contracts, read_prompts
 from steelyard.settings import (
     EXPANSION,
     FILE_BYTES,

@@ -172,7 +172,7 @@ def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp
     empty.mkdir()
     done = steelyard("repeat", outputs, "--contract", str(empty))
     assert done.status == 1
-    assert "the folder holds no contract" in done.stderr
+    assert "the folder contains no contract" in done.stderr
     assert "no such file or folder" in steelyard("repeat", outputs, "--contract", str(tmp_path / "x.toml")).stderr
     for name in ("clamps", "other"):
         text = (SAMPLES / "clamp.toml").read_text(encoding="utf-8").replace('id = "clamp"', f'id = "{name}"')
@@ -180,7 +180,7 @@ def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp
     found = steelyard("repeat", outputs, "--contract", str(empty), "--json", "--quiet")
     unused = [one["message"] for one in json.loads(found.stdout)["findings"] if one["code"] == "contract_unused"]
     assert len(unused) == 1
-    assert "is 'clamps' meant for 'clamp'?" in unused[0]
+    assert "did you mean 'clamp' instead of 'clamps'?" in unused[0]
 
 
 def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:

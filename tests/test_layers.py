@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "figures": set(),
     "results": {"records", "metrics", "statistics", "figures"},
     "standings": {"records", "profiles", "metrics", "engines", "statistics", "results", "tables"},
-    "repeatability": {"records", "files", "formats", "mappings", "tables", "metrics", "statistics", "sandbox", "store"},
+    "questions": {"records", "files", "formats", "mappings", "tables", "metrics", "statistics", "sandbox", "store"},
     "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics", "results"},
     "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "sandbox", "results"},
     "arena.scoring": set(),
@@ -63,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
         "statistics",
         "results",
         "standings",
-        "repeatability",
+        "questions",
         "speedups",
         "arena",
         "runner",
@@ -84,8 +84,8 @@ PUBLIC_MODULES = {"steelyard.store.schema", "steelyard.surfaces.cli"}
 
 
 def is_public(module: str) -> bool:
-    """Whether it may be imported beside the front door: a verb is found by standing in `workflow` under its name."""
-    return module in PUBLIC_MODULES or re.fullmatch(r"steelyard\.workflow\.[a-z]\w*", module) is not None
+    """Whether other folders may import it: a command's module in `workflow`, and a question's package."""
+    return module in PUBLIC_MODULES or re.fullmatch(r"steelyard\.(workflow|questions)\.[a-z]\w*", module) is not None
 
 
 class Import(NamedTuple):

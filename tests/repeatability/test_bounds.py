@@ -12,11 +12,11 @@ import pytest
 
 import steelyard as sy
 from steelyard.errors import ProfileError
-from steelyard.repeatability import Oracle, RepairBudget, Repaired, _extraction, _rewriting, repair
-from steelyard.repeatability._contract import Constraints, Contract
-from steelyard.repeatability._extraction import extract_code
-from steelyard.repeatability._normalization import normalize
-from steelyard.repeatability._repair import STEPS
+from steelyard.questions.repeatability import Oracle, RepairBudget, Repaired, _extraction, _rewriting, repair
+from steelyard.questions.repeatability._contract import Constraints, Contract
+from steelyard.questions.repeatability._extraction import extract_code
+from steelyard.questions.repeatability._normalization import normalize
+from steelyard.questions.repeatability._repair import STEPS
 
 LENIENT = Contract(id="law", entry_point="f", constraints=Constraints(forbidden=("eval",)))
 CANON = "import m1\n\ndef f(x):\n    import m2\n    d = {3: 4, 1: 2}\n    result = x + 1\n    return result\n"

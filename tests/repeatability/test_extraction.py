@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from programs import programs
 
-from steelyard.repeatability import EXTRACTION_VERSION
-from steelyard.repeatability._extraction import extract_code
+from steelyard.questions.repeatability import EXTRACTION_VERSION
+from steelyard.questions.repeatability._extraction import extract_code
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.metrics import catalog
+from steelyard.questions.repeatability import Compared, prompt_intervals, prompt_metrics
 from steelyard.records import Missing
-from steelyard.repeatability import Compared, prompt_intervals, prompt_metrics
 from steelyard.statistics import clopper_pearson, modal_mass
 
 METRICS = {one.name: one for one in catalog().at("prompt")}

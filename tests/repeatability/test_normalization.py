@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from programs import behavior, programs
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.repeatability import Level, default_level, language_named, level_named, signature
-from steelyard.repeatability._languages import known_languages
-from steelyard.repeatability._normalization import LEVELS, normalization_version, normalize
-from steelyard.repeatability._scopes import read_names
+from steelyard.questions.repeatability import Level, default_level, language_named, level_named, signature
+from steelyard.questions.repeatability._languages import known_languages
+from steelyard.questions.repeatability._normalization import LEVELS, normalization_version, normalize
+from steelyard.questions.repeatability._scopes import read_names
 
 any_text = st.text(max_size=80) | st.text(alphabet="`~ \t\n\r\\\"'#:=()xdef pas", max_size=80)
 
@@ -91,8 +91,8 @@ def test_versions_name_the_level_and_what_it_depends_on() -> None:
 
 def test_signatures_do_not_depend_on_the_hash_seed() -> None:
     script = (
-        "from steelyard.repeatability._normalization import normalize;"
-        "from steelyard.repeatability._distance import signature;"
+        "from steelyard.questions.repeatability._normalization import normalize;"
+        "from steelyard.questions.repeatability._distance import signature;"
         "code = 'def f(a, b, *c, d=1, **e):\\n  return {a, b} | set(c) | {d} | set(e)';"
         "print([signature(normalize(code, level=level).text) for level in ('text', 'ast', 'names')])"
     )

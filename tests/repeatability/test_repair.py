@@ -5,10 +5,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from programs import behavior, programs
 
 from steelyard.errors import UnknownNameError
-from steelyard.repeatability import Oracle, Repaired, repair
-from steelyard.repeatability._contract import Case, Constraints, Contract, RepairBounds
-from steelyard.repeatability._distance import distance
-from steelyard.repeatability._normalization import normalize
+from steelyard.questions.repeatability import Oracle, Repaired, repair
+from steelyard.questions.repeatability._contract import Case, Constraints, Contract, RepairBounds
+from steelyard.questions.repeatability._distance import distance
+from steelyard.questions.repeatability._normalization import normalize
 
 # ruff: noqa: E501 - programs stand in one line each
 # Constraints alone need no process, so a law can be tried on many programs.

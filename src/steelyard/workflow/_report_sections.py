@@ -13,8 +13,8 @@ from msgspec import structs
 
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.formats import PlacedRun
+from steelyard.questions.repeatability import KEYS as REPEAT_KEYS
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
-from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
     PIECE_CHARACTERS,
     Comparison,

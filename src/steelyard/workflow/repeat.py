@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
-from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
-from steelyard.repeatability import (
+from steelyard.questions.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
     KEYS,
@@ -44,6 +43,7 @@ from steelyard.repeatability import (
     repair as repair_code,
     signature,
 )
+from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
 from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Repeatability, Versions
 from steelyard.workflow._code_options import RepeatOptions
 from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input

@@ -10,10 +10,10 @@ from typing import Literal, get_args
 import msgspec
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.repeatability._languages import PYTHON, language_named
-from steelyard.repeatability._python_source import parse_python, unparse_python
-from steelyard.repeatability._scopes import rename_locals_in_order
-from steelyard.repeatability._token_streams import SEPARATOR, token_stream, tokens_version
+from steelyard.questions.repeatability._languages import PYTHON, language_named
+from steelyard.questions.repeatability._python_source import parse_python, unparse_python
+from steelyard.questions.repeatability._scopes import rename_locals_in_order
+from steelyard.questions.repeatability._token_streams import SEPARATOR, token_stream, tokens_version
 
 Level = Literal["text", "ast", "tree", "names"]
 LEVELS: tuple[Level, ...] = get_args(Level)

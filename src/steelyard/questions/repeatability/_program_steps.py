@@ -8,9 +8,9 @@ import copy
 from collections import Counter
 from collections.abc import Iterator
 
-from steelyard.repeatability._normalization import drop_docstrings
-from steelyard.repeatability._rewriting import Candidate, Function, functions, is_pure
-from steelyard.repeatability._scopes import Local, Names, read_names
+from steelyard.questions.repeatability._normalization import drop_docstrings
+from steelyard.questions.repeatability._rewriting import Candidate, Function, functions, is_pure
+from steelyard.questions.repeatability._scopes import Local, Names, read_names
 
 MAX_NAMES = 60
 MAX_NEW_NAMES = 8

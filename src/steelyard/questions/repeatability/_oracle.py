@@ -17,10 +17,10 @@ import msgspec
 
 from steelyard import sandbox
 from steelyard.errors import SandboxUnavailableError
-from steelyard.repeatability import _harness
-from steelyard.repeatability._constraints import broken_constraints
-from steelyard.repeatability._contract import Case, Contract
-from steelyard.repeatability._grading import decode, equal, of_type
+from steelyard.questions.repeatability import _harness
+from steelyard.questions.repeatability._constraints import broken_constraints
+from steelyard.questions.repeatability._contract import Case, Contract
+from steelyard.questions.repeatability._grading import decode, equal, of_type
 from steelyard.sandbox import Isolation, IsolationName, Limits, SandboxResult
 
 ORACLE_VERSION = "oracle-1"

@@ -16,18 +16,18 @@ from itertools import accumulate, pairwise
 import msgspec
 
 from steelyard.errors import UnknownNameError
-from steelyard.repeatability import (
+from steelyard.questions.repeatability import (
     _expression_forms as forms,
     _program_steps as tidying,
     _statement_forms as statements,
 )
-from steelyard.repeatability._contract import Contract
-from steelyard.repeatability._distance import cut_alike, distance, edits, within
-from steelyard.repeatability._languages import PYTHON, language_named
-from steelyard.repeatability._normalization import Level, normalize
-from steelyard.repeatability._oracle import Oracle
-from steelyard.repeatability._python_source import parse_python
-from steelyard.repeatability._rewriting import Candidate, Pieces, Written
+from steelyard.questions.repeatability._contract import Contract
+from steelyard.questions.repeatability._distance import cut_alike, distance, edits, within
+from steelyard.questions.repeatability._languages import PYTHON, language_named
+from steelyard.questions.repeatability._normalization import Level, normalize
+from steelyard.questions.repeatability._oracle import Oracle
+from steelyard.questions.repeatability._python_source import parse_python
+from steelyard.questions.repeatability._rewriting import Candidate, Pieces, Written
 
 REPAIR_VERSION = "repair-2"
 SCANS = 4

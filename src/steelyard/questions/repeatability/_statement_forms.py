@@ -7,8 +7,8 @@ import copy
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from steelyard.repeatability._expression_forms import opposite
-from steelyard.repeatability._rewriting import (
+from steelyard.questions.repeatability._expression_forms import opposite
+from steelyard.questions.repeatability._rewriting import (
     Block,
     Candidate,
     FunctionFacts,

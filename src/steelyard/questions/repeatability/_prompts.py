@@ -1,4 +1,4 @@
-"""From inputs to prompts: what was asked, and the answers in order."""
+"""Read inputs into prompts with their outputs in order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ import msgspec
 from steelyard.errors import ContractError, UnreadableFileError, nearest
 from steelyard.files import PLAN_RUNS, is_plan_folder, read_text, rejected_file
 from steelyard.formats import PlacedRun
+from steelyard.questions.repeatability._contract import Contract, read_contract
+from steelyard.questions.repeatability._extraction import extract_code
+from steelyard.questions.repeatability._languages import PYTHON, language_of
+from steelyard.questions.repeatability._python_source import is_words, parse_python
+from steelyard.questions.repeatability._skyt_files import (
+    Experiment,
+    contract_from_skyt,
+    looks_like_experiment,
+    read_experiments,
+)
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
-from steelyard.repeatability._contract import Contract, read_contract
-from steelyard.repeatability._extraction import extract_code
-from steelyard.repeatability._languages import PYTHON, language_of
-from steelyard.repeatability._python_source import is_words, parse_python
-from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
 from steelyard.settings import TEXT_BYTES, is_stdin
 from steelyard.tables import each_once, gather
 
@@ -33,7 +38,7 @@ _RECORD_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 RECORDS = "records"
 LOOSE_FILES = "loose files"
 ALL_RUNS = "all runs"
-"""The name of a prompt that no key tells from others."""
+"""Name of a prompt without any grouping key."""
 RECORD_SHAPE = 'each record needs a task and an output: {"task": "NAME", "output": {"text": "..."}}'
 KEYS = ("task", "agent", "model", "tier", "experiment")
 
@@ -57,28 +62,28 @@ class Prompt:
     name: str
     answers: tuple[Answer, ...]
     language: str | None = PYTHON
-    """None for prose: nothing names a language, and the answers are no programs."""
+    """None for prose: no language is stated and the outputs are not programs."""
     key: dict[str, str | None] = field(default_factory=dict)
     canon: str | None = None
     """The canon that came with the input."""
     contract: Contract | None = None
     failed: int = 0
-    """Samples that were asked for and gave no output, because the run broke off."""
+    """Samples without an output because the run failed."""
     is_experiment: bool = False
-    """Whether it came as an experiment file with a canon of its own, which never enters the store."""
+    """Whether it is from an experiment file with its own canon, which is never stored."""
     folder: str | None = None
-    """The folder of its answers, from the one that was named; None where they came otherwise."""
+    """The folder of its outputs, relative to the input; None for other inputs."""
     findings: tuple[Finding, ...] = ()
 
 
 def _with_shape(rejected: Rejected) -> Rejected:
-    """The same with what a record must be, for whoever had none that could be used."""
+    """Add the required record shape to the hint."""
     hint = RECORD_SHAPE if rejected.hint is None else f"{RECORD_SHAPE}; {rejected.hint}"
     return msgspec.structs.replace(rejected, hint=hint)
 
 
 def _prose_as_text(prompt: Prompt) -> Prompt:
-    """The prompt without the language that was assumed, where its answers are words and not programs."""
+    """Drop the assumed language if the outputs are prose, not programs."""
     trees = [parse_python(answer.code) for answer in prompt.answers]
     # a word such as `yes` is an expression too, and says nothing about the language
     is_code = any(tree is not None and not is_words(tree) for tree in trees)
@@ -94,18 +99,18 @@ class Contracts:
         if path is None:
             return
         if not path.exists():
-            raise ContractError("there is no such file or folder", where=str(path))
+            raise ContractError("no such file or directory", where=str(path))
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         for file in files:
             if path.is_dir() and file.suffix.lower() not in _CONTRACT_ENDINGS:
                 continue
             contract = read_contract(file)
             if contract.id in self._by_id:
-                raise ContractError(f"the id {contract.id!r} is taken by another contract too", where=str(file))
+                raise ContractError(f"duplicate contract id {contract.id!r}", where=str(file))
             self._by_id[contract.id] = contract
         if not self._by_id:
-            hint = f"a contract is a file that ends in {' or '.join(_CONTRACT_ENDINGS)}"
-            raise ContractError("the folder holds no contract", where=str(path), hint=hint)
+            hint = f"add a contract file ({' or '.join(_CONTRACT_ENDINGS)})"
+            raise ContractError("the folder contains no contract", where=str(path), hint=hint)
 
     def unused(self, prompts: Sequence[Prompt]) -> list[Finding]:
         """A finding when contracts were named and none belongs to a prompt."""
@@ -113,9 +118,9 @@ class Contracts:
             return []
         tasks = list(dict.fromkeys(prompt.key.get("task") or prompt.name for prompt in prompts))
         alike = next(((id_, close) for id_ in self._by_id if (close := nearest(id_, tasks))), None)
-        message = f"no prompt has the id of a contract ({_some(self._by_id)}; prompts: {_some(tasks)})"
+        message = f"no contract id matches a prompt (contracts: {_some(self._by_id)}; prompts: {_some(tasks)})"
         if alike is not None:
-            message += f"; is {alike[0]!r} meant for {alike[1]!r}?"
+            message += f"; did you mean {alike[1]!r} instead of {alike[0]!r}?"
         return [Finding(code="contract_unused", message=message, where=str(self._path))]
 
     def came_from(self, path: Path) -> bool:
@@ -131,7 +136,7 @@ class Contracts:
         return next(iter(self._by_id.values())) if len(self._by_id) == 1 else None
 
     def named(self, task: str, *, tasks: int) -> Contract | None:
-        """The contract of that id. A single contract is also that of a single task, whatever its name."""
+        """Return the contract with this id, or the only contract if there is only one task."""
         return self._by_id.get(task) or (self.only() if tasks == 1 else None)
 
 
@@ -145,10 +150,7 @@ def read_prompts(
     labels: Labels = NO_LABELS,
     mapping: Mapping | None = None,
 ) -> tuple[list[Prompt], list[Rejected], list[Finding]]:
-    """All prompts of the inputs, in the order given; files that cannot be used are rejected.
-
-    With a mapping, every file is one of records that it reads.
-    """
+    """Read the prompts of all inputs, in order; with a mapping, every input is a file of records."""
     reader = _Reader(by, contracts, language, needs_contract, labels, mapping)
     for given in inputs:
         if isinstance(given, Path) and mapping is None:
@@ -190,7 +192,7 @@ class _Reader:
             elif path.is_dir():
                 self._add_folder(path, named=named)
             elif not path.exists():
-                raise UnreadableFileError(str(path), "there is no such file", hint="check the path for a typo")
+                raise UnreadableFileError(str(path), "no such file or directory", hint="check the path")
             elif looks_like_experiment(path):
                 self._prompts += [self._experiment(experiment) for experiment in read_experiments(path)]
             elif path.suffix.lower() in _RECORD_ENDINGS:
@@ -217,13 +219,13 @@ class _Reader:
                 answers.append(path)
             else:
                 left_out.append(path.name)
-        # A folder within may hold anything (caches, pictures); the one that was named is meant to hold outputs.
+        # Subfolders may contain anything (caches, images); the input folder itself should contain outputs.
         is_empty = not answers and not holds_others and (named or not left_out)
         prompt = self._folder(folder.resolve().name, answers)
         prompt = replace(prompt, folder=str(self._named.resolve().name / folder.relative_to(self._named)))
         if prompt.answers or is_empty:
             if left_out:
-                message = f"{len(left_out)} files are neither programs nor answers: {', '.join(left_out[:5])}"
+                message = f"skipped {len(left_out)} files that are not outputs: {', '.join(left_out[:5])}"
                 prompt = replace(
                     prompt, findings=(Finding(code="left_out", severity="info", message=message, where=str(folder)),)
                 )
@@ -245,7 +247,7 @@ class _Reader:
         except UnreadableFileError as error:
             self.rejected.append(rejected_file(error, str(path)))
             return None
-        # A file with the ending of a language is a program; any other is an answer with a program in it.
+        # A file with a programming language's extension is a program; any other contains a program.
         is_code = language_of(path.suffix) is not None
         return Answer(text if is_code else extract_code(text, language=language_of(language)).code, path.name)
 
@@ -255,7 +257,7 @@ class _Reader:
         self._records.append(given)
 
     def finish(self) -> list[Prompt]:
-        """The prompts; loose files are one, and those of records stand where the first records were given."""
+        """Return the prompts in input order; all loose files form one prompt."""
         prompts: list[Prompt] = []
         for prompt in self._prompts:
             if isinstance(prompt, Prompt):
@@ -268,18 +270,18 @@ class _Reader:
         if not prompts and all(rejected.code == EMPTY_FILE for rejected in self.rejected):
             self.rejected = []
             prompts = self._prompts_without_outputs()
-        counts = Counter(prompt.name for prompt in prompts)  # one contract gives its name to many folders
+        counts = Counter(prompt.name for prompt in prompts)  # one contract may match many folders
         alike = [prompt.folder is not None and counts[prompt.name] > 1 for prompt in prompts]
         named = zip(prompts, alike, strict=True)
         return [replace(each, name=f"{each.name} ({each.folder})") if is_alike else each for each, is_alike in named]
 
     def _prompts_without_outputs(self) -> list[Prompt]:
-        """What was asked, where nothing that was read holds an answer."""
+        """Return a prompt without outputs per contract."""
         asked = [Prompt(contract.id, (), contract.language, contract=contract) for contract in self.contracts.each()]
         return asked or [Prompt(ALL_RUNS, (), self.language or PYTHON)]
 
     def _prompts_of_records(self) -> list[Prompt]:
-        """All records are read together: one run may stand in several files."""
+        """Group all records together, as one run may occur in several files."""
         groups: dict[tuple[object, ...], list[Run]] = {}
         paths = [path for path in self._records if isinstance(path, Path)]
         gathered = gather(paths, mapping=self.mapping, workers=1)
@@ -292,8 +294,8 @@ class _Reader:
                 self.findings.append(item)
             else:
                 run = item.entry.run
-                if run.output is None and not _broke_off(run):
-                    reason = "the record has no output.text, which repeatability compares"
+                if run.output is None and not _has_failed(run):
+                    reason = "the record has no output.text"
                     rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
                 else:
                     values = [key_of(run, key) or "" for key in self.by]
@@ -322,7 +324,7 @@ class _Reader:
         shown = " / ".join(str(value) for value in named.values() if value is not None) or ALL_RUNS
         failed = len(runs) - len(answered)
         if failed:
-            message = f"{failed} of {len(runs)} samples broke off without an output, which is not compared"
+            message = f"{failed} of {len(runs)} samples failed without an output and are not compared"
             findings.append(Finding(code="failed_samples", message=message, where=shown))
         prompt = Prompt(
             shown,
@@ -350,8 +352,7 @@ class _Reader:
         repaired: Iterable[str | None] = experiment.repaired or ()
         if experiment.repaired is not None and len(experiment.repaired) != len(experiment.raw):
             message = (
-                f"{len(experiment.raw)} outputs but {len(experiment.repaired)} repaired ones:"
-                " those without stay as they were"
+                f"{len(experiment.raw)} outputs but {len(experiment.repaired)} repaired ones; the rest is unrepaired"
             )
             findings.append(Finding(code="repaired_count", message=message, where=experiment.path))
         padded = [*repaired, *([None] * len(experiment.raw))]
@@ -364,7 +365,7 @@ class _Reader:
             try:
                 read = contract_from_skyt(experiment.contract, where=experiment.path)
             except ContractError as error:
-                message = f"the contract cannot be used, so nothing is repaired: {error.message}"
+                message = f"invalid contract, so nothing is repaired: {error.message}"
                 findings.append(
                     Finding(code="invalid_contract", severity="warning", message=message, where=experiment.path)
                 )
@@ -383,8 +384,8 @@ class _Reader:
         )
 
 
-def _broke_off(run: Run) -> bool:
-    """Whether the run failed on the way, so that it has no output through nobody's mistake in the file."""
+def _has_failed(run: Run) -> bool:
+    """Return whether the run failed, so that a missing output is not an input error."""
     return run.failure is not None or run.outcome == "errored"
 
 
@@ -394,6 +395,6 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _natural(path: Path) -> tuple[tuple[int, int, str], ...]:
-    """The order in which people number files: output_2 before output_10."""
+    """Natural sort key: output_2 before output_10."""
     parts: Iterator[str] = iter(re.split(r"(\d+)", path.name))
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)

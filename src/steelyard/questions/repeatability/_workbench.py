@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from steelyard.metrics import catalog
+from steelyard.questions.repeatability._distance import Distance, distance, pairs_within, signature
+from steelyard.questions.repeatability._normalization import Level, Normalized, normalization_version, normalize
 from steelyard.records import Missing
-from steelyard.repeatability._distance import Distance, distance, pairs_within, signature
-from steelyard.repeatability._normalization import Level, Normalized, normalization_version, normalize
 
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from steelyard.repeatability._rewriting import ExpressionRule
+from steelyard.questions.repeatability._rewriting import ExpressionRule
 
 _DISPLAYS = {
     ast.List: "list",

@@ -19,8 +19,8 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.repeatability._languages import PYTHON, language_of
-from steelyard.repeatability._python_source import is_words, parse_python
+from steelyard.questions.repeatability._languages import PYTHON, language_of
+from steelyard.questions.repeatability._python_source import is_words, parse_python
 
 EXTRACTION_VERSION = "extract-1"
 

@@ -10,9 +10,9 @@ import msgspec
 
 from steelyard.errors import ContractError, UnreadableFileError
 from steelyard.files import beginning_of, parse_json, read_text
+from steelyard.questions.repeatability._contract import Contract, contract_from
+from steelyard.questions.repeatability._languages import PYTHON
 from steelyard.records import Finding
-from steelyard.repeatability._contract import Contract, contract_from
-from steelyard.repeatability._languages import PYTHON
 
 _VALUE_TYPES = {
     "integer": "integer",

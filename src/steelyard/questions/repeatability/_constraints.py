@@ -12,10 +12,10 @@ import ast
 from functools import cache
 
 from steelyard.errors import ContractError
-from steelyard.repeatability._contract import Contract
-from steelyard.repeatability._languages import PYTHON, language_named
-from steelyard.repeatability._python_source import parse_python
-from steelyard.repeatability._token_streams import node_types
+from steelyard.questions.repeatability._contract import Contract
+from steelyard.questions.repeatability._languages import PYTHON, language_named
+from steelyard.questions.repeatability._python_source import parse_python
+from steelyard.questions.repeatability._token_streams import node_types
 
 _WORDS: dict[str, tuple[type[ast.AST], ...]] = {
     "while": (ast.While,),

@@ -7,9 +7,9 @@ import copy
 import re
 from collections.abc import Iterator
 
-from steelyard.repeatability._container_forms import container_rules
-from steelyard.repeatability._rewriting import Candidate, ExpressionRule, is_pure, rewritten_expressions, same
-from steelyard.repeatability._scopes import read_names
+from steelyard.questions.repeatability._container_forms import container_rules
+from steelyard.questions.repeatability._rewriting import Candidate, ExpressionRule, is_pure, rewritten_expressions, same
+from steelyard.questions.repeatability._scopes import read_names
 
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.Eq,

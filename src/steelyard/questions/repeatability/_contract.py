@@ -11,9 +11,9 @@ import msgspec
 
 from steelyard.errors import ContractError, UnknownNameError, nearest
 from steelyard.files import refused_as, toml_or_json
+from steelyard.questions.repeatability._languages import PYTHON, language_named
+from steelyard.questions.repeatability._normalization import Level
 from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long, problem_text
-from steelyard.repeatability._languages import PYTHON, language_named
-from steelyard.repeatability._normalization import Level
 
 Comparison = Literal["equal", "close", "unordered"]
 ValueType = Literal["integer", "number", "boolean", "string", "list", "object", "null"]
@@ -196,7 +196,7 @@ def _advice(said: str) -> str | None:
 
 def read_contract(path: Path) -> Contract:
     """The contract in a TOML or JSON file: our own form, or SKYT's."""
-    from steelyard.repeatability._skyt_files import (  # it makes contracts, so it imports this module
+    from steelyard.questions.repeatability._skyt_files import (  # it makes contracts, so it imports this module
         contract_from_skyt,
         is_skyt_contract,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from steelyard.repeatability._contract import Case, ValueType
+from steelyard.questions.repeatability._contract import Case, ValueType
 
 
 class Foreign:
