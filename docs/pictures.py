@@ -52,7 +52,7 @@ VERBS = {
     "Matrix": "`matrix`",
     "Ranking": "`rank`",
     "UsageSummary": "`usage`",
-    "CoverageSummary": "`coverage`",
+    "CompletenessSummary": "`completeness`",
     "Comparison": "`compare`",
     "Gate": "`gate`",
     "Judges": "`judges`",
@@ -142,7 +142,7 @@ def _stacked() -> Figure:
     return stacked(rows, kinds=kinds, title="Tokens by kind", axis=axis, note="mean of 90 runs", width=WIDTH)
 
 
-def _coverage() -> Figure:
+def _completeness() -> Figure:
     """The same for the origin of numbers, the unknown share hatched."""
     kinds = ("reported", "counted", "priced", "lower bound", "unknown")
     shares = {
@@ -265,7 +265,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "flips": _flips,
     "dumbbells": _dumbbells,
     "stacked": _stacked,
-    "coverage": _coverage,
+    "completeness": _completeness,
     "histogram": _histogram,
     "days": _days,
     "reliability": _reliability,

@@ -195,7 +195,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         paths, a="agent=a", b="agent=b", resamples=100, metrics=["pass_rate", "cost_usd", "cost_of_pass"], engine=engine
     ),
     "rank": lambda paths, engine: sy.rank(
-        paths, by=["agent"], metrics=["pass_rate"], min_coverage=0, resamples=100, engine=engine
+        paths, by=["agent"], metrics=["pass_rate"], min_task_coverage=0, resamples=100, engine=engine
     ),
     "gate": lambda paths, engine: sy.gate(
         paths, rule=["pass_rate >= 0.4", "cost_usd <= baseline * 1.1"], baseline=paths[:1], resamples=100, engine=engine

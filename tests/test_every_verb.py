@@ -361,13 +361,13 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
         (lambda: sy.measure(RUNS, since="someday"), "since 'someday' is not a date"),
         (lambda: sy.usage(RUNS, budget=-1), "budget -1 is not an amount of dollars (budget=50)"),
         (lambda: sy.compare(RUNS, a="agent=a", b=[]), "there is nothing to compare with (b='agent=NAME,model=NAME')"),
-        (lambda: sy.rank(RUNS, by=["agent"], min_coverage=2), "min_coverage 2 is not a share"),
+        (lambda: sy.rank(RUNS, by=["agent"], min_task_coverage=2), "min_task_coverage 2 is not a share"),
         (lambda: sy.gate(RUNS, rule="pass_rate >= baseline"), "none is given (baseline='main.jsonl')"),
         (lambda: sy.matrix(RUNS, by=["task"]), "(by='agent,model')"),
         (lambda: sy.explain(RUNS, metric="pass_rate", run="x", by=["agent"]), "run and by exclude each other"),
         (lambda: sy.measure(RUNS, since="2027-01-01"), "(check since and until)"),
     ],
-    ids=["since", "budget", "compare", "min_coverage", "baseline", "by", "exclude", "until"],
+    ids=["since", "budget", "compare", "min_task_coverage", "baseline", "by", "exclude", "until"],
 )
 def test_an_error_of_a_call_names_keywords_and_no_options_of_the_command_line(
     call: Callable[[], object], told: str

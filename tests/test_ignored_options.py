@@ -85,7 +85,7 @@ def test_an_option_that_would_do_nothing_is_refused(
         (["arena", "standings"], "--top", ("-1", "0")),
         (["arena", "standings"], "--confidence", ("-1", "0", "nan")),
         (["arena", "bias"], "--confidence", ("-1", "0", "nan")),
-        (["rank", "RUNS"], "--min-coverage", ("-1", "1.5", "nan")),
+        (["rank", "RUNS"], "--min-task-coverage", ("-1", "1.5", "nan")),
         (["rank", "RUNS"], "--resamples", ("-1", "0")),
         (["rank", "RUNS"], "--seed", ("-1", "1.5")),
         (["rank", "RUNS"], "--confidence", ("-1", "0", "nan")),

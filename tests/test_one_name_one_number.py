@@ -197,7 +197,7 @@ def by_explain(declared: Metric, runs: Any, settings: Settings) -> dict[str, flo
 
 def by_rank(declared: Metric, runs: Any, settings: Settings) -> dict[str, float | None]:
     weight_by, unscored = settings
-    options = {"weight_by": weight_by, "unscored": unscored, "resamples": 100, "min_coverage": 0.0}
+    options = {"weight_by": weight_by, "unscored": unscored, "resamples": 100, "min_task_coverage": 0.0}
     ranking = sy.rank(runs, by=["agent"], metrics=[declared.name], **options)
     return {str(place.key["agent"]): place.score.estimate for place in ranking.places}
 

@@ -131,7 +131,7 @@ def test_a_table_has_a_length() -> None:
 
 WHOLE: dict[str, Callable[..., Any]] = {  # Any: each verb gives its own result
     "usage": lambda runs, **options: sy.usage(runs, by=["model"], **options),
-    "coverage": sy.coverage,
+    "completeness": sy.completeness,
     "judges": lambda runs, **options: sy.judges(runs, **{key: options[key] for key in options.keys() - {"prices"}}),
     "show": lambda runs, **options: sy.show(runs, run="a0", **options),
     "explain": lambda runs, **options: sy.explain(runs, "cost_usd", run="a0", **options),
@@ -172,6 +172,6 @@ def test_a_table_of_what_cannot_be_read_again_is_refused_where_records_are_neede
     table = sy.read(record for record in RECORDS)
     assert sy.measure(table).n == len(RECORDS)
     with pytest.raises(UsageError, match="cannot be read again"):
-        sy.coverage(table)
+        sy.completeness(table)
     with pytest.raises(UsageError, match="takes no labels"):
-        sy.coverage(sy.read(RECORDS), set="agent=c")
+        sy.completeness(sy.read(RECORDS), set="agent=c")

@@ -81,10 +81,10 @@ def test_who_tried_few_tasks_is_left_out_and_named() -> None:
     short = [run for run in made_runs({"short": 1.0}, tasks=3) if run.task < "task-002"]
     result = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"])
     assert set(bands_of(result)) == {"one", "two"}
-    assert [(one.where, one.message) for one in result.findings if one.code == "coverage"] == [
+    assert [(one.where, one.message) for one in result.findings if one.code == "task_coverage"] == [
         ("agent short", "left out: it has a pass_rate on 2 of 20 tasks")
     ]
-    both = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"], min_coverage=0)
+    both = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"], min_task_coverage=0)
     assert both.tasks == 2
     assert "without agent short it would be 20" in both.findings[-1].message
 
@@ -190,7 +190,7 @@ def test_more_than_can_be_ranked_are_refused() -> None:
         ({"by": ["agnt"]}, UnknownNameError, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
         ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
-        ({"min_coverage": 2.0}, UsageError, "not a share"),
+        ({"min_task_coverage": 2.0}, UsageError, "not a share"),
         ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
         ({"metrics": ["r_prog"]}, NoValidInputError, "cannot|no "),
     ],

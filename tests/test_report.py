@@ -269,7 +269,7 @@ def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_section_that_is_not_there_says_why() -> None:
     report = sy.report(made_runs({"a": 0.9, "b": 0.1}, tasks=5))
-    assert set(report.results) == {"board", "compare", "usage", "coverage"}
+    assert set(report.results) == {"board", "compare", "usage", "completeness"}
     assert report.omitted.keys() >= {"judges", "repeat", "speedup"}
     assert report.omitted == {
         "judges": "no run has judgments",

@@ -52,7 +52,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.repeat([SAMPLES / "repeatability" / "clamp_experiment.json"], repair=False),
         sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
         sy.usage(SAMPLES / "formats", tz="UTC"),
-        sy.coverage(SAMPLES / "formats"),
+        sy.completeness(SAMPLES / "formats"),
         workflow.task_standings(store, "fix-race"),
         workflow.all_standings(store),
         workflow.leaderboard(store, by=["agent"]),

@@ -116,7 +116,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "DoctorReport": lambda _: examine(),
     "UsageSummary": lambda _: sy.usage(sy.demo_runs(), tz="UTC"),
     "UsageSummary of sessions": lambda _: sy.usage(SAMPLES / "formats", by=["session"], tz="UTC", budget=1),
-    "CoverageSummary": lambda _: sy.coverage(SAMPLES / "formats", by=["agent"]),
+    "CompletenessSummary": lambda _: sy.completeness(SAMPLES / "formats", by=["agent"]),
     "PlanRun": lambda folder: sy.run(written_plan(folder), out=folder / "runs"),
     "PlanOutlook": lambda folder: sy.run(written_plan(folder), out=folder / "runs", dry_run=True),
     "PlanCells": run_cells,
@@ -300,7 +300,7 @@ def test_a_printed_result_says_what_the_command_says(
     assert capsys.readouterr().out.split() == compared.split()  # a terminal indents long lines
     assert run(["gate", str(runs), "--rule", "pass_rate >= 0.9"]) == 3
     assert capsys.readouterr().out.rstrip() == str(sy.gate(runs, rule=["pass_rate >= 0.9"]))
-    many = str(sy.coverage(runs, by=["task"]))
+    many = str(sy.completeness(runs, by=["task"]))
     assert max(map(len, many.splitlines())) <= 100
 
 
@@ -373,7 +373,7 @@ HOSTILE = '<script>alert("x")</script>\x1b[31m\u202e'
 
 
 @pytest.mark.parametrize(
-    "verb", ["measure", "rank", "matrix", "coverage", "usage", "judges", "compare", "gate", "report"]
+    "verb", ["measure", "rank", "matrix", "completeness", "usage", "judges", "compare", "gate", "report"]
 )
 def test_names_from_data_are_escaped_in_a_notebook(verb: str) -> None:
     judged = [{"judge": f"{HOSTILE}{n}", "weighted_score": 0.5} for n in range(2)]
@@ -388,7 +388,7 @@ def test_names_from_data_are_escaped_in_a_notebook(verb: str) -> None:
         for n in range(6)
     ]
     asked: dict[str, dict[str, Any]] = {
-        "rank": {"by": ["agent"], "metrics": ["pass_rate"], "min_coverage": 0.0},
+        "rank": {"by": ["agent"], "metrics": ["pass_rate"], "min_task_coverage": 0.0},
         "measure": {"by": ["agent", "task"]},
         "compare": {"a": {"agent": f"{HOSTILE}0"}, "b": {"model": HOSTILE}},
         "gate": {"rule": ["pass_rate >= 0.2"]},

@@ -215,8 +215,8 @@ class TestGroups:
         ]
         assert costs(used(runs, by="x_branch")) == {("main",): 1.0, ("fix",): 2.0, (None,): 4.0}
         assert used(runs, by="x_branch", where="x_branch=main").total.cost_usd == 1.0
-        assert sy.coverage(runs, by=["x_branch"]).groups[0].key == {"x_branch": "fix"}
-        for verb in (used, sy.coverage):
+        assert sy.completeness(runs, by=["x_branch"]).groups[0].key == {"x_branch": "fix"}
+        for verb in (used, sy.completeness):
             with pytest.raises(UnknownNameError) as told:
                 verb(runs, by=["x_brnch"])  # type: ignore[operator]
             assert told.value.nearest == "x_branch"
@@ -561,18 +561,18 @@ class TestReport:
     def test_its_sections_are_what_the_verbs_say(self) -> None:
         for limits in ({}, {"since": "2026-01-31"}, {"where": f"model={CHEAP}"}):
             runs = [run("a", *self.RUNS[0].calls or (), model=CHEAP, started_at=datetime(2026, 2, 1, tzinfo=UTC))]
-            report = sy.report(runs, prices="seed", sections=["usage", "coverage"], **limits)
+            report = sy.report(runs, prices="seed", sections=["usage", "completeness"], **limits)
             assert report.usage is not None
             assert report.usage.to_dict() == used(runs, by=["month", "model"], **limits).to_dict()
-            assert report.coverage is not None
-            assert report.coverage.to_dict() == sy.coverage(runs, prices="seed", **limits).to_dict()
+            assert report.completeness is not None
+            assert report.completeness.to_dict() == sy.completeness(runs, prices="seed", **limits).to_dict()
             assert "--by month,model --tz UTC" in report.commands["usage"]
 
     def test_runs_without_tokens_or_cost_have_no_usage(self) -> None:
-        report = sy.report([run("a", passed=True)], sections=["usage", "coverage"])
+        report = sy.report([run("a", passed=True)], sections=["usage", "completeness"])
         assert report.usage is None
         assert report.omitted["usage"] == "no run states its tokens or its cost"
 
     def test_a_table_of_runs_does_not_tell_of_calls(self) -> None:
-        report = sy.report(sy.read(self.RUNS), sections=["usage", "coverage"])
-        assert set(report.omitted) == {"usage", "coverage"}
+        report = sy.report(sy.read(self.RUNS), sections=["usage", "completeness"])
+        assert set(report.omitted) == {"usage", "completeness"}

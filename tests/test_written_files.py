@@ -19,7 +19,7 @@ COMMANDS = {
     "gate": [RUNS, "--rule", "pass_rate >= 0.1"],
     "matrix": [RUNS, "--by", "tier"],
     "judges": [RUNS, "--by", "tier"],
-    "coverage": [RUNS],
+    "completeness": [RUNS],
     "show": [RUNS, "--run", "demo-T3-fix-race-01"],
     "usage": [RUNS],
     "speedup": ["timings"],

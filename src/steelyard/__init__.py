@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from steelyard.workflow.compare import (
         compare as compare,
     )
-    from steelyard.workflow.coverage import (
-        CoverageOptions as CoverageOptions,
-        coverage as coverage,
+    from steelyard.workflow.completeness import (
+        CompletenessOptions as CompletenessOptions,
+        completeness as completeness,
     )
     from steelyard.workflow.explain import (
         explain as explain,

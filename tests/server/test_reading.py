@@ -62,7 +62,7 @@ def test_files_are_served_by_a_mapping(mapped: tuple[Path, Path]) -> None:
     with serving(RunsSource([sheet], map=str(mapping))) as served:
         assert served.api("/board?by=model") == sy.rank(sheet, by=["model"], map=mapping).to_dict()
         assert served.api("/usage?by=model") == sy.usage(sheet, by=["model"], map=mapping).to_dict()
-        assert served.api("/coverage") == sy.coverage(sheet, map=mapping).to_dict()
+        assert served.api("/completeness") == sy.completeness(sheet, map=mapping).to_dict()
         runs = served.api("/runs")["items"]
         assert [run["task"] for run in runs] == ["A", "A", "B", "B"]
         assert served.api(f"/runs/{runs[0]['run']}")["record"]["source"]["format"] == "map:results"
@@ -127,7 +127,7 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
     assert of_runs.api("/board?by=tier") == sy.rank(path, by=["tier"]).to_dict()
     assert of_runs.api("/judges") == sy.judges(path).to_dict()
     assert of_runs.api("/usage?by=model") == sy.usage(path, by=["model"]).to_dict()
-    assert of_runs.api("/coverage?by=tier") == sy.coverage(path, by=["tier"]).to_dict()
+    assert of_runs.api("/completeness?by=tier") == sy.completeness(path, by=["tier"]).to_dict()
     for order in ("difficulty", "task"):
         asked = of_runs.api(f"/matrix?by=tier&sort={order}")
         assert asked == sy.matrix(path, by=["tier"], sort=order).to_dict()

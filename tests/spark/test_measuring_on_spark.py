@@ -99,6 +99,6 @@ TEN_MILLION = {
         paths, a="tier=T0", b="tier=T1", metrics=["pass_rate", "cost_usd"], resamples=100, engine=engine
     ),
     "rank": lambda paths, engine: sy.rank(
-        paths, by=["tier"], metrics=["pass_rate"], min_coverage=0, resamples=100, engine=engine
+        paths, by=["tier"], metrics=["pass_rate"], min_task_coverage=0, resamples=100, engine=engine
     ),
 }

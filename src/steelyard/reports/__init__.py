@@ -188,7 +188,7 @@ if TYPE_CHECKING:
         TextTree as TextTree,
     )
     from steelyard.reports._usage_tables import (
-        coverage_tables as coverage_tables,
+        completeness_tables as completeness_tables,
         usage_table as usage_table,
     )
     from steelyard.reports.pages import (

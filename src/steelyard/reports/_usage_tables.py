@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.records import key_label, key_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import CoverageSummary, UsageCount, UsageSummary, level_of
+from steelyard.results import CompletenessSummary, UsageCount, UsageSummary, level_of
 
 DASH = "-"
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -66,7 +66,7 @@ def _count(value: int | None) -> str:
     return DASH if value is None else f"{value:,}"
 
 
-def coverage_tables(result: CoverageSummary) -> Iterator[TextTable]:
+def completeness_tables(result: CompletenessSummary) -> Iterator[TextTable]:
     """For each group a row a field that some run has."""
     for group in result.groups:
         name = key_label(group.key, group.key.values())

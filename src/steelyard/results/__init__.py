@@ -142,10 +142,10 @@ if TYPE_CHECKING:
         TaskValues as TaskValues,
         Verdict as Verdict,
     )
-    from steelyard.results._coverage import (
-        CoverageGroup as CoverageGroup,
-        CoverageSummary as CoverageSummary,
-        FieldCoverage as FieldCoverage,
+    from steelyard.results._completeness import (
+        CompletenessGroup as CompletenessGroup,
+        CompletenessSummary as CompletenessSummary,
+        FieldCompleteness as FieldCompleteness,
     )
     from steelyard.results._doctor import (
         DoctorCheck as DoctorCheck,

@@ -32,7 +32,7 @@ from steelyard.results._board_figures import (
 )
 from steelyard.results._comparison import Comparison
 from steelyard.results._comparison_figures import difference_dots, flip_square, rule_dots, task_dumbbells
-from steelyard.results._coverage import CoverageSummary
+from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._learning_figures import ability_dots, chance_reliability, expected_dots
@@ -55,7 +55,7 @@ from steelyard.results._trial_figures import (
     speedup_waterfall,
 )
 from steelyard.results._usage import UsageSummary
-from steelyard.results._usage_figures import coverage_fields, usage_days, usage_run_costs, usage_tokens
+from steelyard.results._usage_figures import completeness_fields, usage_days, usage_run_costs, usage_tokens
 
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
@@ -86,7 +86,7 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
     UsageSummary: {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens},
-    CoverageSummary: {"fields": coverage_fields},
+    CompletenessSummary: {"fields": completeness_fields},
 }
 
 

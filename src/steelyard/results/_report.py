@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.records import Finding, finding_dict, one_a_kind
 from steelyard.results._comparison import Comparison
-from steelyard.results._coverage import CoverageSummary
+from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._judges import Judges
 from steelyard.results._manners import Result, json_number
 from steelyard.results._measurement import Measurement
@@ -68,7 +68,7 @@ class Report(Result):
     repeatability: Repeatability | None = None
     speedup: SpeedupResult | None = None
     usage: UsageSummary | None = None
-    coverage: CoverageSummary | None = None
+    completeness: CompletenessSummary | None = None
     outputs: tuple[ReportOutput, ...] = ()
     outputs_left_out: int = 0
     sections: tuple[str, ...]
@@ -97,7 +97,7 @@ class Report(Result):
             "repeat": self.repeatability,
             "speedup": self.speedup,
             "usage": self.usage,
-            "coverage": self.coverage,
+            "completeness": self.completeness,
         }
         return {name: part for name, part in parts.items() if part is not None}
 

@@ -1,4 +1,4 @@
-"""Figures of usage and coverage: cost over days, cost a run, tokens by kind, and what is known of each field."""
+"""Figures of usage and completeness: cost over days, cost a run, tokens by kind, and what is known of each field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.figures import Axis, DayAmount, Figure, StackedRow, days, histogr
 from steelyard.records import TOKEN_KINDS, key_text
 
 if TYPE_CHECKING:
-    from steelyard.results._coverage import CoverageSummary
+    from steelyard.results._completeness import CompletenessSummary
     from steelyard.results._usage import UsageSummary
 
 MAX_SERIES = 5
@@ -60,7 +60,7 @@ def usage_run_costs(result: UsageSummary, width: int) -> Figure:
 def usage_tokens(result: UsageSummary, width: int) -> Figure:
     """Tokens by kind of each group."""
     if not result.total.total_tokens:
-        raise UsageError("no tokens are known", hint="steelyard coverage tells what is")
+        raise UsageError("no tokens are known", hint="steelyard completeness tells what is")
     names = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
     rows = [
         StackedRow(
@@ -76,7 +76,7 @@ def usage_tokens(result: UsageSummary, width: int) -> Figure:
     return stacked(rows, kinds=tuple(names.values()), title=title, axis=axis, width=width)
 
 
-def coverage_fields(result: CoverageSummary, width: int) -> Figure:
+def completeness_fields(result: CompletenessSummary, width: int) -> Figure:
     """Of each field that some run has, how it came; unknown is hatched."""
     rows = [
         StackedRow(

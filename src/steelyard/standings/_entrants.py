@@ -44,7 +44,7 @@ class Entrants:
 
 
 def enter(
-    samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_coverage: float
+    samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_task_coverage: float
 ) -> Entrants:
     """Let in who tried enough of the tasks; the others are named in findings."""
     names = half_names(metric) if catalog()[metric].is_ratio else (metric,)
@@ -55,15 +55,15 @@ def enter(
         if np.isinf(values).any():
             raise NoValidInputError(f"nobody can be ranked on {metric}: some runs have an infinite value")
     means = samples.by_group(names[0], codes, len(keys))
-    findings, kept = _kept(samples, keys, means, metric, by=by, min_coverage=min_coverage)
+    findings, kept = _kept(samples, keys, means, metric, by=by, min_task_coverage=min_task_coverage)
     if not kept:
-        raise NoValidInputError(f"nobody has a {metric} on enough tasks", hint="lower --min-coverage")
+        raise NoValidInputError(f"nobody has a {metric} on enough tasks", hint="lower --min-task-coverage")
     common = common_tasks([means[place] for place in kept])
     if not common.any():
         tried = ", ".join(f"{_label(by, keys[place])} {int(means[place].usable.sum()):,}" for place in kept[:6])
         raise NoValidInputError(
             f"no task has a {metric} from all {len(kept)} (tasks with one: {tried})",
-            hint="raise --min-coverage to leave out who tried few tasks",
+            hint="raise --min-task-coverage to leave out who tried few tasks",
         )
     findings += _shrunk(samples, keys, means, kept, common, by=by)
     scores, halves = np.column_stack([means[place].mean[common] for place in kept]), None
@@ -117,17 +117,17 @@ def _kept(
     metric: str,
     *,
     by: Sequence[str],
-    min_coverage: float,
+    min_task_coverage: float,
 ) -> tuple[list[Finding], list[int]]:
     findings: list[Finding] = []
     kept: list[int] = []
     for place, task_means in enumerate(means):
         tried = int(task_means.usable.sum())
-        if tried and tried >= min_coverage * len(samples.task_names):
+        if tried and tried >= min_task_coverage * len(samples.task_names):
             kept.append(place)
             continue
         message = f"left out: it has a {metric} on {tried:,} of {len(samples.task_names):,} tasks"
-        findings.append(Finding(code="coverage", message=message, where=_label(by, keys[place])))
+        findings.append(Finding(code="task_coverage", message=message, where=_label(by, keys[place])))
     return findings, kept
 
 

@@ -159,7 +159,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """The metric to rank by, then those to show beside it; by default the score that most runs have."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
     """By mean over tasks, or by who beats whom task by task."""
-    min_coverage: float = 0.5
+    min_task_coverage: float = 0.5
     """Leave out groups that tried a smaller share of the tasks."""
 
 
@@ -190,7 +190,7 @@ SECTIONS = (
     "repeat",
     "speedup",
     "usage",
-    "coverage",
+    "completeness",
     "findings",
     "runs",
     "outputs",
@@ -209,7 +209,7 @@ class ReportOptions(RankOptions):
     title: str | None = None
     """The title of the report."""
     sections: Names = ()
-    """Only these: board, measure, compare, judges, repeat, speedup, usage, coverage, findings, runs, outputs."""
+    """Only these: board, measure, compare, judges, repeat, speedup, usage, completeness, findings, runs, outputs."""
     with_outputs: bool = False
     """Show what the agents wrote, up to 64,000 characters each."""
     redact: bool = True

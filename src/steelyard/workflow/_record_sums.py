@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from steelyard.records import Run, RunChooser
-from steelyard.results import CoverageSummary, UsageSummary
+from steelyard.results import CompletenessSummary, UsageSummary
 from steelyard.workflow._figure_options import ReportOptions
-from steelyard.workflow.coverage import CoverageCounting, CoverageOptions
+from steelyard.workflow.completeness import CompletenessCounting, CompletenessOptions
 from steelyard.workflow.usage import UsageAdding, UsageOptions
 
-Asked: TypeAlias = dict[str, UsageOptions | CoverageOptions]
+Asked: TypeAlias = dict[str, UsageOptions | CompletenessOptions]
 
 
 class RecordSums:
@@ -20,10 +20,10 @@ class RecordSums:
     def __init__(self, options: ReportOptions, sections: Sequence[str]) -> None:
         shared = {name: getattr(options, name) for name in ("set", "map", "where", "since", "until", "prices")}
         # a report says the same wherever it is made; its figure shows the days
-        usage, coverage = UsageOptions(**shared, by=("month", "model"), tz="UTC"), CoverageOptions(**shared)
-        wanted: Asked = {"usage": usage, "coverage": coverage}
+        usage, completeness = UsageOptions(**shared, by=("month", "model"), tz="UTC"), CompletenessOptions(**shared)
+        wanted: Asked = {"usage": usage, "completeness": completeness}
         self.asked = {name: wanted[name] for name in wanted if name in sections}
-        self._adding, self._counting = UsageAdding(usage), CoverageCounting(coverage)
+        self._adding, self._counting = UsageAdding(usage), CompletenessCounting(completeness)
         self._chooser = RunChooser(self._adding.choice)
 
     def add_calls(self, run: Run, id_: str) -> None:
@@ -33,7 +33,7 @@ class RecordSums:
 
     def add_fields(self, run: Run) -> None:
         """The fields of a run that was chosen."""
-        if "coverage" in self.asked:
+        if "completeness" in self.asked:
             self._counting.add(run)
 
     def used(self, *, rejected_count: int) -> UsageSummary | None:
@@ -42,6 +42,6 @@ class RecordSums:
         is_told = summary.total.cost_usd is not None or summary.total.total_tokens is not None
         return summary if is_told and summary.total.runs else None
 
-    def covered(self) -> CoverageSummary:
+    def covered(self) -> CompletenessSummary:
         """What is known of the runs."""
         return self._counting.summary(())

@@ -18,7 +18,7 @@ from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findin
 from steelyard.results import (
     PIECE_CHARACTERS,
     Comparison,
-    CoverageSummary,
+    CompletenessSummary,
     Judges,
     Measurement,
     Ranking,
@@ -78,7 +78,7 @@ class ReportSections:
     repeatability: Repeatability | None = None
     speedup: SpeedupResult | None = None
     usage: UsageSummary | None = None
-    coverage: CoverageSummary | None = None
+    completeness: CompletenessSummary | None = None
     outputs: list[ReportOutput] = field(default_factory=list)
     outputs_left_out: int = 0
     omitted: dict[str, str] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class ReportSections:
         elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
             self._measured(table, by, interval="none")
             self.omitted.pop("measure", None)
-        if {"judges", "repeat", "usage", "coverage", "outputs"} & set(self.sections):
+        if {"judges", "repeat", "usage", "completeness", "outputs"} & set(self.sections):
             self._over_records(by)
 
     def _tell(self, doing: str) -> None:
@@ -226,8 +226,8 @@ class ReportSections:
                 self.omitted["usage"] = error.message
             if self.usage is None:
                 self.omitted.setdefault("usage", "no run states its tokens or its cost")
-        if "coverage" in sums.asked and self.inputs.runs:
-            self.coverage = self._part("coverage", sums.covered)
+        if "completeness" in sums.asked and self.inputs.runs:
+            self.completeness = self._part("completeness", sums.covered)
 
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
         shared = {option.name for option in fields(JudgesOptions)}

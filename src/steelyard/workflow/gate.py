@@ -100,7 +100,7 @@ def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
         f"{len(lost):,} of {tasks_text(of)} of the baseline {'was' if len(lost) == 1 else 'were'} not tried again "
         f"({named}); rules that compare with the baseline rest on the other {of - len(lost):,}"
     )
-    return Finding(code="coverage", message=message)
+    return Finding(code="task_coverage", message=message)
 
 
 def _several(rules: int, level: float) -> Finding:

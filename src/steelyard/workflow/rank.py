@@ -34,8 +34,8 @@ SCORES = ("composite_score", "pass_rate", "impl_rate")
 def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> Ranking:
     """Rank the groups by one metric over the tasks they share.
 
-    Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
-    all others are judged on.
+    Groups that attempted less than `min_task_coverage` of all tasks are excluded, so that one short run does not shrink
+    the set of common tasks.
 
     >>> import steelyard as sy
     >>> board = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])
@@ -105,7 +105,7 @@ def _standing(
     """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
     from steelyard.standings import bands, enter, shown_by_dealing  # brings numpy and scipy
 
-    field = enter(samples, keys, codes, declared.name, by=by, min_coverage=options.min_coverage)
+    field = enter(samples, keys, codes, declared.name, by=by, min_task_coverage=options.min_task_coverage)
     judging = options.statistics()
     direction = 1.0 if declared.better == "higher" else -1.0
     order_by, best, worst, test = bands(
@@ -155,8 +155,10 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
     """The metrics that are named, else the usual ones of what is ranked; none where runs decide."""
     from steelyard.standings import comparable  # brings numpy and scipy
 
-    if not 0 <= options.min_coverage <= 1:
-        raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
+    if not 0 <= options.min_task_coverage <= 1:
+        raise UsageError(
+            f"--min-task-coverage {options.min_task_coverage} is not a share", hint="give a number from 0 to 1"
+        )
     return comparable(options.metrics or usual)
 
 

@@ -54,7 +54,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         repeatability=work.repeatability,
         speedup=work.speedup,
         usage=work.usage,
-        coverage=work.coverage,
+        completeness=work.completeness,
         outputs=tuple(work.outputs),
         outputs_left_out=work.outputs_left_out,
         sections=work.sections,

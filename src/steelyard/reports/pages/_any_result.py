@@ -40,13 +40,13 @@ from steelyard.reports.pages._runs import run_list_page
 from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
-from steelyard.reports.pages._usage import coverage_page, usage_page
+from steelyard.reports.pages._usage import completeness_page, usage_page
 from steelyard.results import (
     AllStandings,
     ApiRoutes,
     Assignments,
     Comparison,
-    CoverageSummary,
+    CompletenessSummary,
     Evaluation,
     ExpectedScores,
     GroupValue,
@@ -131,7 +131,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ApiRoutes: api_page,
     Assignments: assignments_page,
     Comparison: compare_page,
-    CoverageSummary: coverage_page,
+    CompletenessSummary: completeness_page,
     Evaluation: submission_page,
     ExpectedScores: expected_page,
     Judges: judges_page,

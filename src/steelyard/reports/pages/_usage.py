@@ -8,7 +8,7 @@ from steelyard.reports._usage_tables import cost_text
 from steelyard.reports.pages._cells import count_column, text_column, with_figures
 from steelyard.reports.pages._findings import findings_page
 from steelyard.reports.pages._page import Column, Page, PageTable
-from steelyard.results import CoverageSummary, UsageSummary
+from steelyard.results import CompletenessSummary, UsageSummary
 
 WAYS = ("known", "reported", "counted", "priced", "lower_bound", "unknown")
 
@@ -51,7 +51,7 @@ def usage_page(result: UsageSummary) -> Page:
     return with_figures(page, result, ("days", "tokens", "costs"))
 
 
-def coverage_page(result: CoverageSummary) -> Page:
+def completeness_page(result: CompletenessSummary) -> Page:
     """One row a field (of each group): in how many runs it is known, and how it came."""
     rows = [(group, field) for group in result.groups for field in result.stated]
     counts = [group.fields[field].to_dict() for group, field in rows]
@@ -64,7 +64,7 @@ def coverage_page(result: CoverageSummary) -> Page:
     whole = f"{known:,} of {counted(len(result.stated), 'field')} that some run has are known of every run."
     findings = findings_page(result.findings, rejected=result.rejected_count)
     page = Page(
-        name="coverage",
+        name="completeness",
         title="What is in here, and what is missing?",
         answer=result.sentence,
         notes=(whole, *((findings.answer,) if findings.table is not None else ())),

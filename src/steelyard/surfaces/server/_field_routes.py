@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.results import CoverageSummary, Matrix, UsageSummary
+from steelyard.results import CompletenessSummary, Matrix, UsageSummary
 from steelyard.surfaces.server._route import Query, Route, options_of, query_of
 from steelyard.workflow import MatrixOptions, RunsSource
-from steelyard.workflow.coverage import CoverageOptions, coverage
+from steelyard.workflow.completeness import CompletenessOptions, completeness
 from steelyard.workflow.matrix import matrix
 from steelyard.workflow.usage import UsageOptions, usage
 
 Values = Mapping[str, str]
 
-CoverageQuery = query_of(CoverageOptions)
+CompletenessQuery = query_of(CompletenessOptions)
 MatrixQuery = query_of(MatrixOptions)
 UsageQuery = query_of(UsageOptions)
 
@@ -22,8 +22,8 @@ def _usage(source: RunsSource, _values: Values, query: Query) -> UsageSummary:
     return usage(source.run_paths(), options=options_of(UsageOptions, query, map=source.map))
 
 
-def _coverage(source: RunsSource, _values: Values, query: Query) -> CoverageSummary:
-    return coverage(source.run_paths(), options=options_of(CoverageOptions, query, map=source.map))
+def _completeness(source: RunsSource, _values: Values, query: Query) -> CompletenessSummary:
+    return completeness(source.run_paths(), options=options_of(CompletenessOptions, query, map=source.map))
 
 
 def _matrix(source: RunsSource, _values: Values, query: Query) -> Matrix:
@@ -48,11 +48,11 @@ FIELD_ROUTES = (
         over_runs=_usage,
     ),
     Route(
-        path="/coverage",
+        path="/completeness",
         sentence="What is known of the runs and what is missing: each field by how it came.",
-        verb="coverage",
-        result=CoverageSummary,
-        query=CoverageQuery,
-        over_runs=_coverage,
+        verb="completeness",
+        result=CompletenessSummary,
+        query=CompletenessQuery,
+        over_runs=_completeness,
     ),
 )

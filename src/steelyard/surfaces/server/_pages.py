@@ -51,7 +51,7 @@ IN_SIGHT = (
     "outcome",
 )
 """Parts of a view that are not folded away."""
-FIRST = ("/", "/tasks", "/matrix", "/compare", "/runs", "/usage", "/coverage")
+FIRST = ("/", "/tasks", "/matrix", "/compare", "/runs", "/usage", "/completeness")
 """The pages that lead the navigation; others follow in the order of their routes."""
 LABELS = {"/": "Board", "/api": "API"}
 

@@ -1,4 +1,4 @@
-"""Coverage: of each field of a run, in how many runs it is known and how it came."""
+"""Completeness: of each field of a run, in how many runs it is known and how it came."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import get_args
 
 from steelyard.prices import PriceBook, cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
-from steelyard.results import CoverageGroup, CoverageSummary, FieldCoverage
+from steelyard.results import CompletenessGroup, CompletenessSummary, FieldCompleteness
 from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs
 from steelyard.workflow._options import Names, PricedRunOptions
 from steelyard.workflow._verb import verb
@@ -23,33 +23,33 @@ FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOO
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CoverageOptions(PricedRunOptions):
-    """What `coverage` counts."""
+class CompletenessOptions(PricedRunOptions):
+    """What `completeness` counts."""
 
     by: Names = ()
     """What to group by, separated by commas: agent, model, tier, experiment, ..."""
 
 
-@verb(CoverageOptions)
-def coverage(runs: Runs, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
+@verb(CompletenessOptions)
+def completeness(runs: Runs, options: CompletenessOptions, progress: Progress | None) -> CompletenessSummary:
     """What is known of the runs: each field by how it came, or unknown.
 
     >>> import steelyard as sy
-    >>> known = sy.coverage([{"task": "t", "passed": True}, {"task": "u"}])
+    >>> known = sy.completeness([{"task": "t", "passed": True}, {"task": "u"}])
     >>> len(known.to_dicts()) > 0
     True
     """
-    counting = CoverageCounting(options)
+    counting = CompletenessCounting(options)
     reader = RecordReader(options.reading(progress))
     for _, entry in reader.read(runs):
         counting.add(entry.run)
     return counting.summary(reader.finish(), rejected_count=len(reader.set_aside))
 
 
-class CoverageCounting:
+class CompletenessCounting:
     """Counts the fields of runs as the options ask."""
 
-    def __init__(self, options: CoverageOptions) -> None:
+    def __init__(self, options: CompletenessOptions) -> None:
         self._by, self._book = tuple(checked_keys(options.by)), open_book(options.prices)
         self._groups: dict[tuple[str | None, ...], _GroupCount] = {}
         self._total = _GroupCount()
@@ -63,11 +63,11 @@ class CoverageCounting:
         for group in (self._groups.setdefault(key, _GroupCount()), self._total):
             group.add(origins)
 
-    def summary(self, findings: Sequence[Finding], *, rejected_count: int = 0) -> CoverageSummary:
+    def summary(self, findings: Sequence[Finding], *, rejected_count: int = 0) -> CompletenessSummary:
         """What was counted."""
         self._own_keys.check()
         ordered = sorted(self._groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
-        return CoverageSummary(
+        return CompletenessSummary(
             by=self._by,
             groups=tuple(group.result(dict(zip(self._by, key, strict=True))) for key, group in ordered),
             total=self._total.result({}),
@@ -88,11 +88,11 @@ class _GroupCount:
         self._n += 1
         self._counts.update(origins)
 
-    def result(self, key: Mapping[str, str | None]) -> CoverageGroup:
+    def result(self, key: Mapping[str, str | None]) -> CompletenessGroup:
         fields = {
-            name: FieldCoverage(**{way: self._counts[name, way] for way in get_args(Provenance)}) for name in FIELDS
+            name: FieldCompleteness(**{way: self._counts[name, way] for way in get_args(Provenance)}) for name in FIELDS
         }
-        return CoverageGroup(key=key, n=self._n, fields=fields)
+        return CompletenessGroup(key=key, n=self._n, fields=fields)
 
 
 def origins_of(run: Run, book: PriceBook) -> list[tuple[str, Provenance]]:

@@ -1,4 +1,4 @@
-"""Coverage: of each field in how many runs it is known, and how it came."""
+"""Completeness: of each field in how many runs it is known, and how it came."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.records import Call, Judgment, Run, TestResults, Usage
-from steelyard.results import CoverageSummary, FieldCoverage
-from steelyard.workflow.coverage import FIELDS
+from steelyard.results import CompletenessSummary, FieldCompleteness
+from steelyard.workflow.completeness import FIELDS
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-def field(name: str, **parts: object) -> FieldCoverage:
-    result: CoverageSummary = sy.coverage([Run(task="t", **parts)], prices="seed")  # type: ignore[arg-type]
+def field(name: str, **parts: object) -> FieldCompleteness:
+    result: CompletenessSummary = sy.completeness([Run(task="t", **parts)], prices="seed")  # type: ignore[arg-type]
     return result.total.fields[name]
 
 
@@ -52,7 +52,7 @@ def field(name: str, **parts: object) -> FieldCoverage:
     ],
 )
 def test_each_field_says_how_it_came(name: str, way: str, parts: dict[str, object]) -> None:
-    assert field(name, **parts) == FieldCoverage(**{way: 1})
+    assert field(name, **parts) == FieldCompleteness(**{way: 1})
 
 
 def test_only_the_kind_of_tokens_that_is_too_low_is_a_lower_bound() -> None:
@@ -63,7 +63,7 @@ def test_only_the_kind_of_tokens_that_is_too_low_is_a_lower_bound() -> None:
 
 
 def test_every_way_together_is_every_run_in_every_group() -> None:
-    result = sy.coverage(SAMPLES, by=["agent"])
+    result = sy.completeness(SAMPLES, by=["agent"])
     assert sum(group.n for group in result.groups) == result.total.n
     for group in (*result.groups, result.total):
         assert tuple(group.fields) == FIELDS
@@ -80,7 +80,7 @@ def test_every_field_of_a_record_is_counted_or_is_bookkeeping() -> None:
 
 def test_it_agrees_with_reading(tmp_path: Path) -> None:
     read = json.loads(steelyard("read", str(SAMPLES), "--json", "--quiet").stdout)["total"]
-    said = json.loads(steelyard("coverage", str(SAMPLES), "--json", "--quiet").stdout)["total"]
+    said = json.loads(steelyard("completeness", str(SAMPLES), "--json", "--quiet").stdout)["total"]
     cost = said["fields"]["cost_usd"]
     assert said["n"] == read["runs"]
     assert (cost["unknown"], cost["lower_bound"]) == (read["cost_unknown_runs"], read["cost_lower_bound_runs"])
@@ -90,10 +90,10 @@ def test_it_agrees_with_reading(tmp_path: Path) -> None:
 
 def test_the_command_shows_what_is_known_and_names_what_is_not(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", [Run(id="a", task="t", passed=True, cost_usd=1.0), Run(id="b", task="t")])
-    shown = steelyard("coverage", file).stdout
+    shown = steelyard("completeness", file).stdout
     assert shown.startswith("Of 2 runs, 1 has a verdict, 1 has a cost, 0 have tokens.")
     assert "In no run: " in shown
     assert "verdict" not in shown.split("In no run: ")[1]
     svg = tmp_path / "fields.svg"
-    assert steelyard("coverage", file, "--out", str(svg)).status == 0
+    assert steelyard("completeness", file, "--out", str(svg)).status == 0
     assert "What is known of the runs" in svg.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `coverage` gives: of each field in how many runs it is known, how it came, and where it is unknown."""
+"""What `completeness` gives: of each field in how many runs it is known, how it came, and where it is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.results._manners import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldCoverage:
+class FieldCompleteness:
     """In how many runs a field came in which way; together they are all runs of the group."""
 
     reported: int = 0
@@ -36,14 +36,14 @@ class FieldCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoverageGroup:
+class CompletenessGroup:
     """The fields of the runs of one group."""
 
     key: Mapping[str, str | None]
     """The group's values by key; empty for all runs."""
     n: int
     """How many runs there are."""
-    fields: Mapping[str, FieldCoverage]
+    fields: Mapping[str, FieldCompleteness]
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The group for `--json`."""
@@ -52,13 +52,13 @@ class CoverageGroup:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CoverageSummary(Result):
+class CompletenessSummary(Result):
     """What is known of runs, field by field."""
 
     by: tuple[str, ...]
-    groups: tuple[CoverageGroup, ...]
+    groups: tuple[CompletenessGroup, ...]
     """Ordered by key; without keys, the one group of all runs."""
-    total: CoverageGroup
+    total: CompletenessGroup
     prices: str
     """The price book."""
     rejected_count: int = 0
@@ -105,6 +105,6 @@ class CoverageSummary(Result):
         }
 
 
-def _known(what: str, field: FieldCoverage) -> str:
+def _known(what: str, field: FieldCompleteness) -> str:
     bound = f" ({field.lower_bound:,} lower bounds)" if field.lower_bound else ""
     return f"{field.known:,} {'has' if field.known == 1 else 'have'} {what}{bound}"
