@@ -120,7 +120,7 @@ INDEX = """
 mapping = 1
 name = "index"
 rows = { format = "json" }
-beside = { meta = "../metadata.json" }
+extra_files = { meta = "../metadata.json" }
 [run]
 task = "$key"
 experiment = "$stem"

@@ -198,7 +198,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"numbers": {"decimal": ",", "thousands": ","}}, "decimal and thousands are both ','"),
     ({"mapping": 2}, "Invalid enum value 2"),
     ({"name": "two words"}, "regex"),
-    ({"beside": {"doc": "x.json"}}, "'doc' cannot name a file"),
+    ({"extra_files": {"doc": "x.json"}}, "'doc' cannot name a file"),
 ]
 
 
@@ -341,11 +341,11 @@ def test_a_file_beside_is_never_looked_for_outside_an_archive(tmp_path: Path) ->
         archive.writestr("results/x.json", '[{"task": "t"}]')
         archive.writestr("meta.json", '{"model": "inside"}')
     for place, expected in (("../meta.json", "inside"), ("../../secret.json", None), ("/etc/hostname", None)):
-        given = mapping({"model": "$m.model"}, rows={"format": "json", "files": "x.json"}, beside={"m": place})
+        given = mapping({"model": "$m.model"}, rows={"format": "json", "files": "x.json"}, extra_files={"m": place})
         read = list(gather([tmp_path / "a.zip"], mapping=given))
         models = [item.run.model for item in read if isinstance(item, PlacedRun)]
         assert models == ([expected] if expected else [])
-        assert expected or "does not lie beside it" in read[0].reason
+        assert expected or "is outside its directory" in read[0].reason
 
 
 DOCS = Path(__file__).parent.parent / "docs" / "mappings.md"

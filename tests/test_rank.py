@@ -293,4 +293,4 @@ def test_further_metrics_are_shown_beside_the_one_that_decides() -> None:
     assert shape["metrics"] == ["pass_rate", "cost_usd", "cost_of_pass"]
     for place in shape["places"]:
         # the same names have the same numbers, wherever they stand
-        assert place["beside"] == {"cost_usd": place["cost_usd"], "cost_of_pass": place["cost_of_pass"]}
+        assert place["extra_metrics"] == {"cost_usd": place["cost_usd"], "cost_of_pass": place["cost_of_pass"]}

@@ -170,16 +170,16 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     assert about.expected is not None
     assert about.abilities_version == 1
     standings = workflow.task_standings(arena, "new")
-    assert standings.beside_versions == {"shrunken_score": 1}
-    assert standings.standings[0].beside == {"shrunken_score": about.shrunken_score}
+    assert standings.extra_score_versions == {"shrunken_score": 1}
+    assert standings.standings[0].extra_scores == {"shrunken_score": about.shrunken_score}
     assert "shrunken_score" in "\n".join(standings_table(standings).lines(200))
     other = workflow.task_standings(arena, "new", policy="as-submitted")  # what was learned is of the other policy
-    assert (other.standings[0].beside, other.beside_names()) == ({"shrunken_score": None}, [])
+    assert (other.standings[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
     many = workflow.show_submission(arena, "s-0").learned
     assert many is not None
     assert many.shrunken_score is None
     crowded = workflow.task_standings(arena, made_submissions(1)[0]["task_id"])
-    assert {row.beside["shrunken_score"] for row in crowded.standings} == {None}
+    assert {row.extra_scores["shrunken_score"] for row in crowded.standings} == {None}
 
 
 def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -> None:

@@ -144,7 +144,7 @@ def test_from_python_folders_are_found_from_the_working_directory(
     assert arena.add_task(TASK)
     monkeypatch.chdir(tmp_path)
     assert scores(arena, tmp_path / "made", "a") == {"good": 100.0, "bad": 0.0}
-    assert arena.add_task(TASK, beside=beside) is False
+    assert arena.add_task(TASK, base_dir=beside) is False
     with pytest.raises(UsageError, match="there is no folder of files at 'checker'"):
         arena.add_task(TASK)
 
@@ -166,7 +166,7 @@ def test_names_and_contents_of_every_kind_come_back_as_they_were(store: Store, b
     for name, content in zip(names, contents, strict=True):
         put(beside / "checker" / name, "").write_bytes(content)
     arena = make_arena(store)
-    arena.add_task(TASK, beside=beside)
+    arena.add_task(TASK, base_dir=beside)
     with arena.read() as connection:
         (known,) = load_tasks(connection, arena.rules).values()
     kept = KeptFiles(store).of(known)
@@ -188,7 +188,7 @@ def test_what_is_no_plain_file_is_refused_and_not_left_out(store: Store, beside:
     else:
         put(folder / ("d/" * 101) / "odd", "")
     with pytest.raises(UsageError, match="deep" if odd == "deep" else "odd"):
-        make_arena(store).add_task(TASK, beside=beside)
+        make_arena(store).add_task(TASK, base_dir=beside)
 
 
 def test_files_are_bounded_in_number_and_size_before_they_are_read(
@@ -199,14 +199,14 @@ def test_files_are_bounded_in_number_and_size_before_they_are_read(
     for number in range(3):
         put(beside / f"checker/{number}.txt", "")
     with pytest.raises(UsageError, match="more than 3"):
-        arena.add_task(TASK, beside=beside)
+        arena.add_task(TASK, base_dir=beside)
     (beside / "checker/0.txt").unlink()
     with (beside / "checker/1.txt").open("wb") as huge:
         huge.truncate(1 << 40)  # a hole: whoever reads it runs out of memory
     with pytest.raises(UsageError, match="more than 67,108,864 bytes"):
-        arena.add_task(TASK, beside=beside)
+        arena.add_task(TASK, base_dir=beside)
     (beside / "checker/1.txt").unlink()
-    assert arena.add_task(TASK, beside=beside)
+    assert arena.add_task(TASK, base_dir=beside)
 
 
 def test_folders_of_several_criteria_are_bounded_together(
@@ -216,13 +216,13 @@ def test_folders_of_several_criteria_are_bounded_together(
     monkeypatch.setenv("STEELYARD_MAX_TASK_BYTES", "100")
     two = {"id": "t", "success_criteria": [CRITERION, {**CRITERION, "files": "other"}]}
     with pytest.raises(UsageError, match="more than 100 bytes"):
-        make_arena(store).add_task(two, beside=beside)
+        make_arena(store).add_task(two, base_dir=beside)
 
 
 @needs_sandbox
 def test_a_task_of_an_older_store_refuses_what_it_cannot_check(store: Store, beside: Path, tmp_path: Path) -> None:
     arena = make_arena(store)
-    arena.add_task(TASK, beside=beside)
+    arena.add_task(TASK, base_dir=beside)
     arena.submit([said("before", artifacts="good")], artifacts_root=tmp_path / "made")
     with store.write() as connection:  # as it was before that migration
         METADATA.drop_all(connection)
@@ -240,7 +240,7 @@ def test_a_task_of_an_older_store_refuses_what_it_cannot_check(store: Store, bes
     assert isinstance(claimed, Receipt)
     assert claimed.correctness_score == 0
     with pytest.raises(UsageError, match="other files"):
-        again.add_task(TASK, beside=beside)
+        again.add_task(TASK, base_dir=beside)
     again.store.close()
 
 
@@ -250,8 +250,8 @@ def test_files_are_read_once_for_a_task_and_only_where_something_is_checked(
 ) -> None:
     arena = make_arena(store)
     put(tmp_path / "there/checker/check.py", LAX)
-    arena.add_task(TASK, beside=beside)
-    arena.add_task({**TASK, "id": "lax"}, beside=tmp_path / "there")
+    arena.add_task(TASK, base_dir=beside)
+    arena.add_task({**TASK, "id": "lax"}, base_dir=tmp_path / "there")
     read: list[str] = []
 
     def notice(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -273,7 +273,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
     arena = make_arena(store)
     for number in range(3):
         put(beside / "checker/data.bin", f"{number}" * 100)
-        arena.add_task({**TASK, "id": f"t{number}"}, beside=beside)
+        arena.add_task({**TASK, "id": f"t{number}"}, base_dir=beside)
     monkeypatch.setattr("steelyard.arena.grading._task_files.MAX_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
     kept = KeptFiles(store)
     with arena.read() as connection:

@@ -60,9 +60,9 @@ def test_submissions_are_ranked_within_their_tool(arena: Arena) -> None:
 def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
     plain = task_standings(arena, "t")
     shown = task_standings(arena, "t", metrics=["pr_revert_rate"])
-    beside = {row.submission_id: row.beside for row in shown.standings}
-    assert beside["ant1"] == {"pr_revert_rate": 0.25, "pr_revert_rate_ranking": 1}
-    assert beside["bee9"] == {"pr_revert_rate": None, "pr_revert_rate_ranking": None}
+    extra = {row.submission_id: row.extra_scores for row in shown.standings}
+    assert extra["ant1"] == {"pr_revert_rate": 0.25, "pr_revert_rate_ranking": 1}
+    assert extra["bee9"] == {"pr_revert_rate": None, "pr_revert_rate_ranking": None}
     assert [row.overall_score for row in shown.standings] == [row.overall_score for row in plain.standings]
     with pytest.raises(UnknownNameError, match="pr_revert_rate"):
         task_standings(arena, "t", metrics=["pr_revert"])

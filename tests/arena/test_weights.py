@@ -81,22 +81,22 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
     arena = filled(store)
     rate_all(arena)
     before = task_standings(arena, "t")
-    assert before.beside_versions == {}
+    assert before.extra_score_versions == {}
     (version,) = weights(arena, learn=True).versions
     assert version.reason is None
     assert version.weights["correctness"] > 0.3
     assert max(abs(version.weights[name] - version.fixed[name]) for name in version.fixed) <= 0.15 + 1e-12
     after = task_standings(arena, "t")
-    assert after.beside_versions == {"community_score": 1}
+    assert after.extra_score_versions == {"community_score": 1}
     plain = [row.overall_score for row in before.standings]
     assert [row.overall_score for row in after.standings] == plain
     first = after.standings[0]
-    (told,) = show_submission(arena, first.submission_id).beside
+    (told,) = show_submission(arena, first.submission_id).extra_scores
     expected = sum(told.constants[f"{name}_weight"] * getattr(first, f"{name}_score") for name in version.weights)
-    assert told.value == first.beside["community_score"] == pytest.approx(expected, abs=0.006)
+    assert told.value == first.extra_scores["community_score"] == pytest.approx(expected, abs=0.006)
     rescore(arena, profile="arena-1")  # off: the specification's scores are the same to the bit
     off = task_standings(arena, "t")
-    assert [(row.submission_id, row.overall_score, row.beside) for row in off.standings] == [
+    assert [(row.submission_id, row.overall_score, row.extra_scores) for row in off.standings] == [
         (row.submission_id, row.overall_score, {}) for row in before.standings
     ]
 
@@ -108,7 +108,7 @@ def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> Non
     assert version.reason == "1 ratings of 1 submissions; 60 ratings of 30 are needed"
     assert version.weights == version.fixed
     row = task_standings(arena, "u").standings[0]
-    assert row.beside["community_score"] == pytest.approx(row.overall_score, abs=0.02)
+    assert row.extra_scores["community_score"] == pytest.approx(row.overall_score, abs=0.02)
 
 
 def test_nothing_new_is_no_new_version(store: Store) -> None:

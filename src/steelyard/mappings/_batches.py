@@ -26,7 +26,7 @@ class FileFacts:
     twice: frozenset[str] = frozenset()
     """Columns that stand twice in the header, so that nobody can say which one is meant."""
     document: Any = None  # Any: JSON
-    beside: AbstractMapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    extra_files: AbstractMapping[str, Any] = field(default_factory=dict)  # Any: JSON
     missing: frozenset[str] = frozenset({""})
     """Words, in lower case, that mean that a cell holds no value."""
 
@@ -42,7 +42,7 @@ class FileFacts:
                 return [folder.name for folder in path.parents if folder.name]
             case "doc":
                 return self.document
-        return self.beside[name]
+        return self.extra_files[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +183,9 @@ class Scope(NamedTuple):
 def check_path(text: str, mapping: Mapping, scope: Scope) -> None:
     """Refuse what is no path, begins with an unknown root, or can lead to nothing."""
     root = root_of(text)
-    if root is not None and root not in ROOTS and root not in mapping.beside:
-        close = nearest(root, [*ROOTS, *mapping.beside])
-        hint = f"did you mean ${close}?" if close else "name the file in [beside]"
+    if root is not None and root not in ROOTS and root not in mapping.extra_files:
+        close = nearest(root, [*ROOTS, *mapping.extra_files])
+        hint = f"did you mean ${close}?" if close else "name the file in [extra_files]"
         raise MappingError(f"the path {text!r} begins with ${root}, which means nothing", hint=hint)
     if root in ("column", "cell") and not mapping.rows.columns:
         raise MappingError(f"${root} is for rows.columns, and the mapping has none")

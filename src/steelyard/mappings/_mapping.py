@@ -31,7 +31,7 @@ Take = Literal["sum", "mean", "min", "max", "count", "first", "last", "any", "al
 Kind = Literal["text", "number", "whole", "flag", "time", "duration", "json"]
 _ROOT_NAME = re.compile(r"[a-z][a-z0-9_]*")
 ROOTS = frozenset({"key", "outer", "index", "file", "stem", "folder", "doc", "row", "column", "cell"})
-"""What a path may begin with besides a name from `[beside]`."""
+"""What a path may begin with besides a name from `[extra_files]`."""
 
 
 class Field(Record, frozen=True, kw_only=True):
@@ -206,7 +206,7 @@ class Mapping(Record, frozen=True, kw_only=True):
     """What in a file is a row."""
     numbers: Numbers = Numbers()
     """How numbers are written."""
-    beside: dict[str, str] = msgspec.field(default_factory=dict)
+    extra_files: dict[str, str] = msgspec.field(default_factory=dict)
     """JSON files that belong to each file, by a name for paths: `meta = "../metadata.json"` makes `$meta.model`."""
     group: Group | None = None
     """Several lines that are one run."""
@@ -214,9 +214,9 @@ class Mapping(Record, frozen=True, kw_only=True):
     """Where each field of a run comes from. Keys of your own begin with `x_`."""
 
     def __post_init__(self) -> None:
-        for name in self.beside:
+        for name in self.extra_files:
             if not _ROOT_NAME.fullmatch(name) or name in ROOTS:
-                raise ValueError(f"beside: {name!r} cannot name a file; use a word of lower-case letters of your own")
+                raise ValueError(f"extra_files: {name!r} cannot name a file; use lowercase letters")
 
     @property
     def format_name(self) -> str:
@@ -227,7 +227,7 @@ class Mapping(Record, frozen=True, kw_only=True):
     def reads_its_place(self) -> bool:
         """Whether the same bytes elsewhere are other runs, since a field comes from the file's name or folder."""
         texts = _texts_in(msgspec.to_builtins(self.run))
-        return bool(self.beside) or any(text.startswith(("$file", "$stem", "$folder")) for text in texts)
+        return bool(self.extra_files) or any(text.startswith(("$file", "$stem", "$folder")) for text in texts)
 
 
 def mapping_schema() -> dict[str, Any]:  # Any: a JSON Schema

@@ -35,9 +35,9 @@ class MappedRun(NamedTuple):
 
 def takes(mapping: Mapping, name: str) -> bool:
     """Whether a file of that name in a folder is one that the mapping reads."""
-    beside = {PurePath(place).name for place in mapping.beside.values()}
+    extra = {PurePath(place).name for place in mapping.extra_files.values()}
     patterns = listed(mapping.rows.files) or ENDINGS[mapping.rows.format]
-    return name not in beside and any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+    return name not in extra and any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
 
 
 def shipped_for(name: str) -> list[str]:

@@ -36,20 +36,22 @@ def batches(file: MappedFile, mapping: Mapping) -> Iterator[Batch | Rejected | F
     """All rows of the file; what is broken is told in between."""
     if mapping.group is not None and file.path.stat().st_size > FILE_BYTES.most:
         raise FILE_BYTES.passed(file.shown)  # lines of one run may stand anywhere, so all of them are kept
-    facts = FileFacts(file.shown, beside={name: _beside(file, place) for name, place in mapping.beside.items()})
+    facts = FileFacts(
+        file.shown, extra_files={name: _extra_file(file, place) for name, place in mapping.extra_files.items()}
+    )
     if mapping.rows.format == "csv":
         yield from _tables(file, mapping, facts)
     else:
         yield from _values(file, mapping, facts)
 
 
-def _beside(file: MappedFile, place: str) -> Any:  # Any: JSON
+def _extra_file(file: MappedFile, place: str) -> Any:  # Any: JSON
     path = Path(os.path.normpath(file.path.parent / place))
     if Path(place).is_absolute() or (file.root is not None and not path.is_relative_to(file.root)):
-        raise UnreadableFileError(file.shown, f"the mapping's file {place!r} does not lie beside it")
+        raise UnreadableFileError(file.shown, f"the mapping's extra file {place!r} is outside its directory")
     if not path.is_file():
         raise UnreadableFileError(
-            file.shown, f"there is no file {place!r} beside it", hint="see [beside] in the mapping"
+            file.shown, f"extra file {place!r} not found", hint="check extra_files in the mapping"
         )
     if path.stat().st_size > TEXT_BYTES.most:
         raise TEXT_BYTES.passed(str(path))
@@ -83,9 +85,11 @@ def _tables(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
 
 def given_rows(rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, shown: str) -> Iterator[Batch]:
     """Rows that are in memory; their cells may have types of their own."""
-    if mapping.beside:
+    if mapping.extra_files:
         raise UnreadableFileError(
-            shown, "the mapping reads files beside it, and there are none", hint="see [beside] in it"
+            shown,
+            "the mapping needs extra files, which rows in memory do not have",
+            hint="remove extra_files from the mapping",
         )
     is_table = mapping.rows.format == "csv"
     names = list(dict.fromkeys(name for row in rows for name in row)) if is_table else []
@@ -147,7 +151,7 @@ def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
             continue
         line, value = item
         if is_document:
-            facts = FileFacts(facts.shown, document=value, beside=facts.beside)
+            facts = FileFacts(facts.shown, document=value, extra_files=facts.extra_files)
         for place in taken_apart(value, steps):
             number += 1
             gathered.append(place._replace(line=number if is_document else line))

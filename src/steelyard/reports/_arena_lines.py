@@ -157,15 +157,15 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
             yield f"    {name} = {'unknown' if value is None else value}{source}"
         for name, value in score.constants.items():
             yield f"    {name} = {value} ({evaluation.sources[name]})"
-    for beside in evaluation.beside:
-        shown = "unknown" if beside.value is None else f"{beside.value:.2f}"
-        why = f"; the fixed weights stand: {beside.reason}" if beside.reason else ""
-        yield f"{beside.name} = {shown}   (beside the score; version {beside.version}{why})"
-        yield f"    {beside.formula}"
-        for name, value in beside.inputs.items():
+    for extra in evaluation.extra_scores:
+        shown = "unknown" if extra.value is None else f"{extra.value:.2f}"
+        why = f"; fixed weights: {extra.reason}" if extra.reason else ""
+        yield f"{extra.name} = {shown}   (not part of the overall score; version {extra.version}{why})"
+        yield f"    {extra.formula}"
+        for name, value in extra.inputs.items():
             yield f"    {name} = {'unknown' if value is None else value}"
-        for name, value in beside.constants.items():
-            yield f"    {name} = {value:.4f} (version {beside.version})"
+        for name, value in extra.constants.items():
+            yield f"    {name} = {value:.4f} (version {extra.version})"
     if not evaluation.criteria and any(score.name == "correctness_score" for score in evaluation.scores):
         yield NO_CRITERIA
     for criterion in evaluation.criteria:

@@ -58,15 +58,15 @@ def standings_table(standings: Standings) -> TextTable:
     numbers = {"overall": 0, "efficiency": 2, "speed": 1, "cost": 1, "correctness": 1, "adjusted": 5}
     columns = [("rank" if by == "overall" else f"{by} rank", 0), ("submission", 0), ("agent", 0), ("model", 0)]
     columns += [("percentile", 3), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
-    beside = standings.beside_names()
-    columns += [(name, 3) for name in beside]
+    extra = standings.extra_score_names()
+    columns += [(name, 3) for name in extra]
     columns += [("profile", 0)] if len(standings.scored_by) > 1 else []
     texts = ("submission", "agent", "model", "profile")
     table = arena_table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
     table.add_column("notes", spare=4, instead=_notes_in_short(standings.standings))
     for standing in standings.standings:
         scores = [_score(standing, name) for name in numbers]
-        scores += [_beside_text(name, standing.beside[name]) for name in beside]
+        scores += [_extra_text(name, standing.extra_scores[name]) for name in extra]
         named = [standing.agent or DASH, standing.model or DASH, f"{standing.percentile:.1f}"]
         profile = [standing.profile] if len(standings.scored_by) > 1 else []
         name = f"{standing.submission_id}{REVIEW_MARK if standing.recommended_action else ''}"
@@ -75,7 +75,7 @@ def standings_table(standings: Standings) -> TextTable:
     return table
 
 
-def _beside_text(name: str, value: float | None) -> str:
+def _extra_text(name: str, value: float | None) -> str:
     if value is None:
         return DASH
     if name in catalog():

@@ -141,7 +141,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     table.add_column(declared.title.lower(), justify="right")
     approximate = _legend_of([place.score.mark for place in result.places])
     table.add_column(f"{result.level * 100:g} % interval", justify="right", legend=approximate)
-    for name in result.beside:
+    for name in result.extra_metrics:
         table.add_column(catalog()[name].title.lower(), justify="right")
     for title, spare in (("mean cost", 1), ("cost of pass", 2)):
         table.add_column(title, justify="right", spare=spare)
@@ -155,7 +155,10 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
             range_text(place.score.low, place.score.high, declared.unit, place.score.mark),
-            *(DASH if value is None else level_of(value, catalog()[name].unit) for name, value in place.beside.items()),
+            *(
+                DASH if value is None else level_of(value, catalog()[name].unit)
+                for name, value in place.extra_metrics.items()
+            ),
             _cost_text(place),
             DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
             _front_text(place),

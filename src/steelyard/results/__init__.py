@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         Health as Health,
     )
     from steelyard.results._arena_evaluations import (
-        BesideScore as BesideScore,
         Evaluation as Evaluation,
+        ExtraScore as ExtraScore,
         Mover as Mover,
         ProfileComparison as ProfileComparison,
         ScoreReason as ScoreReason,

@@ -29,8 +29,8 @@ class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
     constants: dict[str, float]
 
 
-class BesideScore(msgspec.Struct, frozen=True, kw_only=True):
-    """A score beside the specification's, and what it was made from."""
+class ExtraScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A score in addition to those of the specification, with its formula and inputs."""
 
     name: str
     value: float | None
@@ -63,8 +63,8 @@ class Evaluation(FieldsResult):
     """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
     reviews: tuple[Review, ...] = ()
     """What was decided about it, in order."""
-    beside: tuple[BesideScore, ...] = ()
-    """Scores that stand beside the specification's; none where the profile switches none on."""
+    extra_scores: tuple[ExtraScore, ...] = ()
+    """Scores in addition to those of the specification; none unless the profile enables them."""
     learned: LearnedAbout | None = None
     """What was learned about it, beside its scores and in none; None in an arena that learns nothing."""
 

@@ -85,8 +85,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The profile that made the scores: under `as-submitted` that of their day."""
     breakdown: dict[str, float]
     """The weights of the four scores that the overall score was made with."""
-    beside: dict[str, float | None] = {}
-    """Scores that stand beside the specification's, by name; empty where the profile switches none on."""
+    extra_scores: dict[str, float | None] = {}
+    """Scores in addition to those of the specification, by name; empty if the profile enables none."""
 
     @property
     def hides_failure(self) -> bool:
@@ -124,13 +124,13 @@ class Standings(ArenaResult):
     """How many success criteria the task has; without any, correctness is 100 by the specification."""
     excluded: tuple[Review, ...] = ()
     """The submissions that do not count, each with the decision that excluded it."""
-    beside_versions: dict[str, int] = field(default_factory=dict)
-    """The learned version behind each score in `beside`."""
+    extra_score_versions: dict[str, int] = field(default_factory=dict)
+    """The learned version behind each score in `extra_scores`."""
 
-    def beside_names(self) -> list[str]:
-        """What stands beside the scores and is known of one that is shown."""
-        names = self.standings[0].beside if self.standings else {}
-        return [name for name in names if any(one.beside[name] is not None for one in self.standings)]
+    def extra_score_names(self) -> list[str]:
+        """Return the names of extra scores that at least one listed submission has."""
+        names = self.standings[0].extra_scores if self.standings else {}
+        return [name for name in names if any(one.extra_scores[name] is not None for one in self.standings)]
 
     def _about(self) -> str:
         return f"{len(self.standings):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
@@ -167,8 +167,8 @@ class Standings(ArenaResult):
         }
         rows = []
         for row in flat_rows(self.standings):
-            breakdown, beside = row.pop("breakdown"), row.pop("beside")
-            rows.append({**row, **shared, **breakdown, **beside})
+            breakdown, extra = row.pop("breakdown"), row.pop("extra_scores")
+            rows.append({**row, **shared, **breakdown, **extra})
         return rows
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

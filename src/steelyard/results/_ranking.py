@@ -46,7 +46,7 @@ class RankPlace:
     tasks: int = 0
     """The common tasks, of which the `n` of a pass@k are some."""
     runs: int = 0
-    beside: Mapping[str, float | None] = field(default_factory=dict)
+    extra_metrics: Mapping[str, float | None] = field(default_factory=dict)
     """Other metrics on the common tasks, where they are asked for; None where no run has one."""
 
     @property
@@ -78,8 +78,8 @@ class Ranking(Result):
     """What counts once in means and shares: tasks or runs."""
     unscored: str = "exclude"
     """What a run without a verdict counts as: left out, or failed."""
-    beside: tuple[str, ...] = ()
-    """The metrics that are shown beside the one that decides."""
+    extra_metrics: tuple[str, ...] = ()
+    """Metrics listed in addition to the one ranked by."""
     rows: str = "run"
     """What each place has several of: runs, or prompts, attempts, benchmarks, submissions."""
 
@@ -107,7 +107,11 @@ class Ranking(Result):
                 "on_front": place.on_front,
                 "front_share": place.front_share,
                 "strength": place.strength,
-                **{name: value for name, value in place.beside.items() if name not in ("cost_usd", "cost_of_pass")},
+                **{
+                    name: value
+                    for name, value in place.extra_metrics.items()
+                    if name not in ("cost_usd", "cost_of_pass")
+                },
             }
             for place in self.places
         ]
@@ -117,7 +121,7 @@ class Ranking(Result):
             "profile": self.profile,
             "by": list(self.by),
             **scheme_dict(self.tier_scheme),
-            "metrics": [self.on, *self.beside],
+            "metrics": [self.on, *self.extra_metrics],
             "order": self.order,
             "test": self.test,
             "correction": "holm" if "Holm" in self.test else "step-down" if "step-down" in self.test else None,
@@ -146,8 +150,8 @@ def _place_dict(place: RankPlace, tier_scheme: str | None) -> dict[str, Any]:  #
         "on_front": place.on_front,
         "front_share": place.front_share,
     }
-    if place.beside:
-        shape["beside"] = json_numbers(place.beside)
+    if place.extra_metrics:
+        shape["extra_metrics"] = json_numbers(place.extra_metrics)
     if place.strength is not None:
         shape["strength"] = place.strength
     if place.passes:

@@ -167,7 +167,7 @@ def places(
     by: Sequence[str],
     order: Order,
     options: StatisticsOptions,
-    beside: Sequence[str] = (),
+    extra_metrics: Sequence[str] = (),
 ) -> tuple[RankPlace, ...]:
     """The places, the best first; among equals in the order of their keys."""
     order_by, best, worst = standing
@@ -179,7 +179,7 @@ def places(
     costs, prices_of_pass = (samples.figures(name, counting, field.size) for name in ("cost_usd", "cost_of_pass"))
     counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
     front = _front(field, metric, cost, costs, options)
-    others = {name: samples.figures(name, counting, field.size) for name in beside}
+    others = {name: samples.figures(name, counting, field.size) for name in extra_metrics}
     rows = []
     for place, key in enumerate(field.keys):
         rows.append(
@@ -198,7 +198,7 @@ def places(
                 passes=passes_of(passed[place], field.common, level=options.level),
                 tasks=int(field.common.sum()),
                 runs=int(counted[place]),
-                beside={name: _known(figures[place]) for name, figures in others.items()},
+                extra_metrics={name: _known(figures[place]) for name, figures in others.items()},
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.rank, [str(value) for value in row.key.values()])))

@@ -114,7 +114,7 @@ def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
                 refused.append(task)
                 continue
             try:
-                added.append((task, arena.add_task(task, beside=path.parent)))
+                added.append((task, arena.add_task(task, base_dir=path.parent)))
             except UsageError as error:
                 reason = f"task {task.id!r}: {error.message}"
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))

@@ -73,7 +73,7 @@ def task_standings(
     """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
     With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
-    `metrics`, what the profile measures of each tool, in `beside`.
+    `metrics`, what the profile measures of each tool, in `extra_scores`.
     """
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
     last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1

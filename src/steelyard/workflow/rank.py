@@ -56,7 +56,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
     chosen_findings: list[Finding] = []
     if not named:
         named, chosen_findings = _score_of_most(table, profile)
-    declared, on, beside = _ranked_on(named[0], options), named[0], named[1:]
+    declared, on, extra = _ranked_on(named[0], options), named[0], named[1:]
     metrics = comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
@@ -68,13 +68,13 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
         with suppress(NoValidInputError):  # counted the other way nobody has a value: then there is no other place
             other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
-    placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging, beside=beside)
+    placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging, extra_metrics=extra)
     labels = [key_label(keys_by, key) for key in field.keys]
     return Ranking(
         by=tuple(keys_by),
         tier_scheme=tier_scheme,
         on=on,
-        beside=tuple(beside),
+        extra_metrics=tuple(extra),
         rows=table.rows,
         order=options.order,
         test=test,

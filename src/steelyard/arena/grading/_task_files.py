@@ -49,10 +49,10 @@ def folders_of(task: Task) -> dict[str, str]:
     return folders
 
 
-def read_task_files(task: Task, beside: Path) -> TaskFiles:
-    """What lies in the folders that the task names, found from `beside`; ValueError says what cannot be kept."""
+def read_task_files(task: Task, base_dir: Path) -> TaskFiles:
+    """What lies in the folders that the task names, found from `base_dir`; ValueError says what cannot be kept."""
     budget = Budget(TASK_BYTES, TASK_FILES)
-    return {named: _read_folder(beside / named, named, field, budget) for named, field in folders_of(task).items()}
+    return {named: _read_folder(base_dir / named, named, field, budget) for named, field in folders_of(task).items()}
 
 
 def _read_folder(root: Path, named: str, field: str, budget: Budget) -> dict[str, bytes]:

@@ -106,17 +106,17 @@ class Arena:
             yield connection
 
     def add_task(
-        self, given: Task | Mapping[str, Any], *, beside: Path | None = None
+        self, given: Task | Mapping[str, Any], *, base_dir: Path | None = None
     ) -> bool:  # Any: the task's fields as JSON has them
         """Add a task with its own files; False when the very same one is there.
 
-        Folders that it names are found from `beside`, else from the working directory; what is in them now is kept.
+        Folders that it names are found from `base_dir`, else from the working directory; what is in them now is kept.
         """
         try:
             task = given if isinstance(given, Task) else convert_task(given)
         except ValueError as error:
             raise UsageError(f"not a task: {error}") from error
-        new = new_task(task, beside or Path())
+        new = new_task(task, base_dir or Path())
 
         def work(connection: Connection) -> bool:
             self.refresh(connection)

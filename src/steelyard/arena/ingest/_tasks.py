@@ -28,10 +28,10 @@ class NewTask(NamedTuple):
     files: TaskFiles
 
 
-def new_task(task: Task, beside: Path) -> NewTask:
-    """The task with its own files, whose folders are found from `beside`."""
+def new_task(task: Task, base_dir: Path) -> NewTask:
+    """The task with its own files, whose folders are found from `base_dir`."""
     try:
-        return NewTask(task, check_task(task), read_task_files(task, beside))
+        return NewTask(task, check_task(task), read_task_files(task, base_dir))
     except InputLimitError as error:
         raise UsageError(error.message, where=str(task.id)[:200], hint=error.hint) from error
     except ValueError as error:

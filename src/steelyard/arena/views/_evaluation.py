@@ -34,7 +34,7 @@ from steelyard.arena.scoring import (
 )
 from steelyard.errors import UnknownNameError
 from steelyard.records import ScoreWeights, Task, is_storable, iso
-from steelyard.results import BesideScore, CriterionResult, Evaluation, Receipt, ScoreReason
+from steelyard.results import CriterionResult, Evaluation, ExtraScore, Receipt, ScoreReason
 from steelyard.store.schema import baselines, submissions, tasks
 
 
@@ -79,15 +79,15 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         sources=sources,
         scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task), only),
         reviews=tuple(logged.review for logged in log if logged.ordinal == row["ordinal"]),
-        beside=() if community is None or only else (_by_community(community, receipt, stored_task),),
+        extra_scores=() if community is None or only else (_by_community(community, receipt, stored_task),),
     )
 
 
-def _by_community(community: CommunityWeights, receipt: Receipt, stored_task: StoredTask) -> BesideScore:
+def _by_community(community: CommunityWeights, receipt: Receipt, stored_task: StoredTask) -> ExtraScore:
     """The score by the weights that were learned from ratings, explained by those of its version."""
     weights = community.of(stored_task.task, stored_task.constants)
     parts = {name: float(getattr(receipt, f"{name}_score")) for name in PARTS}
-    return BesideScore(
+    return ExtraScore(
         name=COMMUNITY_SCORE,
         value=community_score(weights, parts),
         version=community.learned.version,

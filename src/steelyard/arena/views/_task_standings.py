@@ -80,7 +80,7 @@ def task_standings(
     shown = standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
     shown = _with_tool_metrics(shown, view, rules, wanted) if wanted else shown
     shown = shown if community is None else _with_community(shown, view, community)
-    return shown if abilities is None else _with_leaned(shown, abilities)
+    return shown if abilities is None else _with_shrunken(shown, abilities)
 
 
 def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Sequence[str]) -> Standings:
@@ -97,7 +97,8 @@ def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Seque
     return dataclasses.replace(
         shown,
         standings=tuple(
-            msgspec.structs.replace(one, beside=one.beside | blank | told[one.submission_id]) for one in shown.standings
+            msgspec.structs.replace(one, extra_scores=one.extra_scores | blank | told[one.submission_id])
+            for one in shown.standings
         ),
     )
 
@@ -106,30 +107,30 @@ def _with_community(shown: Standings, view: View, community: CommunityWeights) -
     """The standings with each one's score by the weights that were learned from ratings."""
     weights = community.of(view.stored_task.task, view.stored_task.constants)
 
-    def beside(standing: Standing) -> dict[str, float | None]:
+    def extra_scores(standing: Standing) -> dict[str, float | None]:
         parts = {name: getattr(standing, f"{name}_score") for name in PARTS}
-        return standing.beside | {COMMUNITY_SCORE: community_score(weights, parts)}
+        return standing.extra_scores | {COMMUNITY_SCORE: community_score(weights, parts)}
 
     return dataclasses.replace(
         shown,
-        standings=tuple(msgspec.structs.replace(one, beside=beside(one)) for one in shown.standings),
-        beside_versions=shown.beside_versions | {COMMUNITY_SCORE: community.learned.version},
+        standings=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.standings),
+        extra_score_versions=shown.extra_score_versions | {COMMUNITY_SCORE: community.learned.version},
     )
 
 
-def _with_leaned(shown: Standings, abilities: AbilitiesInForce) -> Standings:
-    """The standings with each one's leaned score, if the task has few submissions; learned under the same policy."""
+def _with_shrunken(shown: Standings, abilities: AbilitiesInForce) -> Standings:
+    """Add shrunken scores if the task has few submissions and the model was fitted under the same policy."""
     task = sparse_task(abilities.learned, shown.task_id) if abilities.learned.policy == shown.policy else None
 
-    def beside(standing: Standing) -> dict[str, float | None]:
-        return standing.beside | {
+    def extra_scores(standing: Standing) -> dict[str, float | None]:
+        return standing.extra_scores | {
             SHRUNKEN_SCORE: None if task is None else shrunken_score(task, standing.overall_score)
         }
 
     return dataclasses.replace(
         shown,
-        standings=tuple(msgspec.structs.replace(one, beside=beside(one)) for one in shown.standings),
-        beside_versions=shown.beside_versions | {SHRUNKEN_SCORE: abilities.version},
+        standings=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.standings),
+        extra_score_versions=shown.extra_score_versions | {SHRUNKEN_SCORE: abilities.version},
     )
 
 

@@ -117,8 +117,8 @@ def _columns(result: Standings) -> Iterator[Column]:
     yield Column(name="parts", title="parts", values=OnDemand(rows, lambda _: ""), dots=parts)
     for name in PARTS:
         yield score_column(f"{name}_score", name, _each(rows, f"{name}_score"))
-    for name in result.beside_names():
-        yield score_column(name, name.replace("_", " "), [row.beside[name] for row in rows])
+    for name in result.extra_score_names():
+        yield score_column(name, name.replace("_", " "), [row.extra_scores[name] for row in rows])
     yield Column(name="percentile", title="percentile", values=_each(rows, "percentile"), decimals=1)
     yield text_column("submitted_at", "submitted", OnDemand(rows, lambda row: minute_of(row.submitted_at)))
     if len(result.scored_by) > 1:

@@ -94,11 +94,14 @@ class RemoteArena:
         return list(self._whole("/tasks", {}, "tasks", TaskList).tasks)
 
     def add_task(
-        self, given: Task | Mapping[str, Any], *, beside: Path | None = None
+        self, given: Task | Mapping[str, Any], *, base_dir: Path | None = None
     ) -> bool:  # Any: the task's fields as JSON has them
         """Add a task; False when the very same one is there. One that names folders is added where they lie."""
-        if beside is not None:
-            raise UsageError("files beside a task cannot be sent", hint="steelyard arena task add, where they lie")
+        if base_dir is not None:
+            raise UsageError(
+                "a task with files cannot be added through the server",
+                hint="run steelyard arena task add on the server",
+            )
         try:
             task = given if isinstance(given, Task) else convert_task(given)
             check_task(task)
@@ -156,7 +159,7 @@ class RemoteArena:
         """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
         With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
-        `metrics`, what the profile measures of each tool, in `beside`.
+        `metrics`, what the profile measures of each tool, in `extra_scores`.
         """
         query: dict[str, object] = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
         query |= {"submitter": submitter, "metrics": metrics or None}

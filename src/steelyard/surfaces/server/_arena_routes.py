@@ -86,7 +86,7 @@ class StandingsQuery(Paged, frozen=True, kw_only=True):
         str, Meta(description="The score whose ranks come first: overall, efficiency, speed, cost, correctness.")
     ] = "overall"
     until: Annotated[str | None, Meta(description="As they stood at the end of this day, or before this time.")] = None
-    metrics: Annotated[Listed, Meta(description="Metrics that the profile names for tools, in `beside`.")] = ()
+    metrics: Annotated[Listed, Meta(description="Metrics that the profile names for tools, in `extra_scores`.")] = ()
 
 
 class LeadersQuery(Query, frozen=True, kw_only=True):
