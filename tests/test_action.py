@@ -118,12 +118,12 @@ def test_every_input_is_used_and_none_stands_in_a_script() -> None:
     assert all("${{" not in step["run"] for step in (INSTALL, GATE))
     done = subprocess.run(
         ["bash", "-c", INSTALL["run"].replace("python", "echo")],
-        env={"PATH": os.environ["PATH"], "STEELYARD_VERSION": "0.2.0"},
+        env={"PATH": os.environ["PATH"], "STEELYARD_VERSION": "0.1.0"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split()[-1] == "steelyard==0.2.0"
+    assert done.stdout.split()[-1] == "steelyard==0.1.0"
 
 
 WORKFLOW: dict[str, Any] = next(

@@ -19,7 +19,7 @@ from steelyard import workflow
 from steelyard.errors import NoValidInputError, SteelyardError, UnknownNameError, UsageError
 from steelyard.results import GroupsExplanation
 from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow import RENAMED, field_sentences
+from steelyard.workflow import field_sentences
 from steelyard.workflow.read import RunReading
 
 
@@ -203,27 +203,21 @@ def test_an_unknown_keyword_is_answered_with_the_nearest() -> None:
         sy.compare(sy.demo_runs(), a="tier=T0")
 
 
-KEYWORDS = [renamed for renamed in RENAMED if renamed.old.endswith("=")]
-WORDS = [renamed for renamed in RENAMED if not renamed.old.endswith("=")]
-
-
-@pytest.mark.parametrize("renamed", KEYWORDS, ids=lambda renamed: renamed.before)
-def test_an_old_keyword_names_the_new_one(renamed: Any) -> None:
-    with pytest.raises(UsageError) as told:
-        getattr(sy, renamed.verb)(sy.demo_runs(), **{renamed.old[:-1]: 0.9})
-    assert renamed.new in told.value.message
-    assert renamed.old[:-1] not in declared(VERBS[renamed.verb])
-
-
-@pytest.mark.parametrize("renamed", WORDS, ids=lambda renamed: renamed.before)
-def test_an_old_word_names_the_new_one(renamed: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    old = [renamed.old] if renamed.old else []
-    for value in (["0.9"], []) if old and not renamed.takes_value else (["logs"],):
-        assert run([*renamed.verb.split(), "runs.jsonl", *old, *value]) == 2
-        assert f"{renamed.before} is now {renamed.new}" in capsys.readouterr().err
-    if old:
-        assert run([*renamed.verb.split(), "runs.jsonl", f"{renamed.old}=0.9"]) == 2
-        assert renamed.new in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [
+        (["measure", "runs.jsonl", "--level", "0.9"], "--level"),
+        (["rank", "runs.jsonl", "--on", "pass_rate"], "--on"),
+        (["sources"], "sources"),
+    ],
+)
+def test_unknown_words_get_the_ordinary_message(
+    words: list[str], unknown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    shown = capsys.readouterr().err.splitlines()[0].lower()
+    assert shown.startswith("steelyard: unknown")
+    assert unknown in shown
 
 
 def test_a_flag_of_today_is_not_taken_for_the_option_of_old(
@@ -234,13 +228,6 @@ def test_a_flag_of_today_is_not_taken_for_the_option_of_old(
     for words in (["--csv", experiment], [experiment, "--csv"], [experiment, "--csv", "--quiet"]):
         assert run(["repeat", *words, "--no-repair"]) == 0
         assert capsys.readouterr().out.startswith("prompt,")
-
-
-@pytest.mark.checkout
-def test_upgrading_lists_every_word_that_changed() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "upgrading.md").read_text(encoding="utf-8")
-    for renamed in RENAMED:
-        assert f"| `{renamed.before}` | `{renamed.new}` |" in page
 
 
 def _runs() -> list[dict[str, Any]]:

@@ -125,6 +125,13 @@ if TYPE_CHECKING:
         PartDiagnostic as PartDiagnostic,
         WeightVersions as WeightVersions,
     )
+    from steelyard.results._base import (
+        SCHEMA_VERSION as SCHEMA_VERSION,
+        Result as Result,
+        Row as Row,
+        json_number as json_number,
+        versioned as versioned,
+    )
     from steelyard.results._canons import (
         Canons as Canons,
     )
@@ -173,13 +180,6 @@ if TYPE_CHECKING:
         JudgeRecord as JudgeRecord,
         Judges as Judges,
         ScoreRange as ScoreRange,
-    )
-    from steelyard.results._manners import (
-        SCHEMA_VERSION as SCHEMA_VERSION,
-        Result as Result,
-        Row as Row,
-        json_number as json_number,
-        versioned as versioned,
     )
     from steelyard.results._matrix import (
         Matrix as Matrix,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 class ApiRoute(msgspec.Struct, frozen=True, kw_only=True):

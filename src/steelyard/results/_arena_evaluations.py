@@ -12,7 +12,7 @@ from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
 from steelyard.results._arena_standings import Policy
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.results._arena_reviews import Decision, Review
 from steelyard.results._arena_rows import ArenaResult, FieldsResult, as_json, flat_rows
 from steelyard.results._arena_standings import Policy
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 class ScoreMoment(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.records import Finding
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 Key = dict[str, str | None]
 """A tool: its agent and model, or what of them the profile names."""

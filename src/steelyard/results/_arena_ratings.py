@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.records import Finding
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 ASSIGNMENT_SEED = 20261115
 """By which reviewers are assigned where nobody names another seed."""

@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.records import Finding, Rejected, Task, finding_dict, one_a_kind, set_aside_findings
 from steelyard.results._arena_rows import ArenaResult, as_object, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 Status = Literal["accepted", "known", "excluded"]
 

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 Decision = Literal["accepted", "excluded", "withdrawn", "reinstated"]
 """`withdrawn` is an exclusion by the submitter; `reinstated` takes an exclusion back."""

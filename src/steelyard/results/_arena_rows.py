@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.results._manners import Result, Row
+from steelyard.results._base import Result, Row
 
 
 def as_json(value: Any) -> Any:  # Any: records, and JSON values

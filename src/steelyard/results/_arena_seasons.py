@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 class SeasonEntry(msgspec.Struct, frozen=True, kw_only=True):

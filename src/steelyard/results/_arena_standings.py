@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import ArenaResult, FieldsResult, as_json, as_object, flat_rows
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 Policy = Literal["current", "as-submitted"]
 """`current`: all scores by one baseline; `as-submitted`: each keeps the score of its day."""

@@ -9,7 +9,7 @@ import msgspec
 from steelyard.records import Finding, Task
 from steelyard.results._arena_rows import FieldsResult
 from steelyard.results._arena_standings import Policy
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

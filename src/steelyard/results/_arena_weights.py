@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.records import iso
 from steelyard.results._arena_rows import FieldsResult
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 class PartDiagnostic(msgspec.Struct, frozen=True, kw_only=True):

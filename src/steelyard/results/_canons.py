@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steelyard.records import Canon, iso
-from steelyard.results._manners import Result
+from steelyard.results._base import Result
 
 
 @dataclass(frozen=True, repr=False)

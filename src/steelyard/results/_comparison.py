@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.metrics import catalog
 from steelyard.records import Finding, finding_dict
-from steelyard.results._manners import Result, json_number, json_numbers
+from steelyard.results._base import Result, json_number, json_numbers
 from steelyard.results._measurement import scheme_dict, tier_name_dict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from steelyard.records import Finding, finding_dict
-from steelyard.results._manners import Result
+from steelyard.results._base import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.results._manners import Result
+from steelyard.results._base import Result
 
 
 class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from steelyard.results._arena_figures import (
 from steelyard.results._arena_history import ScoreHistory
 from steelyard.results._arena_learning import ExpectedScores, LearnedAbilities, LearnedCorrectness
 from steelyard.results._arena_standings import AllStandings, Leaderboard, Standings, ToolBias
+from steelyard.results._base import Result
 from steelyard.results._board_figures import (
     group_components,
     group_dots,
@@ -36,7 +37,6 @@ from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._learning_figures import ability_dots, chance_reliability, expected_dots
-from steelyard.results._manners import Result
 from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking

@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.metrics import Metric
 from steelyard.records import Missing
-from steelyard.results._manners import Result, json_number
+from steelyard.results._base import Result, json_number
 from steelyard.results._measurement import Across, Group, GroupValue, Measurement, scheme_dict
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.records import Finding, finding_dict
 from steelyard.results._amounts import tasks_text
-from steelyard.results._manners import Result, json_number, json_numbers
+from steelyard.results._base import Result, json_number, json_numbers
 
 if TYPE_CHECKING:
     from steelyard.statistics import Interval

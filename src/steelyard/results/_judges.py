@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steelyard.records import Finding, finding_dict
-from steelyard.results._manners import Result, json_numbers
+from steelyard.results._base import Result, json_numbers
 
 if TYPE_CHECKING:
     from steelyard.statistics import Interval, KruskalWallis

@@ -17,7 +17,7 @@ from steelyard.records import (
     set_aside_findings,
     tier_meaning,
 )
-from steelyard.results._manners import Result, json_number, json_numbers, polars_frame
+from steelyard.results._base import Result, json_number, json_numbers, polars_frame
 from steelyard.statistics import STATISTICS
 
 if TYPE_CHECKING:

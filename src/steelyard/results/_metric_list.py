@@ -8,7 +8,7 @@ from typing import Any
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog
 from steelyard.results._arena_rows import as_object
-from steelyard.results._manners import Result, Row, json_number
+from steelyard.results._base import Result, Row, json_number
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

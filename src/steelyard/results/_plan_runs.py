@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from steelyard.records import Finding, finding_dict, sum_in_order
 from steelyard.results._amounts import amount
-from steelyard.results._manners import Result
+from steelyard.results._base import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, finding_dict, sum_in_order
-from steelyard.results._manners import Result
+from steelyard.results._base import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

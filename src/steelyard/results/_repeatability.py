@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Rejected, finding_dict, one_a_kind
-from steelyard.results._manners import Result, versioned
+from steelyard.results._base import Result, versioned
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.records import Finding, finding_dict, one_a_kind
+from steelyard.results._base import Result, json_number
 from steelyard.results._comparison import Comparison
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._judges import Judges
-from steelyard.results._manners import Result, json_number
 from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
 from steelyard.results._arena_standings import Advantage, Outlier
-from steelyard.results._manners import Row
+from steelyard.results._base import Row
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from steelyard.records import Missing, Run
+from steelyard.results._base import Result, json_number
 from steelyard.results._explanations import Explanation
-from steelyard.results._manners import Result, json_number
 
 PIECE_CHARACTERS = 64_000
 """How much of a text is shown at a time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.results._manners import Result, Row, json_numbers
+from steelyard.results._base import Result, Row, json_numbers
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.records import Finding, finding_dict
-from steelyard.results._manners import Result, pandas_frame, polars_frame, versioned
+from steelyard.results._base import Result, pandas_frame, polars_frame, versioned
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.records import Token, iso
-from steelyard.results._manners import Result, Row
+from steelyard.results._base import Result, Row
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

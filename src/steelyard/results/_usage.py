@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from steelyard.records import TOKEN_KINDS, Finding, Zone, finding_dict, zone_of
 from steelyard.results._amounts import level_of
-from steelyard.results._manners import Result
+from steelyard.results._base import Result
 
 BudgetStatus = Literal["holds", "fails", "inconclusive"]
 

@@ -119,10 +119,6 @@ if TYPE_CHECKING:
         Texts as Texts,
         split_names as split_names,
     )
-    from steelyard.workflow._renamed import (
-        RENAMED as RENAMED,
-        renamed_words as renamed_words,
-    )
     from steelyard.workflow._run_rows import (
         list_runs as list_runs,
     )

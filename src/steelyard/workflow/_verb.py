@@ -26,7 +26,6 @@ from typing import (
 
 from steelyard.errors import SteelyardError, UnknownKeyError, UnknownNameError, UsageError
 from steelyard.workflow._opening_runs import Progress, prices_of, refuse_unrecognized
-from steelyard.workflow._renamed import renamed_keyword
 
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)+)", re.MULTILINE)
 _SENTENCE = re.compile(r'^    (\w+): .*\n    """((?:[^"]|"(?!""))*)"""', re.MULTILINE)
@@ -154,12 +153,11 @@ def _name_keywords(error: SteelyardError, keywords: set[str]) -> None:
 
 
 def _made(kind: type[Options], name: str, given: tuple[Any, ...], keywords: dict[str, Any]) -> Options:
-    """The options of a call; a keyword that is none is answered with the one of today, or the nearest."""
+    """The options of a call; an unknown keyword is an error that suggests the nearest."""
     known = [field.name for field in fields(cast("Any", kind))]
     for keyword in keywords:
         if keyword not in known:
-            renamed = renamed_keyword(name, keyword)
-            raise renamed.error() if renamed else UnknownNameError(f"option of {name}", keyword, known)
+            raise UnknownNameError(f"option of {name}", keyword, known)
     try:
         inspect.signature(kind).bind(*given, **keywords)
     except TypeError as error:

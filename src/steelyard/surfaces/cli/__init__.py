@@ -18,7 +18,6 @@ from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
 from steelyard.surfaces.cli._print import print_error, write_no_more
 from steelyard.version import __version__
-from steelyard.workflow import renamed_words
 
 HELP = """Weigh what AI coding agents deliver against what they cost.
 
@@ -140,8 +139,6 @@ def run(tokens: list[str]) -> int:
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     try:
-        if renamed := renamed_words(tokens):
-            raise renamed.error()
         status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
         sys.stdout.flush()  # what cannot be written is an error here, and no complaint when Python ends
     except SteelyardError as error:

@@ -1,4 +1,4 @@
-"""The manners that every verb's result shares: JSON, rows, data frames, files, text, a notebook's table."""
+"""Base class of results: JSON, rows, data frames, files, text, a notebook's table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def json_numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON value
 Row = dict[str, Any]  # Any: cells of any type
 
 SCHEMA_VERSION = 1
-"""The version of every JSON answer; a renamed field is a new one (docs/upgrading.md)."""
+"""Version of every JSON answer; renaming a field increments it."""
 
 MAX_REPR_LENGTH = 110
 USUAL_WIDTH, MIN_WIDTH = 80, 40
