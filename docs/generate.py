@@ -72,7 +72,7 @@ def _bound(bound: float) -> str:
 
 
 def records_page() -> str:
-    """The fields of a run record and the facts that formulas take from it."""
+    """The fields of a run record and the derived fields that formulas use."""
     lines = [
         NOTE,
         "# The run record",
@@ -89,8 +89,8 @@ def records_page() -> str:
     for field in msgspec.structs.fields(Run):
         if field.encode_name != "x_":
             lines.append(f"| `{field.encode_name}` | {meanings[field.name]} |")
-    lines += ["", "## Facts", "", "What metric formulas can take as inputs, besides other metrics.", ""]
-    lines += ["| fact | kind | meaning |", "|---|---|---|"]
+    lines += ["", "## Derived fields", "", "Inputs of metric formulas, in addition to other metrics.", ""]
+    lines += ["| field | kind | meaning |", "|---|---|---|"]
     lines += [f"| `{fact.name}` | {fact.kind} | {fact.meaning} |" for fact in FACTS.values()]
     return "\n".join(lines) + "\n"
 

@@ -69,7 +69,7 @@ def measured(arena: Arena, folder: Path) -> Arena:
     workflow.rescore(arena, profile=str(folder / "measured.toml"))
     for reverted in (1, 3):
         told = {"id": f"ant-reverted-{reverted}", "task_id": "fix-race", "total_tokens": 17_000, "tool_calls": 11}
-        arena.submit([{**told, "agent": "ant", "facts": {"total_changes": 8, "reverted_changes": reverted}}])
+        arena.submit([{**told, "agent": "ant", "inputs": {"total_changes": 8, "reverted_changes": reverted}}])
     return arena
 
 

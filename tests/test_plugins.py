@@ -209,7 +209,10 @@ METRIC = (CODE / "metrics.py").read_text(encoding="utf-8")
 FORMAT = (CODE / "session_log.py").read_text(encoding="utf-8")
 WRONG = {
     "METRICS taken": (METRIC.replace("output_share", "cost_of_pass"), "the name 'cost_of_pass' is taken twice"),
-    "METRICS circle": (METRIC.replace("output_tokens: R", "output_share: R"), "no fact or metric named 'output_share'"),
+    "METRICS circle": (
+        METRIC.replace("output_tokens: R", "output_share: R"),
+        "no field or metric named 'output_share'",
+    ),
     "METRICS syntax": ("def broken(:\n", "cannot be imported: SyntaxError"),
     "METRICS raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero"),
     "METRICS none": ("x = 1\n", "no metric is declared"),

@@ -14,7 +14,7 @@ from scipy import stats
 from steelyard.arena import read_rules
 from steelyard.arena.scoring._baseline import (
     BaselineBounds,
-    Facts,
+    BaselineInputs,
     baseline_of,
     median_of_sorted,
     own_baseline,
@@ -24,7 +24,15 @@ from steelyard.arena.scoring._counted_values import count_values, each_once
 from steelyard.arena.scoring._receipts import places_of
 from steelyard.arena.scoring._rescoring import Yardstick, score_all, with_yardsticks
 from steelyard.arena.scoring._score_intervals import score_interval
-from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_columns, to_cents, to_cents_column
+from steelyard.arena.scoring._scores import (
+    KEPT_SCORES,
+    SCORE_INPUTS,
+    points,
+    score,
+    score_columns,
+    to_cents,
+    to_cents_column,
+)
 from steelyard.arena.scoring._stored_tallies import rank_and_percentile
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
@@ -73,9 +81,9 @@ def test_one_submission_and_a_column_of_them_get_the_same_bits(
     rows: list[tuple[dict[str, float], BaselineBounds]],
 ) -> None:
     constants = RULES.constants_of(Task(id="t", category="debugging", difficulty="advanced"))
-    facts = {name: [row[name] for row, _ in rows] for name in FACTS}
+    inputs = {name: [row[name] for row, _ in rows] for name in SCORE_INPUTS}
     frame = with_yardsticks(
-        frame_of(facts, FACTS), [Yardstick(bounds, constants) for _, bounds in rows], range(len(rows))
+        frame_of(inputs, SCORE_INPUTS), [Yardstick(bounds, constants) for _, bounds in rows], range(len(rows))
     )
     table = score_columns(frame, constants)
     for number, (row, bounds) in enumerate(rows):
@@ -86,23 +94,23 @@ def test_one_submission_and_a_column_of_them_get_the_same_bits(
 
 def test_many_rows_and_few_rows_give_the_same_to_cents() -> None:
     rng = random.Random(3)
-    facts: dict[str, list[float | None]] = {name: [] for name in FACTS}
+    inputs: dict[str, list[float | None]] = {name: [] for name in SCORE_INPUTS}
     for _ in range(1000):
-        facts["total_tokens"].append(rng.randrange(200_000))
-        facts["tool_calls"].append(rng.randrange(200))
-        facts["iterations"].append(rng.choice((None, 1, 2, 3, 9)))
-        facts["execution_time"].append(rng.choice((None, 0, rng.uniform(0, 2000))))
-        facts["estimated_cost"].append(rng.choice((None, 0, rng.uniform(0, 0.3))))
-        facts["criteria_met"].append(1)
-        facts["criteria_total"].append(rng.choice((1, 2, 3)))
+        inputs["total_tokens"].append(rng.randrange(200_000))
+        inputs["tool_calls"].append(rng.randrange(200))
+        inputs["iterations"].append(rng.choice((None, 1, 2, 3, 9)))
+        inputs["execution_time"].append(rng.choice((None, 0, rng.uniform(0, 2000))))
+        inputs["estimated_cost"].append(rng.choice((None, 0, rng.uniform(0, 0.3))))
+        inputs["criteria_met"].append(1)
+        inputs["criteria_total"].append(rng.choice((1, 2, 3)))
     task = Task(id="t")
     yardstick = Yardstick(
         BaselineBounds(*(float(RULES.defaults_of(task)[name]) for name in BaselineBounds._fields)),
         RULES.constants_of(task),
     )
-    together = score_all(facts, [yardstick], np.zeros(1000, dtype=int))
+    together = score_all(inputs, [yardstick], np.zeros(1000, dtype=int))
     for start in range(0, 1000, 100):
-        part = {name: values[start : start + 100] for name, values in facts.items()}
+        part = {name: values[start : start + 100] for name, values in inputs.items()}
         few = score_all(part, [yardstick], np.zeros(100, dtype=int))
         assert all((few[name] == together[name][start : start + 100]).all() for name in KEPT_SCORES)
 
@@ -116,14 +124,14 @@ def test_quartiles_and_median_are_those_of_the_standard_library(values: list[int
 
 
 def test_a_tool_with_too_few_submissions_has_no_baseline_of_its_own() -> None:
-    facts = Facts([1, 2], [1, 2], [None, 1], [None, 2.0], [0.0, None])
-    assert own_baseline(facts, least=5) == Missing("2 of 5 submissions")
-    assert baseline_of(facts, defaults={"min_tokens": 7}, least=5)["min_tokens"] == 7
+    inputs = BaselineInputs([1, 2], [1, 2], [None, 1], [None, 2.0], [0.0, None])
+    assert own_baseline(inputs, least=5) == Missing("2 of 5 submissions")
+    assert baseline_of(inputs, defaults={"min_tokens": 7}, least=5)["min_tokens"] == 7
 
 
 def test_the_baseline_is_made_from_the_submissions_as_soon_as_there_are_enough() -> None:
-    facts = Facts([1, 2], [1, 2], [None, 1], [None, 2.0], [0.0, None])
-    assert [baseline_of(facts, defaults={"min_tokens": 7}, least=least)["min_tokens"] for least in (3, 2)] == [7, 1]
+    inputs = BaselineInputs([1, 2], [1, 2], [None, 1], [None, 2.0], [0.0, None])
+    assert [baseline_of(inputs, defaults={"min_tokens": 7}, least=least)["min_tokens"] for least in (3, 2)] == [7, 1]
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40))

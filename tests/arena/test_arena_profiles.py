@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.arena import RANKED_SCORES, read_rules
-from steelyard.arena.scoring._baseline import BaselineBounds, Facts, baseline_of, default_bounds
+from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of, default_bounds
 from steelyard.arena.scoring._rescoring import Yardstick, with_yardsticks
 from steelyard.arena.scoring._rules import RANGES, score_metrics
-from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_cents, score_cents_columns
+from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, points, score, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.arena.scoring._suspicion import validate
 from steelyard.errors import UsageError
@@ -127,7 +127,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 
 
 @st.composite
-def facts(draw: st.DrawFn) -> dict[str, float | None]:
+def inputs(draw: st.DrawFn) -> dict[str, float | None]:
     total = draw(st.integers(0, 20))
     return {
         "total_tokens": draw(COUNT),
@@ -142,14 +142,14 @@ def facts(draw: st.DrawFn) -> dict[str, float | None]:
 
 def own_bounds(rows: list[dict[str, float | None]]) -> BaselineBounds:
     """The bounds that these submissions make themselves, as a task has them from its fifth on."""
-    columns = {name: [row[name] for row in rows] for name in FACTS}
-    known = Facts(**{name: columns[name] for name in Facts._fields})  # type: ignore[arg-type]  # drawn in these types
+    columns = {name: [row[name] for row in rows] for name in SCORE_INPUTS}
+    known = BaselineInputs(**{name: columns[name] for name in BaselineInputs._fields})  # type: ignore[arg-type]  # drawn in these types
     unstated = dict.fromkeys(BaselineBounds._fields, 1.0)
     return BaselineBounds(*(baseline_of(known, defaults=unstated, least=1)[name] for name in BaselineBounds._fields))
 
 
 @settings(max_examples=200, deadline=None)
-@given(profile=profiles(), rows=st.lists(facts(), min_size=1, max_size=5), of_its_own=st.booleans())
+@given(profile=profiles(), rows=st.lists(inputs(), min_size=1, max_size=5), of_its_own=st.booleans())
 def test_no_profile_and_no_submission_make_a_score_outside_0_and_100(
     profile: Profile, rows: list[dict[str, float | None]], of_its_own: bool
 ) -> None:
@@ -158,7 +158,7 @@ def test_no_profile_and_no_submission_make_a_score_outside_0_and_100(
         constants = rules.constants_of(task)
         bounds = own_bounds(rows) if of_its_own else default_bounds(rules.defaults_of(task))
         frame = with_yardsticks(
-            frame_of({name: [row[name] for row in rows] for name in FACTS}, FACTS),
+            frame_of({name: [row[name] for row in rows] for name in SCORE_INPUTS}, SCORE_INPUTS),
             [Yardstick(bounds, constants)],
             [0] * len(rows),
         )

@@ -1,4 +1,4 @@
-"""Metrics of a tool: from facts that submissions bring, ranked within the tool, and in no score."""
+"""Metrics of a tool: from inputs that submissions bring, ranked within the tool, and in no score."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def arena(store: Store, profile: str) -> Arena:
     arena = create_arena(store, load_profile(profile))
     arena.add_task({"id": "t"})
     for number, reverted in enumerate((3, 1, 1)):
-        facts = {"total_changes": 4, "reverted_changes": reverted, "x_edit_failures": 2}
-        arena.submit([entry(number, facts=facts)])
-    arena.submit([entry(8), entry(9, "bee", facts={"total_changes": 4, "reverted_changes": 0})])
+        inputs = {"total_changes": 4, "reverted_changes": reverted, "x_edit_failures": 2}
+        arena.submit([entry(number, inputs=inputs)])
+    arena.submit([entry(8), entry(9, "bee", inputs={"total_changes": 4, "reverted_changes": 0})])
     return arena
 
 
@@ -77,9 +77,9 @@ def test_facts_do_not_make_another_submission(arena: Arena) -> None:
     assert outcome.status == "known"
 
 
-@pytest.mark.parametrize("facts", [{"reverted": 1}, {"x_a": float("inf")}, {"total_changes": "x"}])
-def test_facts_that_are_none_are_refused(arena: Arena, facts: dict[str, object]) -> None:
-    (outcome,) = arena.submit([entry(20, facts=facts)])
+@pytest.mark.parametrize("inputs", [{"reverted": 1}, {"x_a": float("inf")}, {"total_changes": "x"}])
+def test_facts_that_are_none_are_refused(arena: Arena, inputs: dict[str, object]) -> None:
+    (outcome,) = arena.submit([entry(20, inputs=inputs)])
     assert isinstance(outcome, Rejected)
 
 

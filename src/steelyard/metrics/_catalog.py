@@ -146,7 +146,7 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
                 graph[name].add(needed)
             elif needed not in FACTS and not is_own_fact(needed):
                 known = [*metrics, *FACTS]
-                unknown = UnknownNameError("fact or metric", needed, known, where=name)
+                unknown = UnknownNameError("field or metric", needed, known, where=name)
                 raise DeclarationError(str(unknown), where=declared.where)
     try:
         return list(TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).static_order())

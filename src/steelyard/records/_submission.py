@@ -62,12 +62,12 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
     lower_bounds: Annotated[tuple[Countable, ...], msgspec.Meta(max_length=3)] | None = None
     """Counts of which only a part is known: they are scored as stated, and marked wherever the score is shown."""
 
-    facts: Annotated[dict[Name, float | bool], msgspec.Meta(max_length=200)] | None = None
-    """Facts of the run by their names, for metrics that a profile names for a tool; beside the score, never in it."""
+    inputs: Annotated[dict[Name, float | bool], msgspec.Meta(max_length=200)] | None = None
+    """Fields of the run by name: inputs of the metrics that the profile lists for a tool. No score depends on them."""
 
     def __post_init__(self) -> None:
-        if self.facts is not None:
-            _check_facts(self.facts)
+        if self.inputs is not None:
+            _check_inputs(self.inputs)
         # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
         # What says the same is made the same, so that it has the same digest however a program wrote it.
         if self.execution_time is not None:
@@ -95,19 +95,19 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
         return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
 
 
-def _check_facts(facts: dict[str, float | bool]) -> None:
-    for name, value in facts.items():
+def _check_inputs(inputs: dict[str, float | bool]) -> None:
+    for name, value in inputs.items():
         if name not in FACTS and not is_own_key(name):
             close = nearest(name[:200], FACTS)
             advice = f" (nearest: {close})" if close else ""
-            raise ValueError(f"facts: a run has no fact {name[:200]!r}{advice}")
+            raise ValueError(f"inputs: unknown field {name[:200]!r}{advice}")
         if not math.isfinite(value):
-            raise ValueError(f"facts: {name[:200]} is not a finite number")
+            raise ValueError(f"inputs: {name[:200]} must be a finite number")
 
 
 def told_apart(submission: Submission) -> Submission:
-    """What tells a submission from another of the same id: all that it says, but for facts, which count in nothing."""
-    return submission if submission.facts is None else msgspec.structs.replace(submission, facts=None)
+    """Return the submission without its inputs, which do not distinguish two submissions of the same id."""
+    return submission if submission.inputs is None else msgspec.structs.replace(submission, inputs=None)
 
 
 _NAMELESS = "-"
@@ -264,9 +264,9 @@ def submission_from_run(
     task_id: str,
     estimated_cost: float | None,
     submitter: str | None = None,
-    facts: dict[str, float | bool] | None = None,
+    inputs: dict[str, float | bool] | None = None,
 ) -> Submission:
-    """Convert a run to a submission, with the facts that metrics need; DecodeError if a required one is missing."""
+    """Convert a run to a submission, with the inputs that metrics need; DecodeError if a required one is missing."""
     usage = run.total_usage
     if usage is not None and usage.total_tokens is None and None in (usage.input_tokens, usage.output_tokens):
         usage = None  # a sum without one of the two would pass for the whole
@@ -286,7 +286,7 @@ def submission_from_run(
         "submitted_at": run.ended_at,
         "judgments": run.judgments,
         "lower_bounds": _lower_bounds(run) or None,
-        "facts": facts or None,
+        "inputs": inputs or None,
     }
     for name in ("id", "total_tokens", "tool_calls"):
         if values[name] is None:

@@ -113,18 +113,18 @@ def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:
     """The run as a submission, priced; DecodeError where it lacks what a submission must state."""
     cost = cost_of(run, given.book)
     estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
-    facts = None if given.arena is None else _facts_for(run, metrics_of(given.arena.rules, run.agent))
-    return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter, facts=facts)
+    inputs = None if given.arena is None else _inputs_for(run, metrics_of(given.arena.rules, run.agent))
+    return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter, inputs=inputs)
 
 
-def _facts_for(run: Run, metrics: Sequence[str]) -> dict[str, float | bool] | None:
-    """The facts of the run that the metrics of its tool need, those that it has."""
+def _inputs_for(run: Run, metrics: Sequence[str]) -> dict[str, float | bool] | None:
+    """Return the fields of the run that the metrics of its tool use."""
     if not metrics:
         return None
-    needed = dict.fromkeys(fact for name in metrics for fact in catalog().facts_behind(name))
+    needed = dict.fromkeys(field for name in metrics for field in catalog().facts_behind(name))
     known = run_facts(run) | own_facts(run.extra or {})
     return {
-        fact.partition(" as ")[0]: value
-        for fact in needed
-        if isinstance(value := known.get(fact), int | float) and math.isfinite(value)
+        field.partition(" as ")[0]: value
+        for field in needed
+        if isinstance(value := known.get(field), int | float) and math.isfinite(value)
     }

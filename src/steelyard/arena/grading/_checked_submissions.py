@@ -40,7 +40,7 @@ AS_GIVEN = (
 """Columns that hold what the submission says."""
 
 
-MORE = ("files_created", "artifacts", "judgments", "lower_bounds", "facts")
+MORE = ("files_created", "artifacts", "judgments", "lower_bounds", "inputs")
 """What else a submission says; few say any of it, and it is kept in one column."""
 
 

@@ -17,7 +17,7 @@ from steelyard.arena.ingest._baselines import Groups, group, take_in
 from steelyard.arena.ingest._rank_events import Change, write_losses
 from steelyard.arena.notifications import EVALUATED, OUTLIER, write_events
 from steelyard.arena.scoring import (
-    FACTS,
+    SCORE_INPUTS,
     TOLD_RANKS,
     Counts,
     LowerMedian,
@@ -240,8 +240,8 @@ def _score(
     moved = [place for place, state in enumerate(task_states) if state.moved and policy == "current"]
     if moved:
         which.append(np.array(last)[groups.which])
-    facts = {name: [*columns[name]] * len(which) for name in FACTS}
-    scores = score_all(facts, yardsticks, np.concatenate(which))
+    inputs = {name: [*columns[name]] * len(which) for name in SCORE_INPUTS}
+    scores = score_all(inputs, yardsticks, np.concatenate(which))
     rows = len(versions)
     day, now = ({name: values[part] for name, values in scores.items()} for part in (slice(rows), slice(-rows, None)))
     with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)

@@ -13,8 +13,8 @@ from steelyard.arena.grading import reviewers_result
 from steelyard.arena.ingest._rank_events import Change, ranked_rows, write_losses
 from steelyard.arena.ingest._scoring_again import rescore
 from steelyard.arena.scoring import (
-    FACTS,
     KEPT_SCORES,
+    SCORE_INPUTS,
     BaselineBounds,
     Rules,
     StoredTask,
@@ -92,5 +92,5 @@ def _scores_of_its_day(connection: Connection, stored_task: StoredTask, row: dic
     assert isinstance(ordinal, int)  # a column of the submission
     rules = read_rules_history(connection, stored_task.key).of(stored_task.key, ordinal).rules
     bounds = BaselineBounds(*(base[name] for name in BaselineBounds._fields))
-    cents = score_cents({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task))
+    cents = score_cents({name: row[name] for name in SCORE_INPUTS}, bounds, rules.constants_of(stored_task.task))
     return {name: cents[name] for name in KEPT_SCORES}

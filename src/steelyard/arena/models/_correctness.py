@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.arena.models._submission_columns import FACTS, Ints, SubmissionColumns
+from steelyard.arena.models._submission_columns import USAGE_FIELDS, Ints, SubmissionColumns
 from steelyard.arena.scoring import CorrectnessTable
 from steelyard.records import Task
 from steelyard.results import Chance, ChanceBin, Coefficient, CorrectnessModel, ToolRecord
@@ -46,7 +46,7 @@ _OF_TYPE = {
     "file_exists": "other_criteria",
     "no_errors": "other_criteria",
 }
-_OF_FACT = dict(zip(FACTS, ("tokens", "tool_calls", "iterations", "time", "cost"), strict=True))
+_FEATURE_OF = dict(zip(USAGE_FIELDS, ("tokens", "tool_calls", "iterations", "time", "cost"), strict=True))
 
 
 def has_tests(task: Task) -> bool:
@@ -80,24 +80,24 @@ def what_is_known(given: SubmissionColumns, rows: Ints) -> Known:
                 features[place, places[name]] = value
             right[place] = _outcome(decoded)
     medians = _task_medians(given)
-    for fact, name in _OF_FACT.items():
-        values = given.floats(fact)[rows]
-        ratio = np.where(values > 0, values, np.nan) / medians[fact][given.task[rows]]
+    for field, name in _FEATURE_OF.items():
+        values = given.floats(field)[rows]
+        ratio = np.where(values > 0, values, np.nan) / medians[field][given.task[rows]]
         features[:, places[name]] = np.log(ratio)
     return Known(features, right)
 
 
 def _task_medians(given: SubmissionColumns) -> dict[str, Floats]:
-    """Of each fact, the median of what is known of it in each task; NaN where nothing is."""
+    """Of each field, the median of what is known of it in each task; NaN where nothing is."""
     medians = {}
     ends = np.searchsorted(given.task, np.arange(len(given.tasks) + 1))
-    for fact in FACTS:
-        values = given.floats(fact)
+    for field in USAGE_FIELDS:
+        values = given.floats(field)
         own = np.full(len(given.tasks), np.nan)
         for task, (start, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
             known = values[start:end][values[start:end] > 0]
             own[task] = np.median(known) if len(known) else np.nan
-        medians[fact] = own
+        medians[field] = own
     return medians
 
 

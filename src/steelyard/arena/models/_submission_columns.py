@@ -22,8 +22,8 @@ from steelyard.store.schema import states
 
 Ints = npt.NDArray[np.int64]
 Key = tuple[str | None, ...]
-FACTS = ("total_tokens", "tool_calls", "iterations", "execution_time", "estimated_cost")
-TOLD = ("id", "overall", "criteria_met", "criteria_total", "success", "details", *FACTS)
+USAGE_FIELDS = ("total_tokens", "tool_calls", "iterations", "execution_time", "estimated_cost")
+TOLD = ("id", "overall", "criteria_met", "criteria_total", "success", "details", *USAGE_FIELDS)
 
 _ACCEPTED = select(func.coalesce(func.sum(states.c.accepted), 0))
 """Asked with every submission: putting the question together takes longer than the answer."""

@@ -12,10 +12,10 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
-    FACTS,
     KEPT_SCORES,
+    SCORE_INPUTS,
     BaselineBounds,
-    Facts,
+    BaselineInputs,
     Rules,
     RulesHistory,
     StoredTask,
@@ -31,7 +31,7 @@ from steelyard.store.schema import baselines, task_files
 FORMAT = 1
 """The version of the manifest."""
 KIND = "steelyard-season"
-TOLD = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *FACTS)
+TOLD = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *SCORE_INPUTS)
 """What a manifest tells of a submission as the store keeps it, moments in microseconds since 1970."""
 MAX_DIFFERENCES = 5
 """Differences that one check names."""
@@ -136,8 +136,8 @@ def _check(task_id: str, what: str, wrong: list[str]) -> VerifyCheck:
 
 def _wrong_baseline(told: Document, rows: list[Document], task: Task, rules: Rules) -> list[str]:
     ordered = sorted(rows, key=lambda row: row["ordinal"])
-    facts = Facts(*([row[name] for row in ordered] for name in Facts._fields))
-    made = baseline_of(facts, defaults=rules.defaults_of(task), least=rules.baseline.submissions)
+    inputs = BaselineInputs(*([row[name] for row in ordered] for name in BaselineInputs._fields))
+    made = baseline_of(inputs, defaults=rules.defaults_of(task), least=rules.baseline.submissions)
     stated = told["baselines"][str(told["baseline_version"])]
     return [
         f"{name} is {stated[name]:g}, not {made[name]:g}"
@@ -154,8 +154,8 @@ def _wrong_scores(told: Document, rows: list[Document], task: Task, rules: list[
     constants = [one.constants_of(task) for one in rules]
     wrong = []
     for row in rows:
-        facts = {name: row[name] for name in FACTS}
-        cents = score_cents(facts, bounds[str(row["baseline_version"])], constants[row["rules"]])
+        inputs = {name: row[name] for name in SCORE_INPUTS}
+        cents = score_cents(inputs, bounds[str(row["baseline_version"])], constants[row["rules"]])
         wrong += [
             f"{row['id']}: {name} is {row[name] / 100:g}, not {cents[name] / 100:g}"
             for name in KEPT_SCORES

@@ -9,7 +9,7 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.arena.scoring._baseline import (
         BaselineBounds as BaselineBounds,
-        Facts as Facts,
+        BaselineInputs as BaselineInputs,
         baseline_of as baseline_of,
         default_bounds as default_bounds,
         own_baseline as own_baseline,
@@ -96,9 +96,9 @@ if TYPE_CHECKING:
         score_interval as score_interval,
     )
     from steelyard.arena.scoring._scores import (
-        FACTS as FACTS,
         KEPT_SCORES as KEPT_SCORES,
         RANKED_SCORES as RANKED_SCORES,
+        SCORE_INPUTS as SCORE_INPUTS,
         points as points,
         score as score,
         score_cents as score_cents,

@@ -41,7 +41,7 @@ def quartile(ordered: Sequence[float], which: int) -> float:
     return (ordered[below - 1] * (4 - rest) + ordered[below] * rest) / 4
 
 
-class Facts(NamedTuple):
+class BaselineInputs(NamedTuple):
     """The values of a group of submissions, one list a field; unknown times, costs and iterations are None."""
 
     total_tokens: Sequence[int]
@@ -51,21 +51,21 @@ class Facts(NamedTuple):
     estimated_cost: Sequence[float | None]
 
 
-def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> dict[str, float]:
+def baseline_of(inputs: BaselineInputs, *, defaults: Mapping[str, float], least: int) -> dict[str, float]:
     """The baseline as the specification lists it: the defaults under `least` submissions, else from the submissions.
 
     Times and costs that nobody states keep their defaults. Quartiles of tokens are there only when they are known.
     """
-    count = len(facts.total_tokens)
+    count = len(inputs.total_tokens)
     if count < least:
         return {"submission_count": count, **defaults}
     baseline: dict[str, float] = {"submission_count": count, **defaults}
-    tokens = sorted(facts.total_tokens)
-    times = sorted(time for time in facts.execution_time if time)
-    costs = sorted(cost for cost in facts.estimated_cost if cost)
+    tokens = sorted(inputs.total_tokens)
+    times = sorted(time for time in inputs.execution_time if time)
+    costs = sorted(cost for cost in inputs.estimated_cost if cost)
     stated: dict[str, Sequence[float]] = {
         "tokens": tokens,
-        "tool_calls": sorted(facts.tool_calls),
+        "tool_calls": sorted(inputs.tool_calls),
         "execution_time": times,
         "cost": costs,
     }
@@ -79,14 +79,14 @@ def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> d
     baseline["q25_tokens"] = quartile(tokens, 1) if count > 1 else tokens[0]
     baseline["q75_tokens"] = quartile(tokens, 3) if count > 1 else tokens[0]
     baseline["median_iterations"] = median_of_sorted(
-        sorted(1 if turns is None else turns for turns in facts.iterations)
+        sorted(1 if turns is None else turns for turns in inputs.iterations)
     )
     return baseline
 
 
-def own_baseline(facts: Facts, *, least: int) -> dict[str, float] | Missing:
+def own_baseline(inputs: BaselineInputs, *, least: int) -> dict[str, float] | Missing:
     """The baseline of one tool and model alone; under `least` submissions there is none: defaults are nobody's own."""
-    count = len(facts.total_tokens)
+    count = len(inputs.total_tokens)
     if count < least:
         return Missing(f"{count} of {least} submissions")
-    return baseline_of(facts, defaults={}, least=least)
+    return baseline_of(inputs, defaults={}, least=least)

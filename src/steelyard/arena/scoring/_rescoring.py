@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._baseline import BaselineBounds
-from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, OWN_CONSTANTS, score_cents, score_cents_columns
+from steelyard.arena.scoring._scores import KEPT_SCORES, OWN_CONSTANTS, SCORE_INPUTS, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of, read_frame
 from steelyard.arena.scoring._task_state import TaskState
 from steelyard.results import Policy
@@ -43,15 +43,15 @@ class ScoresOfTasks(NamedTuple):
     overall: np.ndarray
 
 
-def score_all(facts: Columns, yardsticks: Sequence[Yardstick], which: np.ndarray) -> Scores:
+def score_all(inputs: Columns, yardsticks: Sequence[Yardstick], which: np.ndarray) -> Scores:
     """The scores of each row by the yardstick whose place `which` gives."""
     if len(which) < COLUMNS_FROM:
         rows = [
-            score_cents({name: facts[name][row] for name in FACTS}, *yardsticks[place])
+            score_cents({name: inputs[name][row] for name in SCORE_INPUTS}, *yardsticks[place])
             for row, place in enumerate(which.tolist())
         ]
         return {name: np.array([row[name] for row in rows], dtype=np.int64) for name in KEPT_SCORES}
-    frame = with_yardsticks(frame_of(facts, FACTS), yardsticks, which)
+    frame = with_yardsticks(frame_of(inputs, SCORE_INPUTS), yardsticks, which)
     return score_cents_columns(frame, yardsticks[0].constants)
 
 
@@ -107,7 +107,7 @@ def read_stored(connection: Connection, task_states: Sequence[TaskState]) -> Sto
 
 def _read_columns(connection: Connection, keys: Sequence[int], *, count: int) -> Columns:
     """What scores, ranks and flags take from the submissions of these tasks, about `count` in all."""
-    names = ("task_key", "ordinal", "overall", "baseline_version", *FACTS)
+    names = ("task_key", "ordinal", "overall", "baseline_version", *SCORE_INPUTS)
     wanted = select(*(submissions.c[name] for name in names)).where(submissions.c.excluded_at.is_(None))
     parts = [
         wanted.where(submissions.c.task_key.in_(keys[start : start + KEYS_PER_QUERY]))

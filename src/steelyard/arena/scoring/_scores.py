@@ -59,7 +59,7 @@ def _whole(values: np.ndarray, *, digits: int) -> np.ndarray:
     return whole
 
 
-FACTS: tuple[str, ...] = (
+SCORE_INPUTS: tuple[str, ...] = (
     "total_tokens",
     "tool_calls",
     "iterations",
@@ -80,16 +80,16 @@ OWN_CONSTANTS = ("efficiency_weight", "speed_weight", "cost_weight", "correctnes
 """Constants that differ from task to task."""
 
 
-def score(facts: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, float]:
-    """Every score of one submission, unrounded. Any: counts, or None where a fact is unknown."""
+def score(inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, float]:
+    """Every score of one submission, unrounded. Any: counts, or None where an input is unknown."""
     values: dict[str, Any] = bounds._asdict()  # Any: as above
-    for name in FACTS:
-        value = facts[name]
+    for name in SCORE_INPUTS:
+        value = inputs[name]
         values[name] = _UNKNOWN if value is None else value
     plan = _plan()
-    for name, function, inputs, own in plan:
+    for name, function, taken, own in plan:
         values[name] = function(
-            **{wanted: values[wanted] for wanted in inputs}, **{wanted: constants[wanted] for wanted in own}
+            **{wanted: values[wanted] for wanted in taken}, **{wanted: constants[wanted] for wanted in own}
         )
     return {name: values[name] for name, *_ in plan}
 
@@ -116,9 +116,9 @@ def _levels() -> list[list[Metric]]:
     return rounds
 
 
-def score_cents(facts: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, int]:
+def score_cents(inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, int]:
     """The kept scores of one submission in cents."""
-    scores = score(facts, bounds, constants)
+    scores = score(inputs, bounds, constants)
     return {name: to_cents(scores[f"{name}_score"]) for name in KEPT_SCORES}
 
 

@@ -14,8 +14,8 @@ from steelyard.arena.ingest import Arena, find_task
 from steelyard.arena.scoring import (
     COMMUNITY_SCORE,
     EXTREMES,
-    FACTS,
     PARTS,
+    SCORE_INPUTS,
     UNKNOWN_AT_ZERO,
     BaselineBounds,
     CommunityWeights,
@@ -63,7 +63,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         community = weights_in_force(connection, arena.rules)
         made_by = Makers(counted, frozenset(excluded))
         sources = {
-            **_SOURCES_OF_FACTS,
+            **_INPUT_SOURCES,
             **_sources_of_bounds(connection, stored_task, base, made_by, least=rules.baseline.submissions),
             **_sources_of_constants(stored_task.task, rules),
         }
@@ -77,7 +77,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         criteria=msgspec.convert(details.get("criteria", ()), tuple[CriterionResult, ...]),
         artifacts_sha256=details.get("artifacts_sha256"),
         sources=sources,
-        scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task), only),
+        scores=_reasons({name: row[name] for name in SCORE_INPUTS}, bounds, rules.constants_of(stored_task.task), only),
         reviews=tuple(logged.review for logged in log if logged.ordinal == row["ordinal"]),
         extra_scores=() if community is None or only else (_by_community(community, receipt, stored_task),),
     )
@@ -104,8 +104,8 @@ def _as_stored(row: RowMapping) -> dict[str, Any]:  # Any: column values
     return {name: iso(row[name]) if name.endswith("_at") else row[name] for name in shown}
 
 
-_SOURCES_OF_FACTS = {
-    **dict.fromkeys(FACTS, "the submission"),
+_INPUT_SOURCES = {
+    **dict.fromkeys(SCORE_INPUTS, "the submission"),
     "criteria_met": "the check of the task's criteria",
     "criteria_total": "the task",
 }
@@ -160,10 +160,10 @@ def _sources_of_constants(task: Task, rules: Rules) -> dict[str, str]:
 
 
 def _reasons(
-    facts: dict[str, Any], bounds: BaselineBounds, constants: dict[str, float], only: str | None
-) -> tuple[ScoreReason, ...]:  # Any: facts, None where unknown
-    scores = score(facts, bounds, constants)
-    values = {**facts, **bounds._asdict(), **scores}
+    inputs: dict[str, Any], bounds: BaselineBounds, constants: dict[str, float], only: str | None
+) -> tuple[ScoreReason, ...]:  # Any: inputs, None where unknown
+    scores = score(inputs, bounds, constants)
+    values = {**inputs, **bounds._asdict(), **scores}
     return tuple(
         ScoreReason(
             name=declared.name,

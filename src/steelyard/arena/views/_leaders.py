@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.arena.ingest import Arena, find_task, load_tasks, read_parties, teams_of
 from steelyard.arena.scoring import (
-    Facts,
+    BaselineInputs,
     Rules,
     RulesHistory,
     RulesInForce,
@@ -185,8 +185,8 @@ def combination_baselines(arena: Arena, task_id: str) -> tuple[CombinationBaseli
         rows = view_task(connection, stored_task, policy="as-submitted").rows
     combinations = []
     for (agent, model), part in rows.group_by("agent", "model"):
-        facts = Facts(*(part[name].to_list() for name in Facts._fields))
-        own = own_baseline(facts, least=arena.rules.baseline.submissions)
+        inputs = BaselineInputs(*(part[name].to_list() for name in BaselineInputs._fields))
+        own = own_baseline(inputs, least=arena.rules.baseline.submissions)
         combinations.append(
             CombinationBaseline(
                 agent=agent,

@@ -1,4 +1,4 @@
-"""Every submission that counts, over all tasks, as columns: scores as the standings show them, and a run's facts."""
+"""Every submission that counts, over all tasks, as columns: scores as the standings show them, and a run's inputs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from steelyard.records import PROVIDED_MODEL
 if TYPE_CHECKING:
     import polars as pl
 
-_AS_FACTS = {"estimated_cost": "reported_cost_usd", "execution_time": "stated_duration_seconds"}
-"""What a submission and a run both have, under the names of a run's facts. An arena takes 0 for unknown."""
+_FIELD_NAMES = {"estimated_cost": "reported_cost_usd", "execution_time": "stated_duration_seconds"}
+"""What a submission and a run both have, under the names of a run's inputs. An arena takes 0 for unknown."""
 _SAME = ("id", "agent", "total_tokens", "tool_calls", "iterations")
 
 
@@ -31,13 +31,13 @@ def submission_table(arena: Arena) -> pl.DataFrame:
 def _columns(view: View) -> pl.DataFrame:
     import polars as pl  # heavy: a single submission is accepted without it
 
-    known = {field: pl.when(pl.col(field) > 0).then(pl.col(field)) for field in _AS_FACTS}
+    known = {field: pl.when(pl.col(field) > 0).then(pl.col(field)) for field in _FIELD_NAMES}
     return view.rows.select(
         pl.lit(view.stored_task.task.id).alias("task"),
         *(pl.col(name) for name in _SAME),
         pl.col("model").str.replace(PROVIDED_MODEL, "$1"),
         # an exact division: Polars divides by a constant through its reciprocal
         (pl.col("submitted_at") / (pl.col("submitted_at") * 0 + 1_000_000)).alias("start_time"),
-        *(expression.cast(pl.Float64).alias(_AS_FACTS[field]) for field, expression in known.items()),
+        *(expression.cast(pl.Float64).alias(_FIELD_NAMES[field]) for field, expression in known.items()),
         *((pl.col(name) / (pl.col(name) * 0 + 100)).cast(pl.Float64).alias(f"{name}_score") for name in KEPT_SCORES),
     )

@@ -46,7 +46,7 @@ from steelyard.arena.scoring import (
     weights_in_force,
 )
 from steelyard.arena.views._task_view import View, view_task, view_tasks
-from steelyard.arena.views._tool_metrics import Brought, asked_metrics, facts_in, metrics_of, ranked_within
+from steelyard.arena.views._tool_metrics import Brought, asked_metrics, inputs_in, metrics_of, ranked_within
 from steelyard.records import iso
 from steelyard.results import Outlier, Outliers, Policy, RankedScore, Standing, Standings
 
@@ -87,7 +87,7 @@ def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Seque
     """The standings with metrics of each one's tool, and its rank among that tool's submissions to the task."""
     by_tool: dict[str, list[Brought]] = {}
     for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
-        by_tool.setdefault(tool or "", []).append(Brought(identity, shown.task_id, facts_in(details)))
+        by_tool.setdefault(tool or "", []).append(Brought(identity, shown.task_id, inputs_in(details)))
     told: dict[str, dict[str, float | None]] = {}
     for tool, brought in by_tool.items():
         own = [name for name in wanted if name in metrics_of(rules, tool)]

@@ -13,8 +13,8 @@ from sqlalchemy.engine import Connection, RowMapping
 from steelyard.arena.scoring import (
     KEPT_SCORES,
     BaselineBounds,
+    BaselineInputs,
     Decisions,
-    Facts,
     KeptRows,
     LoggedReview,
     StoredTask,
@@ -56,13 +56,13 @@ class View:
     rows: pl.DataFrame
     """Without those that are excluded."""
 
-    def facts(self) -> Facts:
+    def inputs(self) -> BaselineInputs:
         """What a baseline is made from."""
-        return Facts(*(self.rows[name].to_list() for name in Facts._fields))
+        return BaselineInputs(*(self.rows[name].to_list() for name in BaselineInputs._fields))
 
     def baseline(self, least: int) -> dict[str, float | str]:
         """The baseline as the specification lists it."""
-        numbers = baseline_of(self.facts(), defaults=self.stored_task.defaults, least=least)
+        numbers = baseline_of(self.inputs(), defaults=self.stored_task.defaults, least=least)
         return {**numbers, "last_updated": iso(self.last_updated)}
 
     def counts(self, score: str = "overall") -> dict[int, int]:

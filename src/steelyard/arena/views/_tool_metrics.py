@@ -1,4 +1,4 @@
-"""Metrics that a profile names for some tools: evaluated on the facts that submissions bring, ranked within the tool.
+"""Metrics that a profile names for some tools: evaluated on the inputs that submissions bring, ranked within the tool.
 
 They stand beside the scores and are part of none.
 """
@@ -27,7 +27,7 @@ class Brought(NamedTuple):
 
     submission_id: str
     task_id: str
-    facts: Mapping[str, float | bool]
+    inputs: Mapping[str, float | bool]
 
 
 def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
@@ -41,7 +41,7 @@ def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
             known = select(submissions.c.agent).where(submissions.c.agent.is_not(None)).distinct()
             raise UnknownNameError("tool", tool[:200], connection.execute(known).scalars())
         shown = {party.id: party.display_name for party in read_parties(connection, "tool")}
-    brought = [Brought(row.id, row.task_id, facts_in(row.details)) for row in rows]
+    brought = [Brought(row.id, row.task_id, inputs_in(row.details)) for row in rows]
     return ToolMetrics(
         tool=tool,
         display_name=shown.get(tool),
@@ -68,9 +68,9 @@ def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def facts_in(details: str | None) -> dict[str, float | bool]:
-    """The facts that a submission brought; those under keys of the user's own by the names that metrics know."""
-    told: dict[str, float | bool] = (msgspec.json.decode(details).get("facts") if details else None) or {}
+def inputs_in(details: str | None) -> dict[str, float | bool]:
+    """The inputs that a submission brought; those under keys of the user's own by the names that metrics know."""
+    told: dict[str, float | bool] = (msgspec.json.decode(details).get("inputs") if details else None) or {}
     own = {name: value for name, value in told.items() if is_own_key(name)}
     return {name: value for name, value in told.items() if name not in own} | own_facts(own)
 
@@ -78,7 +78,7 @@ def facts_in(details: str | None) -> dict[str, float | bool]:
 def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[ToolSubmission, ...]:
     """Each submission of one tool with its metrics, and its rank among those that have the metric (1, 1, 3)."""
     profile = load_profile(DEFAULT)
-    values = [{name: _value(name, entry.facts, profile) for name in names} for entry in brought]
+    values = [{name: _value(name, entry.inputs, profile) for name in names} for entry in brought]
     ranks: list[dict[str, int | None]] = [{} for _ in brought]
     for name in names:
         is_lower = catalog()[name].better == "lower"
@@ -100,8 +100,8 @@ def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[Too
     return tuple(sorted(made, key=lambda one: (one.task_id, one.submission_id)))
 
 
-def _value(name: str, facts: Mapping[str, Any], profile: Profile) -> tuple[float | None, str | None]:  # Any: facts
-    value = evaluate(name, facts, profile, {})
+def _value(name: str, inputs: Mapping[str, Any], profile: Profile) -> tuple[float | None, str | None]:  # Any: inputs
+    value = evaluate(name, inputs, profile, {})
     if isinstance(value, Missing):
         return None, str(value.reason)
     number = float(value)
