@@ -132,15 +132,15 @@ class TestRating:
             rate(arena, "t0", reviewer="bob", score=50)
 
 
-def test_strictness_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
-    # cyd gives 20 less than ada and bob, who give the same: strictness 13.33, -6.67, -6.67
+def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
+    # cyd gives 20 less than ada and bob, who give the same: severity 13.33, -6.67, -6.67
     strict = {"xia": 0.0, "yan": 0.0, "zoe": 20.0}
     for number in range(8):
         for place, (reviewer, less) in enumerate(strict.items()):
             noise = ((number + place) % 3 - 1) * 0.5
             rate(arena, f"t{number}", reviewer=reviewer, score=40 + 5 * number - less + noise)
     told = ratings(arena, "t", names=True)
-    found = {row.reviewer: row.strictness for row in told.reviewers}
+    found = {row.reviewer: row.severity for row in told.reviewers}
     assert found == pytest.approx({"xia": -20 / 3, "yan": -20 / 3, "zoe": 40 / 3}, abs=0.5)
     assert {row.reviewer: row.deviates for row in told.reviewers}["zoe"] == ("strict",)
     blind = ratings(arena, "t")

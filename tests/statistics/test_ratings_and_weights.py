@@ -1,4 +1,4 @@
-"""Strictness and weights recovered from ratings whose truth is known."""
+"""Severity and weights recovered from ratings whose truth is known."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ FIXED = np.array([0.35, 0.25, 0.20, 0.20])
 
 
 def rated(rng: np.random.Generator, units: int, raters: int, each: int) -> tuple[np.ndarray, ...]:
-    quality, strictness = rng.normal(60, 12, units), rng.normal(0, 6, raters)
+    quality, severity = rng.normal(60, 12, units), rng.normal(0, 6, raters)
     unit = np.repeat(np.arange(units), each)
     rater = np.concatenate([rng.permutation(raters)[:each] for _ in range(units)])
-    strictness -= strictness.mean()
-    return unit, rater, quality[unit] - strictness[rater] + rng.normal(0, 5, units * each), quality, strictness
+    severity -= severity.mean()
+    return unit, rater, quality[unit] - severity[rater] + rng.normal(0, 5, units * each), quality, severity
 
 
 def test_least_squares_over_all_indicators_gives_the_same() -> None:
@@ -25,20 +25,20 @@ def test_least_squares_over_all_indicators_gives_the_same() -> None:
     design = np.zeros((len(scores) + 1, 47))
     design[np.arange(len(scores)), unit] = 1
     design[np.arange(len(scores)), 40 + rater] = -1
-    design[-1, 40:] = 1  # strictness sums to 0
+    design[-1, 40:] = 1  # severity sums to 0
     slow, *_ = np.linalg.lstsq(design, np.append(scores, 0.0), rcond=None)
     assert np.allclose(slow[:40], fit.quality)
-    assert np.allclose(slow[40:], fit.strictness)
+    assert np.allclose(slow[40:], fit.severity)
     residuals = scores - design[:-1] @ slow
     assert fit.spread == pytest.approx(np.sqrt(residuals @ residuals / (len(scores) - 46)))
     spread = np.sqrt(np.diag(np.linalg.inv(design.T @ design))) * fit.spread
-    assert np.corrcoef(spread[40:], fit.strictness_error)[0, 1] > 0.99
+    assert np.corrcoef(spread[40:], fit.severity_error)[0, 1] > 0.99
 
 
-def test_one_rating_for_each_says_nothing_of_strictness() -> None:
+def test_one_rating_for_each_says_nothing_of_severity() -> None:
     fit = two_way(np.array([0, 1]), np.array([0, 1]), np.array([10.0, 20.0]))
     assert fit.freedom == 0
-    assert fit.strictness_interval(0, 1).low is None
+    assert fit.severity_interval(0, 1).low is None
     assert deviations(fit, np.array([0, 1])) == [(), ()]
 
 
@@ -50,15 +50,15 @@ def test_a_rater_who_scatters_is_erratic() -> None:
 
 
 @pytest.mark.long
-def test_intervals_of_strictness_and_quality_cover_what_they_promise() -> None:
+def test_intervals_of_severity_and_quality_cover_what_they_promise() -> None:
     rng = np.random.default_rng(1)
     strict, worth, odd = [], [], []
     for _ in range(400):
-        unit, rater, scores, quality, strictness = rated(rng, 60, 12, 3)
+        unit, rater, scores, quality, severity = rated(rng, 60, 12, 3)
         fit = two_way(unit, rater, scores)
-        strict += [not fit.strictness_interval(place, 1).excludes(strictness[place]) for place in range(12)]
+        strict += [not fit.severity_interval(place, 1).excludes(severity[place]) for place in range(12)]
         worth += [not fit.quality_interval(place, 3).excludes(quality[place]) for place in range(60)]
-        same = two_way(unit, rater, scores + strictness[rater])  # raters who are all alike
+        same = two_way(unit, rater, scores + severity[rater])  # raters who are all alike
         odd.append(any(deviations(same, rater)))
     assert 0.93 <= np.mean(strict) <= 0.97
     assert 0.93 <= np.mean(worth) <= 0.97

@@ -41,15 +41,15 @@ def ratings_parts(result: PeerReview) -> Iterator[str | TextTable]:
     if not result.n:
         return
     columns = [("task", 1), ("submission", 0), ("ratings", 0), ("mean", 0), ("estimate", 0), ("interval", 0)]
-    table = arena_table("Strictness taken out", columns, texts=("task", "submission"))
+    table = arena_table("Adjusted for reviewer severity", columns, texts=("task", "submission"))
     for row in sorted(result.submissions, key=lambda row: (-(row.estimate or 0.0), row.submission_id)):
         ends = _ends(row.low, row.high)
         add_row(table, row.task_id, row.submission_id, str(row.ratings), f"{row.mean:.2f}", f"{row.estimate:.2f}", ends)
     yield table
-    columns = [("reviewer", 0), ("ratings", 0), ("strictness", 0), ("interval", 0), ("deviates", 0)]
+    columns = [("reviewer", 0), ("ratings", 0), ("severity", 0), ("interval", 0), ("deviates", 0)]
     reviewers = arena_table("Reviewers", columns, texts=("reviewer", "deviates"))
     for reviewer in result.reviewers:
-        strict, ends = f"{reviewer.strictness:+.2f}", _ends(reviewer.low, reviewer.high)
+        strict, ends = f"{reviewer.severity:+.2f}", _ends(reviewer.low, reviewer.high)
         add_row(reviewers, reviewer.reviewer, str(reviewer.ratings), strict, ends, ", ".join(reviewer.deviates))
     yield reviewers
 

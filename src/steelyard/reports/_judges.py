@@ -15,14 +15,14 @@ WORDS = ((0.8, "agree well"), (0.667, "agree enough for tentative conclusions"),
 
 
 def judge_lines(result: Judges) -> Iterator[str]:
-    """Agreement, strictness, sums and contradictions, a sentence each."""
+    """Agreement, severity, sums and contradictions, a sentence each."""
     yield from (clean(line) for line in _lines(result))
 
 
 def _lines(result: Judges) -> Iterator[str]:
     yield _agreement_sentence(result)
     for record in result.judges:
-        text = _strictness(record)
+        text = _severity(record)
         if text:
             yield text
     for record in result.judges:
@@ -71,7 +71,7 @@ def _p_text(p_value: float | None) -> str:
     return DASH if p_value is None else "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
 
 
-def _strictness(record: JudgeRecord) -> str | None:
+def _severity(record: JudgeRecord) -> str | None:
     severity = record.severity
     if severity.estimate is None or not severity.excludes(0.0):
         return None

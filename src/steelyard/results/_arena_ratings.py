@@ -1,4 +1,4 @@
-"""What reviewers are to rate, what they gave, and what it says once their strictness is taken out."""
+"""What reviewers are to rate, what they gave, and what it says once their severity is taken out."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RatedSubmission(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     """Of the ratings as they were given."""
     estimate: float | None
-    """What reviewers of mean strictness would give it."""
+    """What reviewers of mean severity would give it."""
     low: float | None
     high: float | None
     reason: str | None
@@ -91,7 +91,7 @@ class ReviewerEstimate(msgspec.Struct, frozen=True, kw_only=True):
     reviewer: str
     """A name for this answer alone while the display is blinded."""
     ratings: int
-    strictness: float | None
+    severity: float | None
     """Points below (above, where negative) the mean of the reviewers of the group on the same submissions."""
     low: float | None
     high: float | None
@@ -105,7 +105,7 @@ class ReviewerEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PeerReview(FieldsResult):
-    """Ratings taken apart by an additive model: submission plus strictness of the reviewer plus chance."""
+    """Ratings taken apart by an additive model: submission plus severity of the reviewer plus chance."""
 
     task_id: str | None
     """None where the ratings of all tasks are looked at together."""

@@ -47,7 +47,7 @@ from steelyard.results._run_figures import run_calls, run_tokens
 from steelyard.results._speedup import SpeedupResult
 from steelyard.results._trial_figures import (
     judge_reliability,
-    judge_strictness,
+    judge_severity,
     output_distances,
     prompt_dots,
     repair_slopes,
@@ -70,7 +70,7 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Ranking: {"dots": rank_dots, "pareto": rank_pareto},
     Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
     Gate: {"rules": rule_dots},
-    Judges: {"strictness": judge_strictness, "reliability": judge_reliability},
+    Judges: {"severity": judge_severity, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
     Standings: {"dots": standing_dots, "strip": standing_strip},

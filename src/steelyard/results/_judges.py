@@ -1,4 +1,4 @@
-"""What `judges` gives: agreement, strictness, sums and contradictions of those who scored the runs."""
+"""What `judges` gives: agreement, severity, sums and contradictions of those who scored the runs."""
 
 from __future__ import annotations
 

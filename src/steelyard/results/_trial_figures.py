@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from steelyard.results._speedup import SpeedupAttempt, SpeedupResult
 
 
-def judge_strictness(result: Judges, width: int) -> Figure:
+def judge_severity(result: Judges, width: int) -> Figure:
     """Each judge's score minus the mean of the others on the same runs."""
     rows = [
         Estimate(
@@ -45,7 +45,7 @@ def judge_strictness(result: Judges, width: int) -> Figure:
     ]
     axis = Axis(title="Score minus the mean of the others: left is strict, right is lenient")
     note = f"{confidence_text(result.level)}, {result.runs:,} judged runs; hollow: the interval holds 0"
-    return dots(rows, title="Strictness of judges", axis=axis, note=note, reference=0.0, width=width)
+    return dots(rows, title="Severity of judges", axis=axis, note=note, reference=0.0, width=width)
 
 
 def judge_reliability(result: Judges, width: int) -> Figure:

@@ -205,7 +205,7 @@ def _records(
     tolerance: float,
     level: float,
 ) -> tuple[JudgeRecord, ...]:
-    strictness = severity(scores, codes, level=level)
+    severities = severity(scores, codes, level=level)
     gaps: dict[str, list[float]] = {name: [] for name in names}
     for judged_run in runs:
         for rating in judged_run.ratings:
@@ -220,7 +220,7 @@ def _records(
                 judge=name,
                 runs=len(given),
                 mean=mean_of(given),
-                severity=strictness[place],
+                severity=severities[place],
                 checked=len(own),
                 mean_error=mean_of(own) if len(own) else None,
                 max_error=float(np.abs(own).max()) if len(own) else None,

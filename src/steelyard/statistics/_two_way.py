@@ -1,7 +1,7 @@
 """Ratings taken apart: what a submission is worth and how strict its raters are, by an additive two-way model.
 
-A rating is quality + strictness + chance. Least squares over all ratings gives both, each with its standard error by
-Student's t (Scheffe 1959, unbalanced two-way layout without interaction). Strictness sums to 0 over raters that common
+A rating is quality + severity + chance. Least squares over all ratings gives both, each with its standard error by
+Student's t (Scheffe 1959, unbalanced two-way layout without interaction). Severity sums to 0 over raters that common
 submissions connect; between groups that none connects, nothing can be compared.
 """
 
@@ -23,17 +23,17 @@ UNITS_AT_ONCE = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoWay:
-    """Qualities of units and strictness of raters; every array is in the order of the codes."""
+    """Qualities of units and severity of raters; every array is in the order of the codes."""
 
     quality: Floats
-    """What each unit would get from raters of mean strictness."""
+    """What each unit would get from raters of mean severity."""
     quality_error: Floats
     """Its standard error; NaN without a spread to tell it from."""
-    strictness: Floats
+    severity: Floats
     """How far each rater rates below (positive) or above (negative) the mean of the raters of its group."""
-    strictness_error: Floats
+    severity_error: Floats
     residuals: Floats
-    """What each rating deviates by from quality minus strictness."""
+    """What each rating deviates by from quality minus severity."""
     spread: float | None
     """The standard deviation of chance; None without degrees of freedom."""
     freedom: int
@@ -46,11 +46,11 @@ class TwoWay:
         """The quality of a unit that has n ratings."""
         return self._interval(float(self.quality[unit]), float(self.quality_error[unit]), n)
 
-    def strictness_interval(self, rater: int, n: int) -> Interval:
-        """The strictness of a rater with n ratings."""
+    def severity_interval(self, rater: int, n: int) -> Interval:
+        """The severity of a rater with n ratings."""
         alone = int(np.count_nonzero(self.group == self.group[rater])) == 1
         reason = "no other reviewer rated the same submissions" if alone else None
-        return self._interval(float(self.strictness[rater]), float(self.strictness_error[rater]), n, reason)
+        return self._interval(float(self.severity[rater]), float(self.severity_error[rater]), n, reason)
 
     def _interval(self, estimate: float, error: float, n: int, reason: str | None = None) -> Interval:
         if reason is None and (self.freedom < 1 or not math.isfinite(error)):
@@ -72,7 +72,7 @@ def two_way(units: Ints, raters: Ints, scores: Floats, *, level: float = LEVEL) 
     """The model for ratings of units by raters, both as codes from 0 on, of which each occurs.
 
     >>> fit = two_way(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([60.0, 70.0, 80.0, 90.0]))
-    >>> fit.quality.tolist(), fit.strictness.tolist()
+    >>> fit.quality.tolist(), fit.severity.tolist()
     ([65.0, 85.0], [5.0, -5.0])
     """
     check_level(level)
@@ -94,8 +94,8 @@ def two_way(units: Ints, raters: Ints, scores: Floats, *, level: float = LEVEL) 
     return TwoWay(
         quality=quality,
         quality_error=unknown * np.sqrt(1 / counted + _variances(weights, inverse)),
-        strictness=-lenience + 0.0,  # no -0.0
-        strictness_error=unknown * np.sqrt(np.clip(np.diag(inverse), 0, None)),
+        severity=-lenience + 0.0,  # no -0.0
+        severity_error=unknown * np.sqrt(np.clip(np.diag(inverse), 0, None)),
         residuals=residuals,
         spread=spread,
         freedom=max(freedom, 0),
@@ -130,7 +130,7 @@ def _inverse(joined: Floats, group: Ints) -> Floats:
 
 
 def _variances(weights: sparse.csc_array, inverse: Floats) -> Floats:
-    """For each unit, the variance that comes from its raters' strictness being estimated."""
+    """For each unit, the variance that comes from its raters' severity being estimated."""
     parts = []
     for start in range(0, weights.shape[1], UNITS_AT_ONCE):
         some = weights[:, start : start + UNITS_AT_ONCE].toarray()
@@ -141,14 +141,14 @@ def _variances(weights: sparse.csc_array, inverse: Floats) -> Floats:
 def deviations(fit: TwoWay, raters: Ints, *, level: float = LEVEL) -> list[tuple[str, ...]]:
     """For each rater what is shown against chance: `strict` or `lenient`, and `erratic` where ratings scatter more.
 
-    Strictness is tested by Student's t, scatter by the rater's own sum of squared residuals against that of the others
+    Severity is tested by Student's t, scatter by the rater's own sum of squared residuals against that of the others
     (F). Both are corrected for the number of raters (Holm), so that of raters who are all alike about one list in
     twenty names anybody.
     """
     if fit.freedom < 1 or not fit.spread:
-        return [()] * len(fit.strictness)
+        return [()] * len(fit.severity)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(fit.strictness_error > 0, np.abs(fit.strictness) / fit.strictness_error, 0.0)
+        ratios = np.where(fit.severity_error > 0, np.abs(fit.severity) / fit.severity_error, 0.0)
     p_strict = holm(2 * special.stdtr(fit.freedom, -ratios))
     squares, total = np.bincount(raters, fit.residuals**2), float(fit.residuals @ fit.residuals)
     own = np.maximum(np.bincount(raters) * fit.freedom / len(raters), 1.0)  # its share of the degrees of freedom
@@ -156,7 +156,7 @@ def deviations(fit: TwoWay, raters: Ints, *, level: float = LEVEL) -> list[tuple
     scatter = (squares / own) / np.maximum((total - squares) / rest, np.finfo(float).tiny)
     p_erratic = holm(special.fdtrc(own, rest, scatter))
     words: list[tuple[str, ...]] = []
-    for place, strictness in enumerate(fit.strictness):
-        told = [("strict" if strictness > 0 else "lenient")] if p_strict[place] < 1 - level else []
+    for place, severity in enumerate(fit.severity):
+        told = [("strict" if severity > 0 else "lenient")] if p_strict[place] < 1 - level else []
         words.append((*told, *(["erratic"] if p_erratic[place] < 1 - level else [])))
     return words

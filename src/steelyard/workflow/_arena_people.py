@@ -88,7 +88,7 @@ def ratings(
     confidence: float = 0.95,
     names: bool = False,
 ) -> PeerReview:
-    """Ratings with each reviewer's strictness taken out; reviewers are blinded unless `names` are asked for."""
+    """Ratings adjusted for reviewer severity; reviewers are blinded unless `names` are asked for."""
     check_level(confidence)
     return peer_review(opened(arena), task_id=task, criterion=criterion, confidence=confidence, names=names)
 

@@ -1,4 +1,4 @@
-"""What ratings say once each reviewer's strictness is taken out, how far reviewers agree, and who deviates."""
+"""What ratings say once each reviewer's severity is taken out, how far reviewers agree, and who deviates."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def _reviewers(table: RatingTable, fit: TwoWay, *, names: bool) -> tuple[Reviewe
     counts = Counter(table.raters.tolist())
     made = []
     for place, (name, words) in enumerate(zip(table.reviewers, deviations(fit, table.raters), strict=True)):
-        interval = fit.strictness_interval(place, counts[place])
+        interval = fit.severity_interval(place, counts[place])
         made.append(
             ReviewerEstimate(
                 reviewer=name if names else blinded_reviewer(name, table.submissions),
                 ratings=counts[place],
-                strictness=interval.estimate,
+                severity=interval.estimate,
                 low=interval.low,
                 high=interval.high,
                 reason=interval.reason,
@@ -143,7 +143,7 @@ def _findings(fit: TwoWay) -> tuple[Finding, ...]:
     if groups == 1:
         return ()
     message = (
-        f"{groups} groups of reviewers have no submission in common, so that strictness and estimates compare only"
+        f"{groups} groups of reviewers have no submission in common, so that severity and estimates compare only"
         " within a group"
     )
     return (Finding(code="reviewers_apart", message=message),)

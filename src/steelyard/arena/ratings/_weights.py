@@ -1,4 +1,4 @@
-"""Weights learned from ratings with each reviewer's strictness taken out, kept in versions; scores stay as they are."""
+"""Weights learned from ratings adjusted for reviewer severity, kept in versions; scores stay as they are."""
 
 from __future__ import annotations
 

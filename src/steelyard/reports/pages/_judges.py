@@ -1,4 +1,4 @@
-"""Can I trust the judges: agreement, strictness and contradictions."""
+"""Can I trust the judges: agreement, severity and contradictions."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ def judges_page(result: Judges) -> Page:
             ("profile", result.profile),
         ),
     )
-    return with_figures(page, result, ("strictness", "reliability"))
+    return with_figures(page, result, ("severity", "reliability"))

@@ -67,7 +67,7 @@ def ratings_page(result: PeerReview) -> Page:
         columns=(
             text_column("reviewer", "reviewer", [row.reviewer for row in result.reviewers]),
             count_column("ratings", "ratings", [row.ratings for row in result.reviewers]),
-            number_column("strictness", "strictness", [row.strictness for row in result.reviewers], places=2, sign="+"),
+            number_column("severity", "severity", [row.severity for row in result.reviewers], places=2, sign="+"),
             number_column("low", "from", [row.low for row in result.reviewers], places=2, sign="+"),
             number_column("high", "to", [row.high for row in result.reviewers], places=2, sign="+"),
             text_column("deviates", "deviates", [", ".join(row.deviates) for row in result.reviewers]),
@@ -78,9 +78,9 @@ def ratings_page(result: PeerReview) -> Page:
         title="What do reviewers say?",
         answer=ratings_sentence(result),
         notes=tuple(finding.message for finding in result.findings),
-        table=PageTable(caption="Estimates with each reviewer's strictness taken out", columns=columns),
+        table=PageTable(caption="Estimates adjusted for reviewer severity", columns=columns),
         also=(reviewers,) if result.reviewers else (),
-        facts=(("model", "submission + strictness of the reviewer + chance"), ("ratings", "beside the scores")),
+        facts=(("model", "submission + severity of the reviewer + chance"), ("ratings", "beside the scores")),
     )
 
 

@@ -98,7 +98,7 @@ def ratings(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Ratings with each reviewer's strictness taken out, how far reviewers agree, and who deviates.
+    """Ratings adjusted for reviewer severity, how far reviewers agree, and who deviates.
 
     Example: steelyard arena ratings fix-race --names
     """

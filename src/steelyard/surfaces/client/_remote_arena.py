@@ -256,7 +256,7 @@ class RemoteArena:
         confidence: float = 0.95,
         names: bool = False,
     ) -> PeerReview:
-        """Ratings with each reviewer's strictness taken out, blinded."""
+        """Ratings adjusted for reviewer severity, blinded."""
         _refuse_names(names=names)
         query = {"task": task, "criterion": criterion, "confidence": confidence}
         return _converted(self._server.get("/ratings", query), PeerReview)

@@ -339,7 +339,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/ratings",
-        sentence="Ratings with each reviewer's strictness taken out, agreement, and who deviates; blinded.",
+        sentence="Ratings adjusted for reviewer severity, agreement, and who deviates; blinded.",
         verb="arena ratings",
         result=PeerReview,
         query=RatingsQuery,
