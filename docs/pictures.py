@@ -56,7 +56,7 @@ VERBS = {
     "Comparison": "`compare`",
     "Gate": "`gate`",
     "Judges": "`judges`",
-    "Repeatability": "`repeat`",
+    "Repeatability": "`repeatability`",
     "SpeedupResult": "`speedup`",
     "RunDetail": "`show`",
     "Standings": "`arena standings TASK`",

@@ -123,7 +123,7 @@ def write(path: Path, records: Sequence[dict[str, Any]]) -> Path:
 
 
 def by_repeat(paths: Sequence[Path]) -> Counter[tuple[str, int]]:
-    found = sy.repeat(list(paths), repair=False, store=None)
+    found = sy.repeatability(list(paths), repair=False, store=None)
     return Counter((prompt.prompt, prompt.n) for prompt in found.prompts)
 
 

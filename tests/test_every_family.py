@@ -132,7 +132,7 @@ def test_a_cell_of_the_table_says_what_happens(
         assert json.loads(shown.out)["schema_version"] == 1
 
 
-WITHOUT_DATA = {"arena", "canon", "demo", "doctor", "formats", "map", "metrics", "prices", "profiles", "run", "schema"}
+WITHOUT_DATA = {"arena", "demo", "doctor", "formats", "map", "metrics", "prices", "profiles", "run", "schema"}
 """Commands about the program itself, an arena or canons by name, a plan, or a table that is no family's yet."""
 SERVING = {"serve", "token"}
 
@@ -155,7 +155,7 @@ def test_the_table_has_every_verb_over_data_and_every_family() -> None:
 
 
 def repeated(places: dict[str, str]) -> Repeatability:
-    return sy.repeat(places["OUTPUTS"])
+    return sy.repeatability(places["OUTPUTS"])
 
 
 def timed(places: dict[str, str]) -> SpeedupResult:
@@ -276,8 +276,8 @@ def test_a_saved_result_that_cannot_be_is_refused_with_the_place(places: dict[st
 def test_prompts_of_another_normalization_are_not_compared_in_silence(places: dict[str, str], tmp_path: Path) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     one = [each for each in outputs() if each.agent == "alpha"]
-    sy.repeat(one, normalize="text").save(old)
-    sy.repeat(one).save(new)
+    sy.repeatability(one, normalize="text").save(old)
+    sy.repeatability(one).save(new)
     gated = sy.gate(new, baseline=old, rule="r_raw >= baseline - 0.02", **FEW)
     assert "mixed_versions" in {finding.code for finding in gated.findings}
     same = sy.gate(new, baseline=new, rule="r_raw >= baseline - 0.02", **FEW)

@@ -40,14 +40,14 @@ def _verbs() -> dict[str, type[Any]]:
 
 
 VERBS = _verbs()
-OVER_RUNS = [name for name in VERBS if name not in ("repeat", "speedup", "run")]
+OVER_RUNS = [name for name in VERBS if name not in ("repeatability", "speedup", "run")]
 WITH_TABLES = [name for name in VERBS if name not in ("explain", "run")]
 SURFACE = {"json", "csv", "csv_raw", "out", "figure", "skip_bad", "quiet"}
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
     "measure": {"all"},
     "gate": {"summary"},
-    "repeat": {"samples"},
+    "repeatability": {"list_outputs"},
     "speedup": {"benchmarks"},
     "run": {"list", "as"},
 }
@@ -115,7 +115,6 @@ OTHERWISE = {
     "arena": "sy.open_arena",
     "demo": "sy.demo_runs",
     "token": "sy.create_token",
-    "canon": "a store of canons, which repeat reads",
     "doctor": "the installation",
     **dict.fromkeys(("formats", "metrics", "prices", "profiles", "schema"), "what is there to be used"),
     "serve": "a server",
@@ -226,7 +225,7 @@ def test_a_flag_of_today_is_not_taken_for_the_option_of_old(
     monkeypatch.chdir(tmp_path)
     experiment = str(Path(__file__).parent / "samples" / "repeatability" / "clamp_experiment.json")
     for words in (["--csv", experiment], [experiment, "--csv"], [experiment, "--csv", "--quiet"]):
-        assert run(["repeat", *words, "--no-repair"]) == 0
+        assert run(["repeatability", *words, "--no-repair"]) == 0
         assert capsys.readouterr().out.startswith("prompt,")
 
 

@@ -120,7 +120,7 @@ def test_places_on_demand_are_made_when_looked_at() -> None:
         ["rank", "--by", "agent"],
         ["gate", "--baseline", "RUNS", "--rule", "pass_rate >= -0.5"],
         ["judges"],
-        ["repeat", "--no-repair"],
+        ["repeatability", "--no-repair"],
         ["read"],
     ],
     ids=lambda command: command[0],

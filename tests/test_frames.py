@@ -73,7 +73,7 @@ def test_judges_and_repeat_take_frames_with_parts_as_json_or_as_they_are() -> No
     for cell in (judgments, whole):
         frame = pd.DataFrame({"task": ["a", "b"], "judgments": [cell, cell], "output.text": ["x = 1", "x = 1"]})
         assert len(sy.judges(frame).judges) == 2
-        assert sy.repeat(frame, by=["agent"], repair=False).prompts[0].n == 2
+        assert sy.repeatability(frame, by=["agent"], repair=False).prompts[0].n == 2
 
 
 def test_a_frame_and_its_csv_are_the_same_runs(tmp_path: Path) -> None:

@@ -51,11 +51,10 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["explain", "RUNS", "pass_rate", "--run", "demo", "--by", "tier"], "exclude each other"),
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
         (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),
-        (["repeat", "OUTPUTS", "--samples", "--csv"], "--json --samples"),
-        (["repeat", "OUTPUTS", "--no-store"], "is now the default"),
-        (["repeat", "OUTPUTS", "--by", "task,task"], "named twice"),
-        (["repeat", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
-        (["canon", "retire", "clamp", "--history"], "canon show --history"),
+        (["repeatability", "OUTPUTS", "--list-outputs", "--csv"], "--json --list-outputs"),
+        (["repeatability", "OUTPUTS", "--no-store"], "is now the default"),
+        (["repeatability", "OUTPUTS", "--by", "task,task"], "named twice"),
+        (["repeatability", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
         (["serve", "--store", "sqlite:///x.db", "--map", "evalplus"], "--map says how files of runs are read"),
         (["serve", "RUNS", "--map", "evalplsu"], "did you mean 'evalplus'?"),
     ],
@@ -90,7 +89,7 @@ def test_an_option_that_would_do_nothing_is_refused(
         (["rank", "RUNS"], "--seed", ("-1", "1.5")),
         (["rank", "RUNS"], "--confidence", ("-1", "0", "nan")),
         (["judges", "RUNS"], "--confidence", ("-1", "0", "nan")),
-        (["repeat", "OUTPUTS"], "--tau", ("-1", "nan", "inf")),
+        (["repeatability", "OUTPUTS"], "--tau", ("-1", "nan", "inf")),
     ],
 )
 def test_a_number_that_cannot_be_meant_is_refused(
@@ -170,14 +169,17 @@ def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp
     outputs = str(SAMPLES / "clamp_runs.jsonl")
     empty = tmp_path / "contracts"
     empty.mkdir()
-    done = steelyard("repeat", outputs, "--contract", str(empty))
+    done = steelyard("repeatability", outputs, "--contract", str(empty))
     assert done.status == 1
     assert "the folder contains no contract" in done.stderr
-    assert "no such file or folder" in steelyard("repeat", outputs, "--contract", str(tmp_path / "x.toml")).stderr
+    assert (
+        "no such file or directory"
+        in steelyard("repeatability", outputs, "--contract", str(tmp_path / "x.toml")).stderr
+    )
     for name in ("clamps", "other"):
         text = (SAMPLES / "clamp.toml").read_text(encoding="utf-8").replace('id = "clamp"', f'id = "{name}"')
         (empty / f"{name}.toml").write_text(text, encoding="utf-8")
-    found = steelyard("repeat", outputs, "--contract", str(empty), "--json", "--quiet")
+    found = steelyard("repeatability", outputs, "--contract", str(empty), "--json", "--quiet")
     unused = [one["message"] for one in json.loads(found.stdout)["findings"] if one["code"] == "contract_unused"]
     assert len(unused) == 1
     assert "did you mean 'clamp' instead of 'clamps'?" in unused[0]
@@ -187,7 +189,7 @@ def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     bad = '{"id": "no-output", "task": "clamp"}\n{"task": 3}\n'
     file.write_text((SAMPLES / "clamp_runs.jsonl").read_text(encoding="utf-8") + bad, encoding="utf-8")
-    done = steelyard("repeat", str(file), "--json", "--quiet")
+    done = steelyard("repeatability", str(file), "--json", "--quiet")
     assert done.status == 1
     told = json.loads(done.stdout)["findings"]
     (error,) = [one for one in told if one["severity"] == "error"]

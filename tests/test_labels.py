@@ -98,7 +98,7 @@ def test_a_label_that_replaces_another_value_is_told(tmp_path: Path) -> None:
     assert (told.count, told.message) == (1, "--set replaces agent 'x' by 'y'")
 
 
-@pytest.mark.parametrize("verb", ["measure", "compare", "rank", "gate", "judges", "explain", "report", "repeat"])
+@pytest.mark.parametrize("verb", ["measure", "compare", "rank", "gate", "judges", "explain", "report", "repeatability"])
 def test_every_verb_over_runs_takes_labels(verb: str, tmp_path: Path) -> None:
     output = {"language": "python", "text": "x = 1"}
     judgments = [{"judge": "j", "weighted_score": 0.5}, {"judge": "k", "weighted_score": 0.6}]
@@ -114,10 +114,10 @@ def test_every_verb_over_runs_takes_labels(verb: str, tmp_path: Path) -> None:
         "compare": {"a": "agent=a", "b": "agent=a"},
         "gate": {"baseline": str(tmp_path / "a"), "rule": ["pass_rate >= -0.9"]},
         "explain": {"metric": "pass_rate", "by": ["agent"]},
-        "repeat": {"by": ["agent"], "repair": False},
+        "repeatability": {"by": ["agent"], "repair": False},
     }
-    if verb == "repeat":
-        prompts = sy.repeat(str(tmp_path), set="agent={folder}", **wanted[verb]).to_dict()["prompts"]
+    if verb == "repeatability":
+        prompts = sy.repeatability(str(tmp_path), set="agent={folder}", **wanted[verb]).to_dict()["prompts"]
         assert [prompt["prompt"] for prompt in prompts] == ["a", "b"]
         return
     chosen = {"where": "agent=a", **wanted.get(verb, {})}

@@ -448,7 +448,7 @@ def test_every_verb_over_runs_takes_a_mapping(tmp_path: Path, verb: tuple[str, .
 
 def test_repeat_compares_the_answers_of_mapped_records() -> None:
     results = str(SAMPLES / "evalplus.eval_results.json")
-    done = steelyard("repeat", results, "--map", "evalplus", "--no-repair", "--json")
+    done = steelyard("repeatability", results, "--map", "evalplus", "--no-repair", "--json")
     prompts = json.loads(done.stdout)["prompts"]
     assert [(prompt["prompt"], prompt["n"]) for prompt in prompts] == [("Sums/0", 2), ("Sums/1", 2)]
 
@@ -533,10 +533,10 @@ def test_outputs_of_another_shape_are_told_the_shape_that_repeat_reads(
     tmp_path: Path, line: str, map_is_named: bool
 ) -> None:
     (tmp_path / "ten.jsonl").write_text(f"{line}\n{line}\n", encoding="utf-8")
-    done = steelyard("repeat", "ten.jsonl", cwd=tmp_path)
+    done = steelyard("repeatability", "ten.jsonl", cwd=tmp_path)
     assert done.status == 1
     assert '{"task": "NAME", "output": {"text": "..."}}' in done.stderr
     assert ("`steelyard map ten.jsonl` proposes a mapping" in done.stderr) is map_is_named
     (tmp_path / "ten.toml").write_text(steelyard("map", "ten.jsonl", cwd=tmp_path).stdout, encoding="utf-8")
-    done = steelyard("repeat", "ten.jsonl", "--map", "ten.toml", "--json", cwd=tmp_path)
+    done = steelyard("repeatability", "ten.jsonl", "--map", "ten.toml", "--json", cwd=tmp_path)
     assert [(prompt["prompt"], prompt["n"]) for prompt in json.loads(done.stdout)["prompts"]] == [("sort", 2)]

@@ -96,13 +96,13 @@ def test_a_ranking_explains_the_front_only_where_it_is_shown(heading: Headed) ->
 
 
 def test_repeatability_keeps_its_interval_longer_than_the_hash_of_the_canon(heading: Headed) -> None:
-    above, text = heading(120, ["repeat", "outputs", "--contract", "contract.toml"])
+    above, text = heading(120, ["repeatability", "outputs", "--contract", "contract.toml"])
     assert {"95", "interval"} <= set(above.split())
     assert "canon" in text.split("Not shown at 120 columns:")[1].split("\n\n")[0].split()
 
 
 def test_a_short_table_turns_before_it_loses_most_of_its_columns(heading: Headed) -> None:
-    _, text = heading(80, ["repeat", "outputs", "--contract", "contract.toml"])
+    _, text = heading(80, ["repeatability", "outputs", "--contract", "contract.toml"])
     assert "Not shown" not in text
     assert "\n95 % interval               28.0 to 93.3\n" in text
     table = plain_table()
@@ -138,7 +138,7 @@ def test_rows_of_a_table_that_turns_stand_side_by_side(heading: Headed) -> None:
 
 
 def test_bars_of_distances_stay_aligned(heading: Headed) -> None:
-    _, text = heading(60, ["repeat", "outputs", "--contract", "contract.toml"])
+    _, text = heading(60, ["repeatability", "outputs", "--contract", "contract.toml"])
     heads, *bars = text.split("distance to the canon")[1].splitlines()[1:]
     assert len(bars) == 4
     left, right = heads.index("before"), heads.index("after")

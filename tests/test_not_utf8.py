@@ -40,7 +40,7 @@ REFUSED = (
     ("rank", "runs.jsonl", "--metrics", BAD),
     ("metrics", BAD),
     ("profiles", "show", BAD),
-    ("canon", "retire", BAD),
+    ("repeatability", "canon", "retire", BAD),
 )
 WRITTEN = (
     ("arena", "standings", "--out"),

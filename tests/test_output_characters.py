@@ -33,7 +33,7 @@ PRINTED = (
     ("usage", RUNS, "--by", "agent"),
     ("completeness", RUNS),
     ("read", RUNS),
-    ("repeat", RUNS, "--no-repair"),
+    ("repeatability", RUNS, "--no-repair"),
     ("speedup", "--before", "timings.json", "--after", "@x=timings.json"),
     ("show", RUNS, "--run", "r0"),
 )
@@ -168,7 +168,7 @@ def test_no_cell_of_a_result_table_is_a_formula(
     for cell, was in zip(safe, raw, strict=True):
         is_formula = was.startswith(("=", "+", "-", "@", "\t", "\r")) and not (is_number(was) and cell == was)
         assert cell == (f"'{was}" if is_formula else was)
-    if words[0] not in ("read", "repeat", "completeness", "gate", "show"):  # in these no cell begins with a name
+    if words[0] not in ("read", "repeatability", "completeness", "gate", "show"):  # in these no cell begins with a name
         assert raw != safe
 
 

@@ -94,8 +94,8 @@ def test_a_key_that_no_run_has_is_answered_with_the_nearest() -> None:
 
 def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:
     runs = [msgspec.structs.replace(each, output=Output(language="python", text="x = 1")) for each in made()]
-    assert len(sy.repeat(runs, by=["task"]).prompts) == 12
-    assert len(sy.repeat(runs, by=["task", "x_branch"]).prompts) == 24
+    assert len(sy.repeatability(runs, by=["task"]).prompts) == 12
+    assert len(sy.repeatability(runs, by=["task", "x_branch"]).prompts) == 24
     ranked = sy.rank(runs, by=["x_branch"], metrics=["r_raw"], **FEW)
     assert len(ranked.places) == 2
 

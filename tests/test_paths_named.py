@@ -34,7 +34,7 @@ INSTEAD = {
     "arena submit --prices": ["--from-runs", "{runs}"],
     "arena rescore --profile": [],
     "arena init --profile": [],
-    "repeat --map": ["{table}", "--no-repair"],
+    "repeatability --map": ["{table}", "--no-repair"],
     "speedup INPUTS": [],
     "speedup --before": ["--after", "a:m={timings}"],
     "speedup --after": ["--before", "{timings}"],
@@ -69,7 +69,9 @@ def _words(command: str, argument: str, value: str, files: dict[str, str]) -> li
         place = [name for name in arguments_of(APPS[command]) if not name.startswith("-") and name != "ACTION"]
         at = place.index(argument) + (command == "profiles")
         words[at : at + 1] = [value]
-    store = ["--store", files["store"]] if "--store" in arguments_of(APPS[command]) and command != "repeat" else []
+    store = (
+        ["--store", files["store"]] if "--store" in arguments_of(APPS[command]) and command != "repeatability" else []
+    )
     if command == "arena init":
         store = ["--store", f"sqlite:///{files['folder']}/other.db"]
     return [*command.split(), *words, *store]

@@ -66,9 +66,9 @@ def test_explain_takes_runs_that_are_piped_in(piped: Piped, tmp_path: Path) -> N
 
 def test_repeat_takes_runs_that_are_piped_in(piped: Piped) -> None:
     outputs = SAMPLES / "repeatability" / "clamp_runs.jsonl"
-    status, shown, _ = piped(outputs.read_bytes(), "repeat", "-", "--json")
+    status, shown, _ = piped(outputs.read_bytes(), "repeatability", "-", "--json")
     assert status == 0
-    assert shown == piped(b"", "repeat", str(outputs), "--json")[1]
+    assert shown == piped(b"", "repeatability", str(outputs), "--json")[1]
 
 
 def test_speedup_takes_one_side_that_is_piped_in(piped: Piped) -> None:

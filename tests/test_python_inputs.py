@@ -34,7 +34,9 @@ def test_an_option_that_names_a_file_may_be_text(tmp_path: Path) -> None:
         if name.startswith(("outputs/", "contract")):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(content)
-    [prompt] = sy.repeat(str(tmp_path / "outputs"), contract=str(tmp_path / "contract.toml"), repair=False).prompts  # type: ignore[arg-type] # text works too
+    [prompt] = sy.repeatability(
+        str(tmp_path / "outputs"), contract=str(tmp_path / "contract.toml"), repair=False
+    ).prompts  # type: ignore[arg-type] # text works too
     assert prompt.n == 10
 
 
@@ -87,7 +89,7 @@ def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, sai
         sy.measure,
         sy.rank,
         sy.judges,
-        sy.repeat,
+        sy.repeatability,
         lambda runs: sy.compare(runs, a="agent=a", b="agent=b"),
         lambda runs: sy.gate(runs, baseline=RECORDS, rule=["pass_rate >= baseline"]),
     ],

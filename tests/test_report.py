@@ -270,10 +270,10 @@ def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.M
 def test_a_section_that_is_not_there_says_why() -> None:
     report = sy.report(made_runs({"a": 0.9, "b": 0.1}, tasks=5))
     assert set(report.results) == {"board", "compare", "usage", "completeness"}
-    assert report.omitted.keys() >= {"judges", "repeat", "speedup"}
+    assert report.omitted.keys() >= {"judges", "repeatability", "speedup"}
     assert report.omitted == {
         "judges": "no run has judgments",
-        "repeat": "no task has two outputs of the same configuration",
+        "repeatability": "no task has two outputs of the same configuration",
         "speedup": "no input holds timings",
     }
     assert "no judges section" in result_document(report)
@@ -375,7 +375,7 @@ def test_the_command_writes_a_file_and_says_which(tmp_path: Path) -> None:
     assert hashlib.sha256((tmp_path / "runs.jsonl").read_bytes()).hexdigest() in html
     piped = steelyard("report", "-", "--out", "piped.html", cwd=tmp_path, stdin=(tmp_path / "runs.jsonl").read_text())
     assert piped.status == 0
-    for section in ("board", "compare", "judges", "repeat", "findings", "runs"):
+    for section in ("board", "compare", "judges", "repeatability", "findings", "runs"):
         assert f'<section id="{section}"' in html
         assert f'<section id="{section}"' in (tmp_path / "piped.html").read_text(encoding="utf-8")
     wrong = steelyard("report", "runs.jsonl", "--out", "report.docx", cwd=tmp_path)
@@ -402,5 +402,5 @@ def test_a_folder_of_experiments_is_a_report_on_repeated_answers(tmp_path: Path)
     done = steelyard("report", "experiments", cwd=tmp_path)
     assert done.status == 0
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert '<section id="repeat"' in html
+    assert '<section id="repeatability"' in html
     assert "There are no runs." not in html

@@ -49,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.gate(runs, baseline=runs, rule=["pass_rate >= -0.02", "cost_usd <= +10%"], **FEW),
         sy.judges(runs),
         sy.show(runs, run=str(runs[0].id)),
-        sy.repeat([SAMPLES / "repeatability" / "clamp_experiment.json"], repair=False),
+        sy.repeatability([SAMPLES / "repeatability" / "clamp_experiment.json"], repair=False),
         sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
         sy.usage(SAMPLES / "formats", tz="UTC"),
         sy.completeness(SAMPLES / "formats"),
@@ -313,7 +313,7 @@ def test_a_verb_without_figures_refuses_one(demo_file: str, tmp_path: Path) -> N
 
 def test_repeat_and_the_arena_draw_too(tmp_path: Path) -> None:
     experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
-    assert run(["repeat", str(experiment), "--no-repair", "--out", str(tmp_path / "repair.svg")]) == 0
+    assert run(["repeatability", str(experiment), "--no-repair", "--out", str(tmp_path / "repair.svg")]) == 0
     store = f"sqlite:///{tmp_path}/arena.db"
     run(["arena", "init", "--store", store])
     run(["arena", "task", "add", str(SAMPLES / "arena" / "tasks.toml"), "--store", store])
@@ -353,7 +353,7 @@ def test_a_png_is_twice_the_size_in_pixels(results: dict[type[Result], Result], 
 def test_distances_of_outputs_are_those_of_their_pairs() -> None:
     texts = {"r0": "x = 1\n", "r1": "x = 1\n", "r2": "x = 2\n", "r3": "y = 22\n"}
     runs = [Run(id=name, task="t", output=Output(language="text", text=text)) for name, text in texts.items()]
-    result = sy.repeat(runs, normalize="text")
+    result = sy.repeatability(runs, normalize="text")
     said = titles(result.figure("distances"))
     assert "r0, r1: 0\n" in said
     assert "r0, r2: 0.167" in said  # one of six characters, the line end among them
@@ -361,7 +361,7 @@ def test_distances_of_outputs_are_those_of_their_pairs() -> None:
     pairs = result.to_dict(samples=True)["prompts"][0]["pair_distances"]
     assert sorted(apart for *_, apart in pairs) == pytest.approx([1 / 6, 2 / 7, 3 / 7])  # edits over the longer length
     with pytest.raises(UsageError, match="of one prompt"):
-        sy.repeat([*runs, Run(id="other", task="u", output=Output(text="z"))]).figure("distances")
+        sy.repeatability([*runs, Run(id="other", task="u", output=Output(text="z"))]).figure("distances")
 
 
 def test_labels_name_only_what_a_group_has() -> None:

@@ -51,7 +51,7 @@ def read_summary(folder: Path) -> Result:
 
 def repeatability(_folder: Path) -> Result:
     experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
-    return sy.repeat([experiment], options=sy.RepeatOptions(repair=False))
+    return sy.repeatability([experiment], options=sy.RepeatabilityOptions(repair=False))
 
 
 def one_task(_folder: Path) -> Result:

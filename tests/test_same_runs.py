@@ -119,7 +119,7 @@ def test_judges_repeat_and_explain_refuse_the_same_id_in_the_same_words(tmp_path
     judged = {"judgments": [{"judge": "j", "weighted_score": 0.5}, {"judge": "k", "weighted_score": 0.75}]}
     outputs = [{**ONE, **judged, "output": {"text": "x = 1"}}, {**OTHER, **judged, "output": {"text": "x = 2"}}]
     path = write(tmp_path / "runs.jsonl", *outputs)
-    for command, *options in (["read"], ["measure"], ["judges"], ["repeat", "--no-repair"]):
+    for command, *options in (["read"], ["measure"], ["judges"], ["repeatability", "--no-repair"]):
         done = steelyard(command, "runs.jsonl", *options, cwd=tmp_path)
         said = done.stdout if command == "read" else done.stderr
         assert "id 'a' was seen before with other content" in said

@@ -48,7 +48,7 @@ NAMES = {"seed": ("T0 vanilla", "T2 skills"), SCYLLA: ("T0 prompts", "T2 tooling
         ("explain", "tier_uplift", "--by", "tier"),
         ("rank", "--by", "tier"),
         ("compare", "--a", "tier=T0", "--b", "tier=T2"),
-        ("repeat", "--by", "task,tier"),
+        ("repeatability", "--by", "task,tier"),
     ],
     ids=" ".join,
 )
@@ -108,7 +108,7 @@ def test_two_schemes_are_kept_apart_and_each_is_named(tmp_path: Path) -> None:
     assert sy.judges(both, by=["tier"]).group_tests["j"].groups == 4
     table = steelyard("rank", write(tmp_path / "runs.jsonl", both), "--by", "tier", "--quiet").stdout
     assert all(name in table for pair in NAMES.values() for name in pair)
-    prompts = sy.repeat(both, by=["tier"]).prompts
+    prompts = sy.repeatability(both, by=["tier"]).prompts
     assert sorted(prompt.prompt for prompt in prompts) == sorted(name for pair in NAMES.values() for name in pair)
 
 

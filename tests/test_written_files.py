@@ -23,7 +23,7 @@ COMMANDS = {
     "show": [RUNS, "--run", "demo-T3-fix-race-01"],
     "usage": [RUNS],
     "speedup": ["timings"],
-    "repeat": ["outputs", "--no-repair"],
+    "repeatability": ["outputs", "--no-repair"],
     "arena": ["standings", "fix-race", *STORE],
 }
 
@@ -62,7 +62,7 @@ def test_a_written_file_is_named_after_the_answer(
     assert (place / f"{verb}.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
-@pytest.mark.parametrize("verb", ["measure", "repeat", "arena"])
+@pytest.mark.parametrize("verb", ["measure", "repeatability", "arena"])
 def test_json_stays_clean_beside_a_written_file(
     verb: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
-        RepeatOptions as RepeatOptions,
+        RepeatabilityOptions as RepeatabilityOptions,
         ReportOptions as ReportOptions,
         SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     from steelyard.workflow.read import (
         read as read,
     )
-    from steelyard.workflow.repeat import (
-        repeat as repeat,
+    from steelyard.workflow.repeatability import (
+        repeatability as repeatability,
     )
     from steelyard.workflow.report import (
         report as report,

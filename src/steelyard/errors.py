@@ -275,7 +275,7 @@ class CanonExistsError(InputError):
     http_status = 409
 
     def __init__(self, prompt: str, *, signature: str) -> None:
-        hint = "steelyard canon retire keeps it in the history and makes room for another"
+        hint = "retire it first: steelyard repeatability canon retire PROMPT"
         super().__init__(f"the prompt {prompt!r} already has a canon, {signature[:16]}", hint=hint)
 
 

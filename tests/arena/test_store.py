@@ -100,7 +100,7 @@ def test_reading_changes_neither_the_file_nor_its_log(
     capsys.readouterr()
     for verb in (["standings", "t"], ["standings"], ["show", "a"], ["history", "--task", "t"], ["task", "list"]):
         assert run(["arena", *verb, *address, "--json"]) == 0
-        assert run(["canon", "show", *address, "--json"]) == 0
+        assert run(["repeatability", "canon", "list", *address, "--json"]) == 0
     assert _bytes_in(folder) == before
     if writer is not None:
         writer.communicate()

@@ -103,7 +103,7 @@ class TestAStoreOf010:
             ["arena", "task", "add", str(SAMPLES / "arena/tasks.toml")],
             ["arena", "rescore"],
             ["arena", "notify", "--once", "--targets", str(SAMPLES / "arena/targets.toml")],
-            ["canon", "retire", "clamp"],
+            ["repeatability", "canon", "retire", "clamp"],
         ],
         ids=lambda arguments: " ".join(arguments[:3]),
     )

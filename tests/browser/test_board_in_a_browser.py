@@ -407,7 +407,7 @@ def test_hostile_names_are_inert_on_every_page(hostile: tuple[Served, Served], v
     ran = [
         path.format_map({"run": quote(first["id"], safe="")})
         for path in pages("runs")
-        if path not in ("/compare", "/repeat/{prompt}", "/speedup/{task}", "/speedup")
+        if path not in ("/compare", "/repeatability/{prompt}", "/speedup/{task}", "/speedup")
     ]
     ran.append(f"/runs/{quote(first['id'], safe='')}?against={quote(second['id'], safe='')}")
     for server, each in ((of_arena, paths), (of_runs, ran)):

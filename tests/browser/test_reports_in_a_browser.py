@@ -125,7 +125,7 @@ def _page(name: str, tmp_path: Path, section: str) -> Answer:
         ("250 runs, some without a cost", "runs", "task"),
         ("250 runs, some without a cost", "board", "score"),
         ("demo", "compare", "p"),
-        ("demo", "repeat", "prompt"),
+        ("demo", "repeatability", "prompt"),
     ],
 )
 def test_sorting_puts_what_is_missing_last_in_both_directions(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.workflow.repeat import repeat
+from steelyard.workflow.repeatability import repeatability
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "samples" / "skyt"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the real SKYT experiments are not here")
@@ -29,7 +29,7 @@ AT_LEAST = {name: values[2] for name, values in EXPECTED.items()} | {"slugify_te
 
 def command(files: list[str], seed: str) -> Any:
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    line = [sys.executable, "-m", "steelyard", "repeat", *files, "--no-repair", "--json"]
+    line = [sys.executable, "-m", "steelyard", "repeatability", *files, "--no-repair", "--json"]
     return json.loads(subprocess.run(line, capture_output=True, check=True, env=environment).stdout)["prompts"]
 
 
@@ -45,7 +45,7 @@ def test_stored_experiments_give_the_known_figures_in_the_order_given(seed: str)
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_our_repair_reaches_the_stored_one_without_changing_what_programs_do(name: str) -> None:
-    [result] = list(repeat([FOLDER / name]).prompts)
+    [result] = list(repeatability([FOLDER / name]).prompts)
     assert result.metrics["r_anchor"] >= AT_LEAST[name]
     assert result.metrics["mu_post"] <= result.metrics["mu_pre"]
     assert not any(sample.compliant_pre and not sample.compliant_post for sample in result.samples)

@@ -123,7 +123,10 @@ def test_no_key_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     ("task", "command"),
     [
         ("", "steelyard measure runs --by agent,model"),
-        ('contract = "contract.toml"', "steelyard repeat runs --contract contract.toml --by task,model,x_setting"),
+        (
+            'contract = "contract.toml"',
+            "steelyard repeatability runs --contract contract.toml --by task,model,x_setting",
+        ),
     ],
 )
 def test_what_answers_the_plans_question_comes_next_and_works(

@@ -52,7 +52,7 @@ def test_asked_answered_and_failed_samples_are_shown_by_setting(tmp_path: Path) 
         (tmp_path / "plan.toml").write_text(PLAN.format(url=model.url))
         sy.run(tmp_path / "plan.toml", out=tmp_path / "runs")
         assert model.count == 8  # nothing is answered from a cache, equal as the requests are
-    repeated = sy.repeat(tmp_path / "runs", contract=tmp_path / "contract.toml", by="task,x_setting")
+    repeated = sy.repeatability(tmp_path / "runs", contract=tmp_path / "contract.toml", by="task,x_setting")
     told = {prompt.key["x_setting"]: prompt for prompt in repeated.prompts}
     cold, warm = told["seed=7,temperature=0.0"], told["temperature=1.0"]
     assert (cold.n, cold.failed, cold.metrics["r_raw"]) == (4, 0, 1.0)

@@ -35,7 +35,7 @@ FAMILIES = (
     ),
     Family(
         "Outputs: does it answer the same way twice?",
-        ("steelyard repeat {folder}/outputs --contract {folder}/contract.toml",),
+        ("steelyard repeatability {folder}/outputs --contract {folder}/contract.toml",),
     ),
     Family("Timings: did it make the code faster?", ("steelyard speedup {folder}/timings",)),
     Family(

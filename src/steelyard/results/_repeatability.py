@@ -1,4 +1,4 @@
-"""What `repeat` gives: how repeatable the outputs of each prompt are, before and after repair."""
+"""What `repeatability` gives: how repeatable the outputs of each prompt are, before and after repair."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Report(Result):
             "measure": self.measurement,
             "compare": self.comparison,
             "judges": self.judges,
-            "repeat": self.repeatability,
+            "repeatability": self.repeatability,
             "speedup": self.speedup,
             "usage": self.usage,
             "completeness": self.completeness,

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
         watch_arena as watch_arena,
     )
     from steelyard.workflow._code_options import (
-        RepeatOptions as RepeatOptions,
+        RepeatabilityOptions as RepeatabilityOptions,
         SpeedupOptions as SpeedupOptions,
         TaskFileOptions as TaskFileOptions,
     )

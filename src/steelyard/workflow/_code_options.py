@@ -18,8 +18,8 @@ from steelyard.workflow._options import (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RepeatOptions(MapOptions):
-    """How `repeat` compares the answers to a prompt."""
+class RepeatabilityOptions(MapOptions):
+    """How `repeatability` compares the answers to a prompt."""
 
     contract: Path | None = None
     """What an answer must do: a TOML or JSON file, or a folder of them that tasks are matched with by id."""

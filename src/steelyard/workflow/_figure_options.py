@@ -187,7 +187,7 @@ SECTIONS = (
     "measure",
     "compare",
     "judges",
-    "repeat",
+    "repeatability",
     "speedup",
     "usage",
     "completeness",
@@ -209,7 +209,8 @@ class ReportOptions(RankOptions):
     title: str | None = None
     """The title of the report."""
     sections: Names = ()
-    """Only these: board, measure, compare, judges, repeat, speedup, usage, completeness, findings, runs, outputs."""
+    """Sections: board, measure, compare, judges, repeatability, speedup, usage, completeness, findings, runs,
+    outputs."""
     with_outputs: bool = False
     """Show what the agents wrote, up to 64,000 characters each."""
     redact: bool = True

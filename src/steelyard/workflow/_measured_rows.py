@@ -1,4 +1,4 @@
-"""Rows of prompts, attempts and benchmarks, from a result or from the file that `repeat` or `speedup` wrote."""
+"""Rows of prompts, attempts and benchmarks, from a result or from the file that `repeatability` or `speedup` wrote."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _SavedTask(msgspec.Struct, frozen=True):
 
 
 class SavedResult(msgspec.Struct, frozen=True):
-    """What `repeat --out x.json` or `speedup --out x.json` wrote."""
+    """What `repeatability --out x.json` or `speedup --out x.json` wrote."""
 
     prompts: list[_SavedPrompt] | None = None
     tasks: dict[str, _SavedTask] | None = None
@@ -138,7 +138,7 @@ def basis_of(normalization: str, distance: str) -> str:
 def saved_rows(saved: SavedResult, kind: str, path: Path) -> Iterator[Row]:
     """The rows of one kind in a result that was read from the path."""
     if (saved_kind(saved) == "prompt") != (kind == "prompt") or saved_kind(saved) is None:
-        verb = "repeat" if kind == "prompt" else "speedup"
+        verb = "repeatability" if kind == "prompt" else "speedup"
         raise UsageError(f"the file holds no result of {verb}", where=str(path))
     yield from (_checked(row, path) for row in _each_saved(saved, kind))
 
@@ -152,7 +152,7 @@ def _checked(row: Row, path: Path) -> Row:
         if name in catalog() or name == "reported_cost_usd":
             wrong = not number or not low <= value <= high
         if value is not None and wrong:
-            hint = "write the file again: steelyard repeat or speedup with --out FILE.json"
+            hint = "write the file again: steelyard repeatability or speedup with --out FILE.json"
             raise RecordError(
                 f"{name} of {row['id'][:200]!r} is {value!r:.60}, which cannot be", path=str(path), hint=hint
             )

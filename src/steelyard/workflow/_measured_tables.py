@@ -45,7 +45,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "submission": ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score"),
 }
 """What is shown of a kind of rows where no metric is named."""
-VERBS = {"prompt": "repeat", "attempt": "speedup", "benchmark": "speedup", "submission": "arena submit"}
+VERBS = {"prompt": "repeatability", "attempt": "speedup", "benchmark": "speedup", "submission": "arena submit"}
 """The verb that makes each kind of rows."""
 _ARENA = b"arena_settings"
 
@@ -237,11 +237,11 @@ def measured_result(
 
 
 def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Repeatability:  # Any: paths or records
-    from steelyard.workflow._code_options import RepeatOptions  # it imports what opens runs
-    from steelyard.workflow.repeat import repeat  # brings rapidfuzz
+    from steelyard.workflow._code_options import RepeatabilityOptions  # it imports what opens runs
+    from steelyard.workflow.repeatability import repeatability  # brings rapidfuzz
 
     by = tuple(dict.fromkeys(["task", "agent", "model", *keys]))
-    return repeat(inputs, options=RepeatOptions(by=by, set=options.set, map=options.map))
+    return repeatability(inputs, options=RepeatabilityOptions(by=by, set=options.set, map=options.map))
 
 
 def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: paths

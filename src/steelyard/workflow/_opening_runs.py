@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     EngineName: TypeAlias = SparkName
     """Who does the work: a name, an address, or a session of Spark."""
     Measurable: TypeAlias = Runs | Repeatability | SpeedupResult | Arena
-    """The same, and what `repeat`, `speedup` or an arena measured."""
+    """The same, and what `repeatability`, `speedup` or an arena measured."""
 else:
     Runs = Measurable = RunsInput  # the classes bring numpy, Polars and SQLAlchemy
     EngineName = Annotated[object, "an engine"]  # and pyspark

@@ -30,7 +30,7 @@ from steelyard.results import (
     UsageSummary,
 )
 from steelyard.settings import STDIN, is_stdin
-from steelyard.workflow._code_options import RepeatOptions, SpeedupOptions
+from steelyard.workflow._code_options import RepeatabilityOptions, SpeedupOptions
 from steelyard.workflow._commands import command_of
 from steelyard.workflow._figure_options import (
     SECTIONS,
@@ -47,7 +47,7 @@ from steelyard.workflow.compare import compare
 from steelyard.workflow.judges import judges as examine_judges
 from steelyard.workflow.measure import measure
 from steelyard.workflow.rank import rank
-from steelyard.workflow.repeat import repeat
+from steelyard.workflow.repeatability import repeatability
 from steelyard.workflow.speedup import speedup
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class ReportSections:
     rejected_count: int = 0
     _answered: list[Run] = field(default_factory=list)
     """The runs that hold an output."""
-    _repeat_by: tuple[str, ...] = ("task", "agent", "model")
+    _prompt_keys: tuple[str, ...] = ("task", "agent", "model")
 
     def __post_init__(self) -> None:
         named = list(self.options.sections)
@@ -133,7 +133,7 @@ class ReportSections:
         elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
             self._measured(table, by, interval="none")
             self.omitted.pop("measure", None)
-        if {"judges", "repeat", "usage", "completeness", "outputs"} & set(self.sections):
+        if {"judges", "repeatability", "usage", "completeness", "outputs"} & set(self.sections):
             self._over_records(by)
 
     def _tell(self, doing: str) -> None:
@@ -206,12 +206,12 @@ class ReportSections:
             self._examine(judged, by)
         if "outputs" in self.sections and self.options.with_outputs:
             self._show_outputs()
-        if "repeat" not in self.sections:
+        if "repeatability" not in self.sections:
             self._answered = []
         keys = ("task", *(key for key in by if key in REPEAT_KEYS and key != "task"))
         prompts = Counter(tuple(key_of(run, key) for key in keys) for run in self._answered)
         self._answered = [run for run in self._answered if prompts[tuple(key_of(run, key) for key in keys)] > 1]
-        self._repeat_by = keys
+        self._prompt_keys = keys
 
     def _sum_up(self, sums: RecordSums, *, rejected_count: int) -> None:
         """What the runs used and what is known of them."""
@@ -260,15 +260,17 @@ class ReportSections:
 
     def over_files(self) -> None:
         """The sections that files of their own tell of, or that what was read of the runs adds to."""
-        if "repeat" in self.sections:
+        if "repeatability" in self.sections:
             outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
-            options = RepeatOptions(repair=False, by=self._repeat_by)
+            options = RepeatabilityOptions(repair=False, by=self._prompt_keys)
             answered = self.inputs.runs if self._answered else ()
-            self.keep_command("repeat", options, [*self.inputs.experiments, *answered])
+            self.keep_command("repeatability", options, [*self.inputs.experiments, *answered])
             self._tell("comparing outputs")
-            self.repeatability = self._part("repeat", lambda: repeat(outputs, options=options)) if outputs else None
+            self.repeatability = (
+                self._part("repeatability", lambda: repeatability(outputs, options=options)) if outputs else None
+            )
             if not outputs:
-                self.omitted["repeat"] = "no task has two outputs of the same configuration"
+                self.omitted["repeatability"] = "no task has two outputs of the same configuration"
         if "speedup" in self.sections:
             speedups = SpeedupOptions(prices=self.options.prices)
             self.keep_command("speedup", speedups, self.inputs.timings)

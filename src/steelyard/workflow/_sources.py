@@ -106,7 +106,7 @@ class RunsSource:
         runs = [path for path in inputs.runs if isinstance(path, Path)]
         if verb == "speedup":
             return [path.name for path in inputs.timings]
-        if verb == "repeat":
+        if verb == "repeatability":
             is_answered = any(run.output is not None and run.output.text for run in self.records().values())
             runs = [*inputs.experiments, *(runs if is_answered else ())]
         mapped = [] if self.map is None else ["--map", Path(self.map).name]

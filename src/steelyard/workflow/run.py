@@ -132,7 +132,7 @@ def _next_command(read: PlanRead, folder: PlanFolder, delivery: Delivery | None)
         return delivery.standings_command
     if contract is not None and not others:
         words = ["--contract", os.path.relpath(read.path_of(contract)), "--by", "task,model,x_setting"]
-        return shlex.join(["steelyard", "repeat", str(folder.shown), *words])
+        return shlex.join(["steelyard", "repeatability", str(folder.shown), *words])
     by = "tier" if any(use.tiers for use in plan.agents) else "agent,model"
     return shlex.join(["steelyard", "measure", str(folder.shown), "--by", by])
 

@@ -24,9 +24,9 @@ for n in range(210):
     print(json.dumps({**row, "agent": agent, "success": n % 4 != 0, "submitted_at": "2026-11-06T09:00:00Z"}))
 EOF
 "$steelyard" arena submit batch.jsonl --store $store --quiet >/dev/null
-"$steelyard" repeat "$samples/repeatability/clamp_runs.jsonl" --contract "$samples/repeatability/clamp.toml" --store $store
-"$steelyard" canon retire clamp --store $store
-"$steelyard" repeat "$samples/repeatability/clamp_runs.jsonl" --contract "$samples/repeatability/clamp.toml" --level names --store $store
+"$steelyard" repeatability "$samples/repeatability/clamp_runs.jsonl" --contract "$samples/repeatability/clamp.toml" --store $store
+"$steelyard" repeatability canon retire clamp --store $store
+"$steelyard" repeatability "$samples/repeatability/clamp_runs.jsonl" --contract "$samples/repeatability/clamp.toml" --level names --store $store
 python3 - "$steelyard" "$here/asked.json" <<'EOF'
 import json, subprocess, sqlite3, sys
 steelyard, asked = sys.argv[1:]

@@ -33,7 +33,7 @@ from steelyard.reports.pages._people import (
     weights_page,
 )
 from steelyard.reports.pages._profiles import profiles_page
-from steelyard.reports.pages._repeat import repeat_page
+from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._run import run_page
 from steelyard.reports.pages._runs import run_list_page
@@ -146,7 +146,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ProfileComparison: profiles_page,
     Ranking: board_page,
     Registry: registry_page,
-    Repeatability: repeat_page,
+    Repeatability: repeatability_page,
     ReviewDesk: review_page,
     RunList: run_list_page,
     RunDetail: run_page,

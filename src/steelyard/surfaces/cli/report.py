@@ -19,7 +19,7 @@ def report(files: Files, /, *, options: Typed[ReportOptions] = DEFAULTS, output:
     """Write one HTML file with every answer that the runs give: who is best, what changed, whether to trust the judges.
 
     The file loads nothing from the network and can be mailed or attached. --out report.md is for pull requests; without
-    --out it is report.html. Besides runs it takes SKYT experiment files and timings, as repeat and speedup do.
+    --out it is report.html. Besides runs it takes SKYT experiment files and timings, as repeatability and speedup do.
 
     Example: steelyard report runs.jsonl --by agent,model --out report.html
     """

@@ -31,7 +31,7 @@ from steelyard.workflow import (
     JudgesOptions,
     MeasureOptions,
     RankOptions,
-    RepeatOptions,
+    RepeatabilityOptions,
     RunsSource,
     SpeedupOptions,
     TaskFileOptions,
@@ -41,7 +41,7 @@ from steelyard.workflow import (
 from steelyard.workflow.compare import compare
 from steelyard.workflow.judges import judges
 from steelyard.workflow.rank import rank
-from steelyard.workflow.repeat import repeat
+from steelyard.workflow.repeatability import repeatability
 from steelyard.workflow.show import RunRecords, ShowOptions
 from steelyard.workflow.speedup import speedup
 
@@ -51,7 +51,7 @@ Answer = TypeVar("Answer", bound=Result)
 BoardQuery = query_of(RankOptions)
 CompareQuery = query_of(CompareOptions, a="", b=())
 JudgesQuery = query_of(JudgesOptions)
-RepeatQuery = query_of(RepeatOptions)
+RepeatabilityQuery = query_of(RepeatabilityOptions)
 SpeedupQuery = query_of(SpeedupOptions, without=frozenset(file.name for file in fields(TaskFileOptions)))
 ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "since", "until"}))
 
@@ -134,12 +134,12 @@ def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
     return judges(list(source.records().values()), options=options_of(JudgesOptions, query))
 
 
-def _repeat(source: RunsSource, values: Values, query: Query) -> Repeatability:
+def _repeatability(source: RunsSource, values: Values, query: Query) -> Repeatability:
     """No code of a run is executed here: canons are those that experiments bring, and nothing is repaired."""
     inputs = source.sorted_inputs()
     answered = [run for run in source.records().values() if run.output is not None and run.output.text]
     outputs: list[Path | Run] = [*inputs.experiments, *answered]
-    result = repeat(outputs, options=options_of(RepeatOptions, query, repair=False))
+    result = repeatability(outputs, options=options_of(RepeatabilityOptions, query, repair=False))
     if "prompt" not in values:
         return result
     result = _named_as_shown(result)
@@ -216,22 +216,22 @@ RUN_ROUTES = (
         over_runs=_judges,
     ),
     Route(
-        path="/repeat",
+        path="/repeatability",
         sentence="How repeatable the answers to each prompt are.",
-        verb="repeat",
+        verb="repeatability",
         fixed=(("repair", False),),
         result=Repeatability,
-        query=RepeatQuery,
-        over_runs=_repeat,
+        query=RepeatabilityQuery,
+        over_runs=_repeatability,
     ),
     Route(
-        path="/repeat/{prompt}",
+        path="/repeatability/{prompt}",
         sentence="How repeatable the answers to one prompt are.",
-        verb="repeat",
+        verb="repeatability",
         fixed=(("repair", False),),
         result=Repeatability,
-        query=RepeatQuery,
-        over_runs=_repeat,
+        query=RepeatabilityQuery,
+        over_runs=_repeatability,
     ),
     Route(
         path="/speedup",

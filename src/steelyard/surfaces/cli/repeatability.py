@@ -3,7 +3,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from steelyard.errors import UsageError
 from steelyard.reports import (
@@ -16,6 +16,7 @@ from steelyard.reports import (
     repeatability_sentence,
 )
 from steelyard.results import Repeatability
+from steelyard.surfaces.cli._canon import canon
 from steelyard.surfaces.cli._options import CsvRaw, FigureName, OnePath, Paths
 from steelyard.surfaces.cli._output import (
     SHOWING,
@@ -28,46 +29,56 @@ from steelyard.surfaces.cli._output import (
 )
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import RepeatOptions
+from steelyard.workflow import RepeatabilityOptions
 
 if TYPE_CHECKING:
     from steelyard.results import PromptResult
 
 Inputs = Annotated[
     Paths,
-    Parameter(help="Run records with output.text (- is stdin), folders of output files, or SKYT experiment files."),
+    Parameter(help="Run records with output.text (- for stdin), folders of output files, or SKYT experiment files."),
 ]
 
 
-DEFAULTS = typed(RepeatOptions)()
+DEFAULTS = typed(RepeatabilityOptions)()
+
+repeatability = App(
+    name="repeatability",
+    help="Measure how repeatable outputs are, before and after repair.",
+    help_format="plaintext",
+)
+repeatability.command(canon)
 
 
-def repeat(
+@repeatability.default
+def repeatability_command(
     inputs: Inputs,
     /,
     *,
-    options: Typed[RepeatOptions] = DEFAULTS,
-    samples: Annotated[bool, Parameter(help="List every output too.", negative="")] = False,
+    options: Typed[RepeatabilityOptions] = DEFAULTS,
+    list_outputs: Annotated[bool, Parameter(help="List every output.", negative="")] = False,
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
     csv_raw: CsvRaw = False,
     out: Annotated[
         OnePath | None,
         Parameter(
-            help="Write distances, repairs and metrics as CSV into this folder, or the result to a file: "
-            f"{', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."
+            help="Write the result to a file ("
+            f"{', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}), or CSV files into a folder."
         ),
     ] = None,
     figure: FigureName = None,
     showing: Showing = SHOWING,
 ) -> int:
-    """Measure how repeatable the answers to one prompt are, before and after repair toward the canon.
+    """Measure how repeatable outputs are, before and after repair toward a reference output (canon).
 
-    Example: steelyard repeat outputs/ --contract binary_search.toml
+    Example: steelyard repeatability outputs/ --contract binary_search.toml
     """
-    from steelyard.workflow.repeat import repeat_telling  # brings rapidfuzz
+    from steelyard.workflow.repeatability import measure_repeatability  # imports rapidfuzz
 
-    if samples and not showing.json and (csv or out is not None):
-        raise UsageError("--samples lists outputs as a table or in JSON", hint="--json --samples, or --out DIR/")
+    if list_outputs and not showing.json and (csv or out is not None):
+        raise UsageError(
+            "--list-outputs needs a table or JSON", hint="use --json --list-outputs, or write CSV files with --out DIR/"
+        )
     check_printed(json=showing.json, csv=csv)
     check_raw(csv_raw=csv_raw, csv=csv, out=out)
     is_file = out is not None and out.suffix.lower() in (*RESULT_ENDINGS, *FIGURE_ENDINGS) and not out.is_dir()
@@ -79,39 +90,39 @@ def repeat(
         nullcontext() if folder is None else RepeatabilityFiles(folder, csv_raw=csv_raw) as files,
     ):
 
-        def told(prompt: PromptResult) -> None:
+        def add(prompt: PromptResult) -> None:
             if files is not None:
                 files.add(prompt)
             if progress is not None:
                 progress(prompt.prompt, 1)
 
-        result = repeat_telling(inputs, options, told)
+        result = measure_repeatability(inputs, options, add)
     if is_file:
         save_result(result, figure, out, csv_raw=csv_raw)
     if showing.json:
-        print_json(result.to_dict(samples=samples))
+        print_json(result.to_dict(samples=list_outputs))
     elif csv:
         print_text(csv_text(result.to_dicts(), raw=csv_raw))
     elif out is not None:
         tell_written(out, [repeatability_sentence(result)])
     else:
-        _show(result, samples=samples)
+        _show(result, list_outputs=list_outputs)
     if not showing.quiet:
         print_findings(result.all_findings)
     return showing.status(len(result.rejected))
 
 
-def _show(repeatability: Repeatability, *, samples: bool) -> None:
+def _show(result: Repeatability, *, list_outputs: bool) -> None:
     from steelyard.reports import MAX_BARS, distance_bars, output_table, repeatability_table
 
-    terminal, results = console(), repeatability.prompts
-    terminal.print(repeatability_sentence(repeatability))
+    terminal, prompts = console(), result.prompts
+    terminal.print(repeatability_sentence(result))
     terminal.print()
-    terminal.print(repeatability_table(results))
-    outputs = output_table(results, failing=not samples)
+    terminal.print(repeatability_table(prompts))
+    outputs = output_table(prompts, failing=not list_outputs)
     if outputs.rows:
         terminal.print(outputs)
-    for result in results:
-        if result.canon is not None and result.samples and len(results) <= MAX_BARS:
-            for line in distance_bars(result):
+    for prompt in prompts:
+        if prompt.canon is not None and prompt.samples and len(prompts) <= MAX_BARS:
+            for line in distance_bars(prompt):
                 terminal.print(line)

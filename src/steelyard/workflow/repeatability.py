@@ -1,4 +1,4 @@
-"""Repeat: the same prompt many times, how repeatable the answers are, before and after repair."""
+"""Measure how repeatable the outputs of each prompt are, before and after repair."""
 
 from __future__ import annotations
 
@@ -45,32 +45,36 @@ from steelyard.questions.repeatability import (
 )
 from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
 from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Repeatability, Versions
-from steelyard.workflow._code_options import RepeatOptions
+from steelyard.workflow._code_options import RepeatabilityOptions
 from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.store import Store
 
-RepeatInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
+RepeatabilityInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 
 
-@verb(RepeatOptions)
-def repeat(outputs: RepeatInput, options: RepeatOptions, progress: Progress | None) -> Repeatability:
+@verb(RepeatabilityOptions)
+def repeatability(
+    outputs: RepeatabilityInput, options: RepeatabilityOptions, progress: Progress | None
+) -> Repeatability:
     """Measure how repeatable the outputs of each prompt are.
 
     Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
 
     >>> import steelyard as sy
     >>> answers = [{"task": "t", "output": {"language": "python", "text": text}} for text in ("x = 1", "x=1", "x = 2")]
-    >>> repeated = sy.repeat(answers, repair=False)
+    >>> repeated = sy.repeatability(answers, repair=False)
     >>> round(repeated.prompts[0].metrics["r_raw"], 4)
     0.6667
     """
-    return repeat_telling(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
+    return measure_repeatability(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
 
 
-def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[[PromptResult], None]) -> Repeatability:
+def measure_repeatability(
+    outputs: RepeatabilityInput, options: RepeatabilityOptions, told: Callable[[PromptResult], None]
+) -> Repeatability:
     """The same; `told` is given each prompt as soon as it is measured, so that rows can be written as they come."""
     by = tuple(options.by)
     for key in by:
@@ -110,7 +114,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
 
 
 class _Worker:
-    def __init__(self, options: RepeatOptions, *, level: Level | None, profile: Profile, tau: float) -> None:
+    def __init__(self, options: RepeatabilityOptions, *, level: Level | None, profile: Profile, tau: float) -> None:
         self.options = options
         self.level = level
         self.profile = profile.name

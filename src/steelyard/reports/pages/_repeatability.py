@@ -12,13 +12,13 @@ from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import PromptResult, Repeatability
 
 
-def repeat_page(result: Repeatability) -> Page:
+def repeatability_page(result: Repeatability) -> Page:
     """One row a prompt: how often the same output came, and how near the others are."""
     prompts = result.prompts
     versions = sorted({tuple(sorted(prompt.versions.on_rows().items())) for prompt in prompts})
     shown = [name for name in shown_metrics(prompts) if any(prompt.metrics.get(name) is not None for prompt in prompts)]
     columns: tuple[Column, ...] = (
-        id_column("prompt", "prompt", "repeat", [prompt.prompt for prompt in prompts]),
+        id_column("prompt", "prompt", "repeatability", [prompt.prompt for prompt in prompts]),
         count_column("n", "outputs", [prompt.n for prompt in prompts]),
         count_column(
             "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
@@ -29,7 +29,7 @@ def repeat_page(result: Repeatability) -> Page:
         origins = [prompt.canon.origin if prompt.canon else None for prompt in prompts]
         columns = (*columns, text_column("canon", "canon", origins))
     page = Page(
-        name="repeat",
+        name="repeatability",
         title="Does it answer the same way twice?",
         answer=repeatability_sentence(result),
         legend=tuple(f"{catalog()[name].title}: {' '.join(catalog()[name].doc.split())}" for name in shown),

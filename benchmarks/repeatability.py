@@ -1,6 +1,6 @@
 """Repeatability at size: normalizing, distances to one canon, all pairs within tau; against pure Python.
 
-    python -m benchmarks.repeat [--quick]
+    python -m benchmarks.repeatability [--quick]
 
 The alternative is the textbook's Levenshtein table in pure Python, as the specification's own first implementation had
 it. It is timed on a few of the same pairs, and its distances are compared with ours before any time is shown.

@@ -1,4 +1,4 @@
-"""`steelyard repeat` and `steelyard canon`, as a user runs them."""
+"""`steelyard repeatability` and `steelyard repeatability canon`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from steelyard.reports import RepeatabilityFiles, repeatability_table
 from steelyard.reports.pages import page_of
 from steelyard.results import PromptResult
 from steelyard.surfaces.cli import run
-from steelyard.workflow import RepeatOptions
-from steelyard.workflow.repeat import repeat_telling
+from steelyard.workflow import RepeatabilityOptions
+from steelyard.workflow.repeatability import measure_repeatability
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
 EXPERIMENT = str(SAMPLES / "clamp_experiment.json")
@@ -46,10 +46,10 @@ def steelyard(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def repeat(steelyard: Steelyard) -> Callable[..., Any]:
-    """The results of `steelyard repeat --json`, which must end well."""
+    """The results of `steelyard repeatability --json`, which must end well."""
 
     def command(*arguments: str) -> Any:
-        done = steelyard("repeat", *arguments, "--json")
+        done = steelyard("repeatability", *arguments, "--json")
         assert done.status == 0, done.stderr
         return json.loads(done.stdout)["prompts"]
 
@@ -78,7 +78,7 @@ def test_stored_repairs_are_measured_as_they_are(repeat: Repeat, tmp_path: Path)
 
 
 def test_our_repair_starts_from_the_raw_outputs_and_shows_the_stored_beside(repeat: Repeat) -> None:
-    [result] = repeat(EXPERIMENT, "--samples")
+    [result] = repeat(EXPERIMENT, "--list-outputs")
     metrics = result["metrics"]
     assert metrics["r_anchor"] == 0.75  # min and max is another algorithm
     assert metrics["mu_post"] <= metrics["mu_pre"]
@@ -90,7 +90,9 @@ def test_our_repair_starts_from_the_raw_outputs_and_shows_the_stored_beside(repe
 
 def test_the_answer_is_the_same_for_every_hash_seed() -> None:
     found = {
-        in_a_process_of_its_own("repeat", EXPERIMENT, EXPERIMENT, "--no-repair", "--json", PYTHONHASHSEED=seed).stdout
+        in_a_process_of_its_own(
+            "repeatability", EXPERIMENT, EXPERIMENT, "--no-repair", "--json", PYTHONHASHSEED=seed
+        ).stdout
         for seed in ("0", "1", "random")
     }
     assert len(found) == 1
@@ -104,10 +106,12 @@ def test_nothing_is_written_unless_a_store_is_named(repeat: Repeat, tmp_path: Pa
 
 
 def test_the_table_begins_with_how_many_outputs_meet_the_contract(steelyard: Steelyard) -> None:
-    told = steelyard("repeat", RUNS, "--contract", CONTRACT).stdout.splitlines()[0]
+    told = steelyard("repeatability", RUNS, "--contract", CONTRACT).stdout.splitlines()[0]
     assert told.startswith("5 of 5 outputs meet the contract; ")
     whose = "clamp / made-up / m1, the only prompt with several outputs,"
-    assert steelyard("repeat", RUNS).stdout.startswith(f"The most frequent output of {whose} makes up 25.0 % of its 4.")
+    assert steelyard("repeatability", RUNS).stdout.startswith(
+        f"The most frequent output of {whose} makes up 25.0 % of its 4."
+    )
 
 
 def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_canon(repeat: Repeat) -> None:
@@ -127,12 +131,12 @@ def test_a_canon_is_shown_retired_and_never_compared_with_again(
     repeat: Repeat, steelyard: Steelyard, tmp_path: Path
 ) -> None:
     repeat(RUNS, "--contract", CONTRACT, *KEPT)
-    [shown] = json.loads(steelyard("canon", "show", "clamp", "--json").stdout)["canons"]
+    [shown] = json.loads(steelyard("repeatability", "canon", "show", "clamp", "--json").stdout)["canons"]
     assert shown["contract"]["id"] == "clamp"
     assert shown["retired_at"] is None
-    assert steelyard("canon", "retire", "clamp").status == 0
-    assert steelyard("canon", "show", "clamp").status == 2
-    history = json.loads(steelyard("canon", "show", "clamp", "--history", "--json").stdout)["canons"]
+    assert steelyard("repeatability", "canon", "retire", "clamp").status == 0
+    assert steelyard("repeatability", "canon", "show", "clamp").status == 2
+    history = json.loads(steelyard("repeatability", "canon", "show", "clamp", "--history", "--json").stdout)["canons"]
     assert history[0]["retired_at"] is not None
     wrong_first = tmp_path / "later.jsonl"
     lines = Path(RUNS).read_text().splitlines()
@@ -143,7 +147,7 @@ def test_a_canon_is_shown_retired_and_never_compared_with_again(
 
 def test_a_canon_of_another_version_is_not_compared_with(repeat: Repeat, steelyard: Steelyard) -> None:
     repeat(RUNS, "--contract", CONTRACT, *KEPT)
-    done = steelyard("repeat", RUNS, "--contract", CONTRACT, *KEPT, "--normalize", "text", "--json")
+    done = steelyard("repeatability", RUNS, "--contract", CONTRACT, *KEPT, "--normalize", "text", "--json")
     error = json.loads(done.stdout)["error"]
     assert (done.status, error["kind"]) == (1, "canon_versions")
     assert "text-1" in error["message"]
@@ -167,7 +171,7 @@ def test_a_canon_of_another_question_under_the_same_id_is_not_compared_with(
     other, spaced = tmp_path / "other.toml", tmp_path / "spaced.toml"
     other.write_text(text[:asked] + 'prompt = "Sort a list."' + text[text.index("\n", asked) :])
     spaced.write_text(text.replace("keeps a number", "keeps  a number"))
-    done = steelyard("repeat", RUNS, "--contract", str(other), *KEPT, "--json")
+    done = steelyard("repeatability", RUNS, "--contract", str(other), *KEPT, "--json")
     error = json.loads(done.stdout)["error"]
     assert (done.status, error["kind"]) == (1, "canon_prompt")
     assert "'Sort a list.'" in error["message"]
@@ -201,7 +205,7 @@ def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat:
     for number, line in enumerate(Path(RUNS).read_text().splitlines(), 1):
         (folder / f"answer_{number * 5}.md").write_text(json.loads(line)["output"]["text"])
     (folder / "notes.db").write_bytes(b"\xff")
-    [result] = repeat(str(folder), "--contract", CONTRACT, "--samples")
+    [result] = repeat(str(folder), "--contract", CONTRACT, "--list-outputs")
     assert [sample["run"] for sample in result["samples"]] == [f"answer_{n * 5}.md" for n in range(1, 6)]
     assert result["canon"]["origin"] == "not kept"
     assert [finding["code"] for finding in result["findings"]] == ["left_out"]
@@ -213,11 +217,11 @@ def test_folders_under_one_contract_are_told_apart(steelyard: Steelyard, tmp_pat
     (tmp_path / "mixed" / "old").mkdir(parents=True)
     for name in ("1.py", "2.py", "old/1.py"):
         (tmp_path / "mixed" / name).write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
-    done = steelyard("repeat", "mixed", "--contract", CONTRACT)
+    done = steelyard("repeatability", "mixed", "--contract", CONTRACT)
     whose = "clamp (mixed), the only prompt with several outputs,"
     told = f"3 of 3 outputs meet the contract; the most frequent output of {whose} makes up 100.0 % of its 2."
     assert done.stdout.startswith(told)
-    prompts = json.loads(steelyard("repeat", "mixed", "--contract", CONTRACT, "--json").stdout)["prompts"]
+    prompts = json.loads(steelyard("repeatability", "mixed", "--contract", CONTRACT, "--json").stdout)["prompts"]
     assert [prompt["prompt"] for prompt in prompts] == ["clamp (mixed/old)", "clamp (mixed)"]
 
 
@@ -226,15 +230,17 @@ def test_outputs_that_do_not_meet_the_contract_are_listed_with_the_reason(steely
     good = "def clamp(value, low, high):\n    return max(low, min(value, high))\n"
     for number, code in enumerate((good, good.replace("clamp", "clip"), "def clamp(:\n"), 1):
         (tmp_path / "clamp" / f"{number}.py").write_text(code)
-    listed = steelyard("repeat", "clamp", "--contract", CONTRACT).stdout.split("Outputs that do not meet the contract")[
-        1
-    ]
+    listed = steelyard("repeatability", "clamp", "--contract", CONTRACT).stdout.split(
+        "Outputs that do not meet the contract"
+    )[1]
     rows = [line.split() for line in listed.split("\n\n")[0].splitlines()[4:]]
     assert [(row[0], row[1], " ".join(row[4:])) for row in rows] == [
         ("2", "2.py", "clamp, which the contract calls, is not defined"),
         ("3", "3.py", "does not parse"),
     ]
-    listed = steelyard("repeat", "clamp", "--contract", CONTRACT, "--samples").stdout.split("\nOutputs\n")[1]
+    listed = steelyard("repeatability", "clamp", "--contract", CONTRACT, "--list-outputs").stdout.split("\nOutputs\n")[
+        1
+    ]
     assert [line.split()[:3] for line in listed.splitlines()[3:6]] == [
         ["1", "1.py", "yes"],
         ["2", "2.py", "no"],
@@ -250,7 +256,7 @@ def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(rep
     (folder / "3.py").write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
     contract = tmp_path / "c.toml"
     contract.write_text(Path(CONTRACT).read_text().replace("time_seconds = 5", "time_seconds = 1"))
-    [result] = repeat(str(folder), "--contract", str(contract), "--samples")
+    [result] = repeat(str(folder), "--contract", str(contract), "--list-outputs")
     assert result["canon"]["from_run"] == "3.py"
     assert [sample["compliant_pre"] for sample in result["samples"]] == [False, False, True]
     assert all(sample["reason"] for sample in result["samples"][:2])
@@ -271,7 +277,7 @@ def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repe
 
 
 def test_the_terminal_shows_a_table_and_the_distances_as_bars(steelyard: Steelyard) -> None:
-    done = steelyard("repeat", EXPERIMENT, "--no-repair")
+    done = steelyard("repeatability", EXPERIMENT, "--no-repair")
     assert "before repair" in done.stdout
     assert "█" in done.stdout
     assert "░" in done.stdout
@@ -282,14 +288,14 @@ def test_what_cannot_be_used_is_set_aside_and_the_rest_goes_on(steelyard: Steely
     broken.write_text('{"experiment_id": "x", "raw_outputs": 3}')
     cut = tmp_path / "cut.json"
     cut.write_text(Path(EXPERIMENT).read_text()[:-40])
-    done = steelyard("repeat", str(broken), EXPERIMENT, str(cut), "absent.json", "--no-repair", "--json")
+    done = steelyard("repeatability", str(broken), EXPERIMENT, str(cut), "absent.json", "--no-repair", "--json")
     assert done.status == 1
     assert len(json.loads(done.stdout)["prompts"]) == 1
     (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "unreadable_file"]
     assert [place["where"] for place in finding["places"]] == [str(broken), str(cut), "absent.json"]
     assert done.stderr.count("unreadable_file") == 1  # a kind is told once, with its places below
-    assert steelyard("repeat", str(broken), EXPERIMENT, "--no-repair", "--skip-bad").status == 0
-    assert steelyard("repeat", str(broken), "--json").status == 1
+    assert steelyard("repeatability", str(broken), EXPERIMENT, "--no-repair", "--skip-bad").status == 0
+    assert steelyard("repeatability", str(broken), "--json").status == 1
 
 
 def empty_inputs(folder: Path) -> dict[str, Path]:
@@ -309,7 +315,7 @@ def test_an_input_without_outputs_repeats_nothing_and_is_no_error(
     steelyard: Steelyard, tmp_path: Path, contract: tuple[str, ...]
 ) -> None:
     for name, path in empty_inputs(tmp_path).items():
-        done = steelyard("repeat", str(path), *contract, "--json")
+        done = steelyard("repeatability", str(path), *contract, "--json")
         assert done.status == 0, (name, done.stderr)
         [result] = json.loads(done.stdout)["prompts"]
         metrics = result["metrics"]
@@ -318,18 +324,18 @@ def test_an_input_without_outputs_repeats_nothing_and_is_no_error(
         assert result["intervals"] == {}
         assert "no_outputs" in {finding["code"] for finding in result["findings"]}, name
         assert result["prompt"] == "clamp" if contract else result["prompt"] in ("all runs", path.name, "outputs")
-        table = steelyard("repeat", str(path), *contract)
+        table = steelyard("repeatability", str(path), *contract)
         assert "no canon" in table.stdout
 
 
 def test_nothing_is_said_of_outputs_that_could_not_be_read(steelyard: Steelyard, tmp_path: Path) -> None:
     (tmp_path / "runs.jsonl").write_text('{"task": "clamp"}\n')
-    done = steelyard("repeat", str(tmp_path / "runs.jsonl"), "--contract", CONTRACT)
+    done = steelyard("repeatability", str(tmp_path / "runs.jsonl"), "--contract", CONTRACT)
     assert done.status == 1
     assert "no output.text" in done.stderr
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "answer.md").write_bytes(b"\xff\xfe\xff")
-    done = steelyard("repeat", str(tmp_path / "folder"))
+    done = steelyard("repeatability", str(tmp_path / "folder"))
     assert done.status == 1
     assert "UTF-8" in done.stderr
 
@@ -390,7 +396,7 @@ def test_records_of_another_language_are_compared_by_their_tokens(repeat: Repeat
     ],
 )
 def test_wrong_usage_exits_2_with_advice(steelyard: Steelyard, arguments: tuple[str, ...], said: str) -> None:
-    done = steelyard("repeat", EXPERIMENT, *arguments)
+    done = steelyard("repeatability", EXPERIMENT, *arguments)
     assert done.status == 2
     assert said in done.stderr
 
@@ -414,7 +420,7 @@ def test_records_can_bring_repaired_versions(repeat: Repeat, tmp_path: Path) -> 
         for text, fixed in texts
     ]
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
-    [result] = repeat(str(tmp_path / "runs.jsonl"), "--no-repair", "--samples")
+    [result] = repeat(str(tmp_path / "runs.jsonl"), "--no-repair", "--list-outputs")
     assert [sample["code_post"] for sample in result["samples"]] == ["x = 1", "x = 1", "y = 4"]
 
 
@@ -435,7 +441,7 @@ def test_rows_are_written_as_soon_as_their_prompt_is_measured(tmp_path: Path) ->
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            repeat_telling(runs, RepeatOptions(repair=False), told)
+            measure_repeatability(runs, RepeatabilityOptions(repair=False), told)
     rows = (tmp_path / "csv" / "metrics_summary.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == seen
 
@@ -446,22 +452,22 @@ def prose_runs(*texts: str) -> list[dict[str, object]]:
 
 def test_prose_is_compared_as_text_and_not_called_broken_code() -> None:
     # one of them, `Paris`, is a Python expression as well
-    prompt = sy.repeat(prose_runs("It is Paris.", "It is Paris.", "Paris")).prompts[0]
+    prompt = sy.repeatability(prose_runs("It is Paris.", "It is Paris.", "Paris")).prompts[0]
     assert prompt.level == "text"
     assert prompt.versions.normalization == "text-1"
     assert [finding.code for finding in prompt.findings] == ["no_canon"]
     assert prompt.metrics["r_raw"] == 2 / 3
-    named = sy.repeat(prose_runs("It is Paris.", "It is Paris.", "Paris"), language="python").prompts[0]
+    named = sy.repeatability(prose_runs("It is Paris.", "It is Paris.", "Paris"), language="python").prompts[0]
     assert "2 of 3 outputs do not parse as python" in " ".join(finding.message for finding in named.findings)
-    asked = sy.repeat(prose_runs("It is Paris.", "Paris"), normalize="names").prompts[0]
+    asked = sy.repeatability(prose_runs("It is Paris.", "Paris"), normalize="names").prompts[0]
     assert asked.level == "names"
-    code = sy.repeat(prose_runs("x = 1", "x  =  1", "It is 1.")).prompts[0]
+    code = sy.repeatability(prose_runs("x = 1", "x  =  1", "It is 1.")).prompts[0]
     assert code.level == "ast"
     assert code.metrics["r_raw"] == 2 / 3
 
 
 def test_without_a_canon_the_tables_show_how_outputs_differ_from_each_other() -> None:
-    result = sy.repeat(prose_runs(*["x = 1"] * 6, *["x = 2"] * 4))
+    result = sy.repeatability(prose_runs(*["x = 1"] * 6, *["x = 2"] * 4))
     interval = result.prompts[0].intervals["r_raw"]
     table = "\n".join(repeatability_table(result.prompts).lines(160))
     page = page_of(result)
@@ -489,7 +495,7 @@ def outputs(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("ending", ["html", "md", "json", "csv", "parquet"])
 def test_the_result_is_written_to_a_file_of_any_form(steelyard: Steelyard, outputs: str, ending: str) -> None:
-    done = steelyard("repeat", outputs, "--out", f"result.{ending}", "--quiet")
+    done = steelyard("repeatability", outputs, "--out", f"result.{ending}", "--quiet")
     assert done.status == 0, done.stderr
     assert done.stdout.endswith(f"wrote result.{ending}\n")
     assert Path(f"result.{ending}").stat().st_size > 100
@@ -500,12 +506,12 @@ def test_the_result_is_written_to_a_file_of_any_form(steelyard: Steelyard, outpu
 
 
 def test_without_a_canon_the_figure_shows_the_outputs_beside_each_other(steelyard: Steelyard, outputs: str) -> None:
-    result = sy.repeat(outputs)
+    result = sy.repeatability(outputs)
     figure = result.figure()
     assert figure.title == "Distances between outputs: outputs"
     assert figure.description == "3 outputs in 2 clusters of 2, 1."
     assert "every distance is 1" not in figure.svg
-    several = sy.repeat([{"task": task, "output": {"text": "x"}} for task in ("a", "b")])
+    several = sy.repeatability([{"task": task, "output": {"text": "x"}} for task in ("a", "b")])
     assert several.figure().title == "Raw repeatability by prompt"
 
 
@@ -514,11 +520,11 @@ def test_samples_that_broke_off_are_counted_beside_the_outputs(steelyard: Steely
     broken = {"task": "clamp", "attempt": 4, "outcome": "errored", "failure": {"cause": "infrastructure"}}
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in (*answered, broken)))
-    done = steelyard("repeat", str(path), "--no-repair", "--json")
+    done = steelyard("repeatability", str(path), "--no-repair", "--json")
     assert done.status == 0  # nothing is wrong with the file
     [prompt] = json.loads(done.stdout)["prompts"]
     assert (prompt["asked"], prompt["n"], prompt["failed"]) == (4, 3, 1)
     assert prompt["metrics"]["r_raw"] == 1.0  # 3 of the 3 that were answered
     told = {finding["code"]: finding["message"] for finding in prompt["findings"]}
-    assert told["failed_samples"].startswith("1 of 4 samples broke off")
-    assert "3 of 4" in steelyard("repeat", str(path), "--no-repair").stdout
+    assert told["failed_samples"].startswith("1 of 4 samples failed")
+    assert "3 of 4" in steelyard("repeatability", str(path), "--no-repair").stdout
