@@ -119,7 +119,7 @@ def measured(store: str, rounds: int) -> bool:
             "file": lambda: asked(connection, file, {}, 200),
             "page": lambda: asked(connection, PAGE, {}, 200),
             "known": lambda: asked(connection, PAGE, {"If-None-Match": etag}, 304),
-            "rows": lambda: asked(connection, f"/api/v1{PAGE}/standings?limit=200", {}, 200),
+            "rows": lambda: asked(connection, f"/api/v1{PAGE}/leaderboard?limit=200", {}, 200),
         }
         in_turn(kinds, max(rounds // 10, 3))
         times = in_turn(kinds, rounds)

@@ -82,9 +82,9 @@ def write(address: str, writer: int, together: Barrier, seconds: float, *, is_gr
 def read(address: str, together: Barrier, seconds: float, *, is_growing: bool) -> list[Request]:
     """Ask for the first places again and again."""
     arena, requests = sy.open_arena(address), []
-    arena.standings("first", top=PLACES)
+    arena.task_leaderboard("first", top=PLACES)
     for made in _timed(together, seconds):
-        arena.standings("whole" if is_growing else "first", top=PLACES)
+        arena.task_leaderboard("whole" if is_growing else "first", top=PLACES)
         requests.append(made)
     return [request for made in requests for request in made]
 

@@ -252,7 +252,7 @@ def validation(evaluation: Evaluation, submission: Submission) -> list[str]:
 
 
 def pipeline(task: dict[str, Any], submissions: list[Submission], *, policy: str) -> tuple[list[Evaluation], int]:
-    """Standings after all submissions came one by one, and the version of the baseline that then holds."""
+    """TaskLeaderboard after all submissions came one by one, and the version of the baseline that then holds."""
     held = versions(submissions)
     evaluations = []
     for place, submission in enumerate(submissions):

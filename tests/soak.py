@@ -39,7 +39,7 @@ PAGES = (
     "/tasks",
     "/review",
     "/api/v1/board",
-    f"/api/v1/tasks/{BIG_TASK}/standings?limit=200",
+    f"/api/v1/tasks/{BIG_TASK}/leaderboard?limit=200",
 )
 
 

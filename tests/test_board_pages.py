@@ -142,8 +142,8 @@ def test_a_heading_orders_the_rows_and_takes_it_back() -> None:
 
 
 def test_a_page_of_a_hundred_rows_of_a_large_task_stays_small(made: Made) -> None:
-    standings = made("Standings")
-    many = sized(standings, 5_000)
+    leaderboard = made("TaskLeaderboard")
+    many = sized(leaderboard, 5_000)
     page = page_of(many)
     assert page.table is not None
     html = framed(replace(page, table=page.table.part(range(100))), query=())

@@ -183,8 +183,8 @@ def test_the_verbs_give_the_numbers_of_the_family_s_own_verb(places: dict[str, s
         {place.key["agent"]: place.score.estimate for place in ranked.places} == summary == {"alpha": 2.0, "beta": 1.0}
     )
     measured = sy.measure(places["STORE"], by=["task"], metrics=["overall_score"])
-    own = sy.task_standings(places["STORE"], TASKS[0])
-    stated = [standing.overall_score for standing in own.standings]
+    own = sy.task_leaderboard(places["STORE"], TASKS[0])
+    stated = [entry.overall_score for entry in own.leaderboard]
     first = next(group for group in measured.groups if group.key["task"] == TASKS[0])
     assert first.metrics["overall_score"].max == max(stated)
     assert first.metrics["overall_score"].min == min(stated)

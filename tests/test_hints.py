@@ -37,7 +37,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
             "steelyard usage --help",
         ),
         (["measure", "runs.jsonl", "--prices", "seed", "other"], "Unused Tokens: ['other']", "steelyard measure"),
-        (["arena", "standings", "--bogus"], "Unknown option", "steelyard arena standings --help"),
+        (["arena", "leaderboard", "--bogus"], "Unknown option", "steelyard arena leaderboard --help"),
         (["comapre"], 'Did you mean "compare"?', "steelyard --help"),
         (["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"], "is not a rule: write >= instead of >", "--rule"),
         (["gate", "runs.jsonl", "--rule", "pass_rate == 1"], "write >= or <= instead of ==", "--rule"),

@@ -138,7 +138,7 @@ def test_the_arena_takes_labels_too(
     assert run(["arena", "task", "add", "tasks.toml", *store]) == 0
     assert run(["arena", "submit", "--from-runs", "runs.jsonl", "--set", "agent=zed", *store]) == 0
     capsys.readouterr()
-    assert run(["arena", "standings", "t", *store, "--json"]) == 0
+    assert run(["arena", "leaderboard", "t", *store, "--json"]) == 0
     assert '"zed' in capsys.readouterr().out
 
 

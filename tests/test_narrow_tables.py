@@ -53,11 +53,11 @@ def test_standings_keep_scores_and_say_notes_below(
     for words in (["init"], ["task", "add", "tasks.toml"], ["submit", "submissions.jsonl"]):
         assert run(["arena", *words, *STORE]) == 0
     capsys.readouterr()
-    above, text = heading(80, ["arena", "standings", "fix-race", *STORE])
+    above, text = heading(80, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("rank submission agent model overall speed cost correctness")
     assert "Notes: not verified: file_exists, no_errors (12 rows)" in text.splitlines()
     assert text.count("not verified") == 1
-    above, text = heading(160, ["arena", "standings", "fix-race", *STORE])
+    above, text = heading(160, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("correctness adjusted notes")
     assert text.count("not verified") == 12
 

@@ -15,11 +15,11 @@ BAD = os.fsdecode(b"a\xff")
 REFUSED = (
     ("arena", "show", BAD),
     ("arena", "show", "s1", BAD),
-    ("arena", "standings", BAD),
-    ("arena", "standings", "--by", BAD),
-    ("arena", "standings", "task", "--sort", BAD),
-    ("arena", "standings", "task", "--policy", BAD),
-    ("arena", "standings", "--store", f"sqlite:///{BAD}"),
+    ("arena", "leaderboard", BAD),
+    ("arena", "leaderboard", "--by", BAD),
+    ("arena", "leaderboard", "task", "--sort", BAD),
+    ("arena", "leaderboard", "task", "--policy", BAD),
+    ("arena", "leaderboard", "--store", f"sqlite:///{BAD}"),
     ("arena", "init", "--store", f"sqlite:///{BAD}"),
     ("arena", "init", "--store", f"postgresql://{BAD}@127.0.0.1:1/x"),
     ("arena", "init", "--profile", BAD),
@@ -28,7 +28,7 @@ REFUSED = (
     ("arena", "history", "--since", BAD),
     ("arena", "rescore", BAD),
     ("arena", "outliers", BAD),
-    ("arena", "standings", BAD, "--out", "out.csv"),
+    ("arena", "leaderboard", BAD, "--out", "out.csv"),
     ("arena", "task", "show", BAD),
     ("arena", "compare-profiles", "arena-1", "arena-1", "--task", BAD),
     ("explain", "steelyard.db", "speed_score", "--run", BAD),
@@ -43,7 +43,7 @@ REFUSED = (
     ("repeatability", "canon", "retire", BAD),
 )
 WRITTEN = (
-    ("arena", "standings", "--out"),
+    ("arena", "leaderboard", "--out"),
     ("measure", "runs.jsonl", "--by", "agent", "--skip-bad", "--out"),
     ("read", "runs.jsonl", "--out"),
 )

@@ -41,7 +41,7 @@ PRINTED = (
 ONLY_TOLD = (
     ("map", "table.csv"),
     ("explain", RUNS, "cost_usd", "--run", "r0", "--quiet"),
-    ("arena", "standings", "t0", *STORE),
+    ("arena", "leaderboard", "t0", *STORE),
     ("arena", "show", HOSTILE.strip(), *STORE),
     ("arena", "history", *STORE),
     ("measure", "--quiet", HOSTILE),
@@ -208,4 +208,4 @@ def test_csv_raw_without_csv_is_wrong_usage(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(folder)
     assert run(["measure", RUNS, "--csv-raw"]) == 2
     assert run(["measure", RUNS, "--csv-raw", "--out", "x.json"]) == 2
-    assert run(["arena", "standings", "t0", "--csv-raw", *STORE]) == 2
+    assert run(["arena", "leaderboard", "t0", "--csv-raw", *STORE]) == 2

@@ -17,7 +17,7 @@ FILES = [
     (["measure", "NOTHING", "--out"], "result.json"),
     (["demo", "--write"], "runs.jsonl"),
     (["gate", "NOTHING", "--baseline", "NOTHING", "--rule", "pass_rate >= baseline", "--summary"], "summary.md"),
-    (["arena", "standings", "--out"], "standings.csv"),
+    (["arena", "leaderboard", "--out"], "leaderboard.csv"),
 ]
 FOLDERS = [(["repeatability", "NOTHING", "--out"], "logs")]
 
@@ -65,7 +65,7 @@ def test_a_file_is_no_folder_to_write_into(
 
 
 @pytest.mark.parametrize(
-    "command", [["read", "NOTHING", "--out"], ["measure", "NOTHING", "--out"], ["arena", "standings", "--out"]]
+    "command", [["read", "NOTHING", "--out"], ["measure", "NOTHING", "--out"], ["arena", "leaderboard", "--out"]]
 )
 @pytest.mark.parametrize("name", ["out.txt", "out"])
 def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(

@@ -53,8 +53,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
         sy.usage(SAMPLES / "formats", tz="UTC"),
         sy.completeness(SAMPLES / "formats"),
-        workflow.task_standings(store, "fix-race"),
-        workflow.all_standings(store),
+        workflow.task_leaderboard(store, "fix-race"),
+        workflow.all_leaderboards(store),
         workflow.leaderboard(store, by=["agent"]),
         workflow.show_submission(store, "ant-1"),
         workflow.score_history(store, task="fix-race"),
@@ -319,8 +319,8 @@ def test_repeat_and_the_arena_draw_too(tmp_path: Path) -> None:
     run(["arena", "task", "add", str(SAMPLES / "arena" / "tasks.toml"), "--store", store])
     run(["arena", "submit", str(SAMPLES / "arena" / "submissions.jsonl"), "--store", store])
     views = {
-        "standings": ["standings", "fix-race"],
-        "leaders": ["standings", "--by", "agent"],
+        "leaderboard": ["leaderboard", "fix-race"],
+        "leaders": ["leaderboard", "--by", "agent"],
         "history": ["history", "--task", "fix-race"],
         "bias": ["bias"],
         "profiles": ["compare-profiles", "arena-1", "arena-1"],

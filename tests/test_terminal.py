@@ -30,10 +30,10 @@ STORE = ("--store", "sqlite:///arena.db")
 RUNS = "few.jsonl"
 CASES: dict[str, list[list[str]]] = {
     "arena": [
-        ["arena", "standings", *STORE],
-        ["arena", "standings", "fix-race", *STORE],
-        ["arena", "standings", "fix-race", "--sort", "cost", *STORE],
-        ["arena", "standings", "bare", *STORE],
+        ["arena", "leaderboard", *STORE],
+        ["arena", "leaderboard", "fix-race", *STORE],
+        ["arena", "leaderboard", "fix-race", "--sort", "cost", *STORE],
+        ["arena", "leaderboard", "bare", *STORE],
         ["arena", "show", "demo-fix-race-ant-1", *STORE],
         ["arena", "task", "list", *STORE],
         ["arena", "task", "show", "fix-race", *STORE],
@@ -347,12 +347,12 @@ def test_a_task_without_criteria_and_an_unstated_cost_say_so(
 ) -> None:
     monkeypatch.chdir(place)
     without = "no criteria: 100 by the specification"
-    for words in (["standings", "bare"], ["task", "list"], ["task", "show", "bare"], ["show", "sparse"]):
+    for words in (["leaderboard", "bare"], ["task", "list"], ["task", "show", "bare"], ["show", "sparse"]):
         assert run(["arena", *words, *STORE]) == 0
         assert without in capsys.readouterr().out, words
-    assert run(["arena", "standings", "bare", *STORE]) == 0
+    assert run(["arena", "leaderboard", "bare", *STORE]) == 0
     *_, row = (line for line in capsys.readouterr().out.splitlines() if "sparse" in line)
     assert row.count("50.00 *") == 2  # cost and time
     assert "cost not stated: 50 *" in row
-    assert run(["arena", "standings", "fix-race", *STORE]) == 0
+    assert run(["arena", "leaderboard", "fix-race", *STORE]) == 0
     assert without not in capsys.readouterr().out

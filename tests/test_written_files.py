@@ -24,7 +24,7 @@ COMMANDS = {
     "usage": [RUNS],
     "speedup": ["timings"],
     "repeatability": ["outputs", "--no-repair"],
-    "arena": ["standings", "fix-race", *STORE],
+    "arena": ["leaderboard", "fix-race", *STORE],
 }
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         TaskFiles as TaskFiles,
         init_arena as init_arena,
         open_arena as open_arena,
-        task_standings as task_standings,
+        task_leaderboard as task_leaderboard,
         upgrade_arena as upgrade_arena,
     )
     from steelyard.workflow.compare import (

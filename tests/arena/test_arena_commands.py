@@ -50,7 +50,7 @@ def test_a_day_in_the_arena_from_the_shell(store_address: str, tmp_path: Path) -
     def arena(*arguments: str) -> Done:
         return steelyard("arena", *arguments, "--store", store_address, cwd=tmp_path)
 
-    none = arena("standings")
+    none = arena("leaderboard")
     assert none.status == 2
     assert "arena init" in none.stderr
     assert arena("init").status == 0
@@ -59,13 +59,13 @@ def test_a_day_in_the_arena_from_the_shell(store_address: str, tmp_path: Path) -
     assert done.status == 0
     assert "6 accepted, 0 known before, 0 refused" in done.stdout
     assert "0 accepted, 6 known before" in arena("submit", str(SAMPLES / "submissions.jsonl")).stdout
-    shown = arena("standings", "fix-race")
+    shown = arena("leaderboard", "fix-race")
     assert "bee-1" in shown.stdout
     assert "manual_review" in shown.stdout
 
 
 def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    rows = output(capsys, "standings", "fix-race", *filled)["standings"]
+    rows = output(capsys, "leaderboard", "fix-race", *filled)["leaderboard"]
     assert [row["overall_ranking"] for row in rows] == [1, 2, 3, 4, 5, 6]
     expected = {"submission_id", "overall_score", "percentile", "adjusted_score", "baseline_version", "defaulted"}
     expected |= {"claimed", "flags", "efficiency_ranking", "speed_ranking", "cost_ranking", "confidence_interval"}
@@ -75,7 +75,7 @@ def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytes
     assert odd["recommended_action"] == "manual_review"
     assert odd["defaulted"] == ["iterations", "success"]
     assert output(capsys, "outliers", *filled)["outliers"][0]["submission_id"] == "odd-1"
-    by_cost = output(capsys, "standings", "fix-race", "--sort", "cost", "--top", "2", *filled)["standings"]
+    by_cost = output(capsys, "leaderboard", "fix-race", "--sort", "cost", "--top", "2", *filled)["leaderboard"]
     assert [row["cost_ranking"] for row in by_cost] == [1, 2]
 
 
@@ -91,7 +91,7 @@ def test_a_receipt_and_a_narrow_row_say_that_a_review_is_wanted(
     (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("odd-1"))
     assert "manual_review !" in row
     monkeypatch.setenv("COLUMNS", "70")
-    assert run(["arena", "standings", "fix-race", *filled]) == 0
+    assert run(["arena", "leaderboard", "fix-race", *filled]) == 0
     shown = capsys.readouterr().out
     assert [line.split()[1] for line in shown.splitlines() if line.split()[2:3] == ["!"]] == ["odd-1"]
     assert "manual_review ! (1 row)" in " ".join(shown.split())
@@ -102,9 +102,9 @@ def test_a_receipt_and_a_narrow_row_say_that_a_review_is_wanted(
 
 def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (
-        ["standings"],
-        ["standings", "--by", "submitter"],
-        ["standings", "fix-race", "--policy", "as-submitted", "--confidence", "0.9"],
+        ["leaderboard"],
+        ["leaderboard", "--by", "submitter"],
+        ["leaderboard", "fix-race", "--policy", "as-submitted", "--confidence", "0.9"],
         ["show", "ant-1"],
         ["show", "ant-1", "speed_score"],
         ["task", "list"],
@@ -141,7 +141,7 @@ def test_the_largest_numbers_are_shown_in_every_view(
     (refused,) = output(capsys, "submit", str(tmp_path / "given.json"), *at, status=1)["refused"]
     assert "execution_time: expected float <= 9007199254740992.0" in refused["message"]
     assert output(capsys, "task", "show", "t", *at)["baseline"]["median_execution_time"] == most - 0.5
-    for arguments in (["standings", "t"], ["show", "s1"], ["standings"], ["history", "--task", "t"], ["bias"]):
+    for arguments in (["leaderboard", "t"], ["show", "s1"], ["leaderboard"], ["history", "--task", "t"], ["bias"]):
         output(capsys, *arguments, *at)
 
 
@@ -364,9 +364,9 @@ def test_runs_are_submitted_through_a_task_map(
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
     assert "task map does not name" in found["refused"][0]["message"]
     assert "does not state tool_calls" in found["refused"][1]["message"]
-    (standing,) = output(capsys, "standings", "fix-race", *at)["standings"]
-    assert standing["total_tokens"] == 1520  # all kinds added
-    assert standing["submitter"] == "ada"
+    (entry,) = output(capsys, "leaderboard", "fix-race", *at)["leaderboard"]
+    assert entry["total_tokens"] == 1520  # all kinds added
+    assert entry["submitter"] == "ada"
 
 
 def test_a_lower_bound_is_marked_wherever_it_counts(
@@ -391,12 +391,12 @@ def test_a_lower_bound_is_marked_wherever_it_counts(
     assert marks == [["total_tokens"]] * 4 + [["tool_calls"], ["iterations"], [], []]
     again = output(capsys, "submit", "--from-runs", str(tmp_path / "runs.jsonl"), *filled)
     assert [one["lower_bounds"] for one in again["receipts"]] == marks
-    rows = {row["submission_id"]: row for row in output(capsys, "standings", "fix-race", *filled)["standings"]}
+    rows = {row["submission_id"]: row for row in output(capsys, "leaderboard", "fix-race", *filled)["leaderboard"]}
     assert [rows[f"r{number}"]["lower_bounds"] for number in range(8)] == marks
     *_, cost, known = found["receipts"]
     assert ("estimated_cost" in cost["defaulted"], cost["cost_score"]) == (True, 50.0)
     assert "estimated_cost" not in known["defaulted"]
-    assert run(["arena", "standings", "fix-race", *filled]) == 0
+    assert run(["arena", "leaderboard", "fix-race", *filled]) == 0
     assert "lower bound" in capsys.readouterr().out
 
 
@@ -413,13 +413,13 @@ def test_a_stated_failure_stands_in_the_row_of_a_task_without_criteria(
     assert run(["arena", "task", "add", str(tmp_path / "tasks.toml"), *at]) == 0
     assert run(["arena", "submit", str(tmp_path / "sent.jsonl"), *at]) == 0
     capsys.readouterr()
-    assert run(["arena", "standings", "plain", *at]) == 0
+    assert run(["arena", "leaderboard", "plain", *at]) == 0
     noted = [line for line in capsys.readouterr().out.splitlines() if "states that it failed" in line]
     assert ["lost" in line for line in noted] == [True]
-    shown = output(capsys, "standings", "plain", *at)["standings"]
+    shown = output(capsys, "leaderboard", "plain", *at)["leaderboard"]
     rows = {row["submission_id"]: (row["success"], row["correctness_score"]) for row in shown}
     assert rows == {"won": (True, 100.0), "lost": (False, 100.0)}  # the specification's score without criteria
-    page = page_of(sy.open_arena(at[1]).standings("plain"))
+    page = page_of(sy.open_arena(at[1]).task_leaderboard("plain"))
     assert page.table is not None
     columns = {column.name: column.values for column in page.table.columns}
     assert "states that it failed" in dict(zip(columns["submission_id"], columns["notes"], strict=True))["lost"]
@@ -430,16 +430,16 @@ def test_the_standings_of_all_tasks_are_written_to_a_file(
     filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"out.{ending}"
-    written = output(capsys, "standings", "--out", str(path), *filled)
+    written = output(capsys, "leaderboard", "--out", str(path), *filled)
     if ending == "json":
         assert json.loads(path.read_text()) == written
-        ids = [row["submission_id"] for row in written["standings"]]
+        ids = [row["submission_id"] for row in written["leaderboard"]]
     else:
         frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
         ids = frame["submission_id"].to_list()
-    of_task = output(capsys, "standings", "fix-race", *filled)
+    of_task = output(capsys, "leaderboard", "fix-race", *filled)
     assert (of_task["schema_version"], of_task["task"]) == (1, "fix-race")
-    assert ids == [row["submission_id"] for row in of_task["standings"]]
+    assert ids == [row["submission_id"] for row in of_task["leaderboard"]]
 
 
 def test_notify_needs_targets_and_tells_what_failed(
@@ -500,13 +500,13 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        (["standings", "fix-rce"], 2),
-        (["standings", "--by", "agnt"], 2),
-        (["standings", "fix-race", "--sort", "speedy"], 2),
-        (["standings", "fix-race", "--confidence", "95"], 2),
-        (["standings", "fix-race", "--by", "agent"], 2),
-        (["standings", "fix-race", "--top", "0"], 2),
-        (["standings", "--sort", "speed"], 2),
+        (["leaderboard", "fix-rce"], 2),
+        (["leaderboard", "--by", "agnt"], 2),
+        (["leaderboard", "fix-race", "--sort", "speedy"], 2),
+        (["leaderboard", "fix-race", "--confidence", "95"], 2),
+        (["leaderboard", "fix-race", "--by", "agent"], 2),
+        (["leaderboard", "fix-race", "--top", "0"], 2),
+        (["leaderboard", "--sort", "speed"], 2),
         (["bias", "--confidence", "2"], 2),
         (["history", "--since", "2026-11-01", "--submitter", "ada"], 2),
         (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
@@ -515,7 +515,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
         (["submit", "--from-runs", "r.jsonl", "--artifacts", "."], 2),
         (["show", "ant-9"], 2),
         (["show", "ant-1", "sped_score"], 2),
-        (["standings", "--until", "2026-11-01"], 2),
+        (["leaderboard", "--until", "2026-11-01"], 2),
         (["history", "--since", "tomorrow"], 2),
         (["submit"], 2),
         (["rescore", "--policy", "curent"], 2),
@@ -535,8 +535,8 @@ def test_wrong_usage_is_an_error_with_advice(
 def test_the_first_places_across_tasks_can_be_asked_for(
     filled: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    every = output(capsys, "standings", *filled)
-    first = output(capsys, "standings", "--top", "1", *filled)
+    every = output(capsys, "leaderboard", *filled)
+    first = output(capsys, "leaderboard", "--top", "1", *filled)
     assert len(every["overall"]) == 3
     assert first["overall"] == every["overall"][:1]
     assert first["categories"] == {name: found[:1] for name, found in every["categories"].items()}
@@ -666,7 +666,7 @@ def test_one_submission_is_not_many(at: tuple[str, str], tmp_path: Path, capsys:
     path.write_text((SAMPLES / "submissions.jsonl").read_text().splitlines()[0])
     run(["arena", "submit", str(path), *at])
     capsys.readouterr()
-    for arguments in (["rescore"], ["standings", "fix-race"], ["history", "--task", "fix-race"]):
+    for arguments in (["rescore"], ["leaderboard", "fix-race"], ["history", "--task", "fix-race"]):
         run(["arena", *arguments, *at])
         shown = capsys.readouterr().out
         assert "1 submission" in shown
@@ -692,7 +692,7 @@ def test_every_command_shows_an_example(path: tuple[str, ...], capsys: pytest.Ca
 def test_ranks_are_those_of_the_score_that_was_asked_for(
     filled: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["arena", "standings", "fix-race", "--sort", "speed", *filled]) == 0
+    assert run(["arena", "leaderboard", "fix-race", "--sort", "speed", *filled]) == 0
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     ranks = [words[:2] for words in shown if len(words) > 8 and words[0].isdigit() and "-" in words[1]]
     assert ranks[:3] == [["1", "odd-1"], ["2", "bee-1"], ["3", "bee-2"]]

@@ -15,7 +15,7 @@ from cyclopts import App
 import steelyard as sy
 from arena_makers import make_arena
 from steelyard.records import Rejected
-from steelyard.results import Receipt, Standings
+from steelyard.results import Receipt, TaskLeaderboard
 from steelyard.store import Store
 from steelyard.surfaces.cli import build_app
 
@@ -46,7 +46,7 @@ def test_what_is_no_submission_is_refused_in_its_place(store: Store, one: Any, r
     assert isinstance(last, Receipt)
     assert isinstance(refused, Rejected)
     assert refused.reason == reason
-    assert sy.task_standings(arena, "task").n == 2
+    assert sy.task_leaderboard(arena, "task").n == 2
 
 
 def test_plain_values_are_what_a_submission_says(store: Store) -> None:
@@ -78,7 +78,7 @@ def test_the_verbs_of_the_command_line_are_methods(store: Store) -> None:
     arena.add_task({"id": "task"})
     arena.submit([good("a"), good("b")])
     arena.review("a", "exclude", reason="odd")
-    assert [place.submission_id for place in arena.standings("task").standings] == ["b"]
+    assert [place.submission_id for place in arena.task_leaderboard("task").leaderboard] == ["b"]
     assert arena.show("b").receipt.submission_id == "b"
     assert [review.submission_id for review in arena.reviews().reviews] == ["a"]
     assert arena.task("task").submissions == 1
@@ -91,10 +91,10 @@ def test_the_json_of_standings_tells_all_that_they_are(store: Store) -> None:
     arena = make_arena(store)
     arena.add_task({"id": "task"})
     arena.submit([good("a"), good("b")])
-    told = sy.task_standings(arena, "task").to_dict()
+    told = sy.task_leaderboard(arena, "task").to_dict()
     told["task_id"] = told.pop("task")
     del told["schema_version"]
-    assert msgspec.convert(told, Standings) == sy.task_standings(arena, "task")
+    assert msgspec.convert(told, TaskLeaderboard) == sy.task_leaderboard(arena, "task")
 
 
 ALIASES = {"files": "paths", "submission": "submission_id", "task": "tasks"}
@@ -104,7 +104,7 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
     "task list": ("tasks",),
     "task show": ("task",),
     "submit": ("submit_files", "submit_runs"),
-    "standings": ("standings", "all_standings", "leaderboard"),
+    "leaderboard": ("task_leaderboard", "all_leaderboards", "leaderboard"),
     "history": ("history", "changes"),
     "notify": ("notifier",),
     "seasons": ("seasons", "season"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena, leaderboard, task_standings, tool_bias
+from steelyard.arena import Arena, leaderboard, task_leaderboard, tool_bias
 from steelyard.arena.scoring import read_rules, score_interval
 from steelyard.profiles import load_profile
 from steelyard.results import LeaderKey, Policy
@@ -24,8 +24,8 @@ def scores_by_task(arena: Arena, key: str, policy: Policy) -> dict[str | None, d
     """By tool (model, submitter) and task the overall scores, exactly."""
     scores: dict[str | None, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))
     for task in arena.tasks():
-        for standing in task_standings(arena, task.id, policy=policy).standings:
-            scores[getattr(standing, key)][task.id].append(Fraction(str(standing.overall_score)))
+        for entry in task_leaderboard(arena, task.id, policy=policy).leaderboard:
+            scores[getattr(entry, key)][task.id].append(Fraction(str(entry.overall_score)))
     return scores
 
 
@@ -51,7 +51,7 @@ def test_every_interval_holds_the_figure_beside_it(store: Store, seed: int, conf
     keys: tuple[LeaderKey, ...] = ("agent", "model", "submitter")
     for policy in policies:
         for task in arena.tasks():
-            shown = task_standings(arena, task.id, policy=policy, confidence=confidence).confidence_interval
+            shown = task_leaderboard(arena, task.id, policy=policy, confidence=confidence).confidence_interval
             assert shown.estimate is not None
             assert 0 <= shown.low <= shown.estimate <= shown.high <= 100
         for key in keys:

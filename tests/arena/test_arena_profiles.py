@@ -81,7 +81,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
         ({"interval": {"level": 1}}, "< 1"),
         ({"interval": {"min_scores": 1}}, ">= 2"),
         ({"interval": {"small_multiplier": 0}}, "> 0"),
-        ({"standings": {"reliable_from": 0}}, ">= 1"),
+        ({"leaderboard": {"reliable_from": 0}}, ">= 1"),
     ],
 )
 def test_a_profile_by_which_scores_make_no_sense_is_refused(changed: dict[str, Any], reason: str) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import Arena, open_arena, task_standings
+from steelyard.arena import Arena, open_arena, task_leaderboard
 from steelyard.arena.notifications._events import EVALUATED, event_id
 from steelyard.errors import StoreUnavailableError
 from steelyard.results import Receipt
@@ -93,10 +93,10 @@ def check_equals_a_rebuild(store: Store, folder: Path, *, seed: int) -> None:
     again = [as_submission(made(*map(int, one.split("-")), seed)) for one in order]
     assert all(isinstance(outcome, Receipt) for outcome in rebuilt.submit(again))
     for task in arena.tasks():
-        one, other = task_standings(arena, task.id), task_standings(rebuilt, task.id)
+        one, other = task_leaderboard(arena, task.id), task_leaderboard(rebuilt, task.id)
         assert one.n == other.n > 0
         left_out = {"evaluated_at"}
-        for a, b in zip(one.standings, other.standings, strict=True):
+        for a, b in zip(one.leaderboard, other.leaderboard, strict=True):
             assert all(getattr(a, name) == getattr(b, name) for name in a.__struct_fields__ if name not in left_out)
     for table in (tallies, states):
         assert contents(store, table) == contents(fresh, table)
@@ -208,8 +208,8 @@ def test_a_store_that_0_1_0_made_survives_kills_too(tmp_path: Path) -> None:
     arena = open_arena(store)
     with store.read() as connection:
         before = Counter(connection.execute(select(submissions.c.id)).scalars())
-    told_before = {task.id: task_standings(arena, task.id) for task in arena.tasks()}
-    assert sum(standings.n for standings in told_before.values()) > 0
+    told_before = {task.id: task_leaderboard(arena, task.id) for task in arena.tasks()}
+    assert sum(leaderboard.n for leaderboard in told_before.values()) > 0
     crash(store, address, tmp_path, count=400, kills=10, seed=5)
     store = open_store(address, create=False)
     with store.read() as connection:
@@ -218,7 +218,7 @@ def test_a_store_that_0_1_0_made_survives_kills_too(tmp_path: Path) -> None:
     assert acknowledged(tmp_path) == expected
     assert held == before + Counter(expected)
     again = open_arena(store)
-    assert {name: task_standings(again, name) for name in told_before} == told_before
+    assert {name: task_leaderboard(again, name) for name in told_before} == told_before
     tallied, stated = contents(store, tallies), contents(store, states)
     again.rescore()  # makes tallies and states of all tasks anew from the submissions
     assert (contents(store, tallies), contents(store, states)) == (tallied, stated)

@@ -45,7 +45,7 @@ def at(store: Store) -> tuple[str, str]:
 def test_a_confidence_is_shown_as_it_was_given(
     at: tuple[str, str], confidence: str, shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["arena", "standings", "task", "--confidence", confidence, *at]) == 0
+    assert run(["arena", "leaderboard", "task", "--confidence", confidence, *at]) == 0
     assert shown in capsys.readouterr().out
 
 
@@ -57,10 +57,10 @@ def test_the_headline_says_what_the_leader_does_not_state(store: Store, capsys: 
         [{**stated, "id": "dear", "agent": "a", "estimated_cost": 0.19}, {**stated, "id": "silent", "agent": "b"}]
     )
     address = store.url.set(drivername=store.url.get_backend_name()).render_as_string(hide_password=False)
-    assert run(["arena", "standings", "task", "--store", address]) == 0
+    assert run(["arena", "leaderboard", "task", "--store", address]) == 0
     headline = capsys.readouterr().out.partition("\n\n")[0]
     assert headline.endswith("; silent leads without a stated cost (scored 50).")
-    assert run(["arena", "standings", "--by", "agent", "--store", address]) == 0
+    assert run(["arena", "leaderboard", "--by", "agent", "--store", address]) == 0
     headline = capsys.readouterr().out.partition("\n\n")[0]
     assert headline.endswith("; 1 of 1 submission without a stated cost or time (scored 50).")
     first, second = workflow.leaderboard(address, by=["agent"]).overall

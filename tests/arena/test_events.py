@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena, notify_once, read_targets, task_standings
+from steelyard.arena import Arena, notify_once, read_targets, task_leaderboard
 from steelyard.arena.notifications._events import (
     EVALUATED,
     EXCLUDED,
@@ -57,8 +57,8 @@ def test_whoever_is_overtaken_is_told_by_whom(arena: Arena) -> None:
     assert (rank.kind, rank.submission_id, rank.previous_ranking, rank.overall_ranking) == (RANK_LOST, "b", 2, 3)
     assert {lead.cause_submission_id, rank.cause_submission_id} == {"c"}
     assert (lead.submitter, lead.percentile, rank.percentile) == ("of-a", 33.3, 0.0)  # 1 and 0 of 3 lie below
-    standings = {standing.submission_id: standing for standing in task_standings(arena, "task").standings}
-    assert lead.overall_score == standings["a"].overall_score
+    leaderboard = {entry.submission_id: entry for entry in task_leaderboard(arena, "task").leaderboard}
+    assert lead.overall_score == leaderboard["a"].overall_score
     assert len(events(arena, EVALUATED)) == 3
     assert event_line(lead).endswith("rank 2 (was 1)  percentile 33.3  lead lost")
     assert "lost" not in event_line(events(arena, EVALUATED)[0])
@@ -151,7 +151,7 @@ def test_what_is_told_is_what_the_standings_show(store: Store, policy: Policy, s
             arena.review(rng.choice(sorted(before)), "exclude", reason="odd")
         else:
             arena.submit(given)
-        after = {standing.submission_id: standing for standing in task_standings(arena, "task").standings}
+        after = {entry.submission_id: entry for entry in task_leaderboard(arena, "task").leaderboard}
         expected = {
             (LEAD_LOST if rank == 1 else RANK_LOST, name, rank, after[name].overall_ranking, after[name].flags)
             for name, rank in before.items()
@@ -163,11 +163,11 @@ def test_what_is_told_is_what_the_standings_show(store: Store, policy: Policy, s
             for event in new
         } == expected
         for event in new:
-            standing = after[event.submission_id]
-            assert (event.overall_score, event.percentile) == (standing.overall_score, standing.percentile)
-            assert event.baseline_version == standing.baseline_version
+            entry = after[event.submission_id]
+            assert (event.overall_score, event.percentile) == (entry.overall_score, entry.percentile)
+            assert event.baseline_version == entry.baseline_version
         told += len(new)
-        before = {name: standing.overall_ranking for name, standing in after.items()}
+        before = {name: entry.overall_ranking for name, entry in after.items()}
     assert told > 20
 
 

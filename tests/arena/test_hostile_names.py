@@ -18,8 +18,8 @@ NAMES = (
     "a\tb",
 )
 VIEWS = (
-    ("standings", "task"),
-    ("standings",),
+    ("leaderboard", "task"),
+    ("leaderboard",),
     ("history", "--task", "task"),
     ("history", "--since", "2020-01-01"),
     ("task", "list"),
@@ -89,6 +89,6 @@ def test_a_moment_that_utc_cannot_hold_is_refused(
     said = capsys.readouterr()
     assert "outside the years 1 to 9999" in said.err
     assert "1 accepted" in said.out
-    assert run(["arena", "standings", "task", *filled]) == 0
+    assert run(["arena", "leaderboard", "task", *filled]) == 0
     assert run(["arena", "history", "--since", moment, *filled]) == 2
     assert "is not a date" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from steelyard import workflow
 from steelyard.arena import Arena, create_arena, learn, learn_if_due, open_arena
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.reports import standings_table
+from steelyard.reports import leaderboard_table
 from steelyard.store import Store, learned_versions
 from steelyard.store.schema import submissions
 from steelyard.surfaces.cli import run
@@ -115,7 +115,7 @@ def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store:
     fill(make_arena(other_store), submissions=120)
     assert kept(store)
     assert scores_of(store) == scores_of(other_store)
-    on, off = (workflow.all_standings(open_arena(each)).to_dicts() for each in (store, other_store))
+    on, off = (workflow.all_leaderboards(open_arena(each)).to_dicts() for each in (store, other_store))
     assert all(row.pop("shrunken_score") is not None for row in on)  # fewer than 30 submissions each
     for row in (*on, *off):
         for name in ("profile", "arena_profile", "evaluated_at"):
@@ -169,17 +169,17 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     assert about.shrunken_score < 97
     assert about.expected is not None
     assert about.abilities_version == 1
-    standings = workflow.task_standings(arena, "new")
-    assert standings.extra_score_versions == {"shrunken_score": 1}
-    assert standings.standings[0].extra_scores == {"shrunken_score": about.shrunken_score}
-    assert "shrunken_score" in "\n".join(standings_table(standings).lines(200))
-    other = workflow.task_standings(arena, "new", policy="as-submitted")  # what was learned is of the other policy
-    assert (other.standings[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
+    leaderboard = workflow.task_leaderboard(arena, "new")
+    assert leaderboard.extra_score_versions == {"shrunken_score": 1}
+    assert leaderboard.leaderboard[0].extra_scores == {"shrunken_score": about.shrunken_score}
+    assert "shrunken_score" in "\n".join(leaderboard_table(leaderboard).lines(200))
+    other = workflow.task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
+    assert (other.leaderboard[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
     many = workflow.show_submission(arena, "s-0").learned
     assert many is not None
     assert many.shrunken_score is None
-    crowded = workflow.task_standings(arena, made_submissions(1)[0]["task_id"])
-    assert {row.extra_scores["shrunken_score"] for row in crowded.standings} == {None}
+    crowded = workflow.task_leaderboard(arena, made_submissions(1)[0]["task_id"])
+    assert {row.extra_scores["shrunken_score"] for row in crowded.leaderboard} == {None}
 
 
 def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -> None:

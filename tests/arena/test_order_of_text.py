@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from arena_makers import make_arena
-from steelyard.arena import score_history, task_standings
+from steelyard.arena import score_history, task_leaderboard
 from steelyard.records import Canon
 from steelyard.store import Store, canon_history, open_store, set_canon
 
@@ -48,7 +48,7 @@ def test_a_history_is_the_same_in_every_database(english: Store) -> None:
     fields = {"task_id": "task", "total_tokens": 9, "tool_calls": 1, "submitted_at": "2026-01-01T00:00:00Z"}
     arena.submit([{**fields, "id": name} for name in NAMES])
     assert [one.submission_id for one in score_history(arena, task_id="task").moments] == sorted(NAMES)
-    assert [one.submission_id for one in task_standings(arena, "task").standings] == sorted(NAMES)
+    assert [one.submission_id for one in task_leaderboard(arena, "task").leaderboard] == sorted(NAMES)
 
 
 def test_canons_are_listed_in_the_same_order_in_every_database(english: Store) -> None:

@@ -1,4 +1,4 @@
-"""A change of profile or policy is a change of the standings, and earlier standings keep the rules of their day."""
+"""A new profile or policy changes the leaderboard; earlier leaderboards keep the rules of their day."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import delete, select
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
 from steelyard import workflow
-from steelyard.arena import Arena, standing_changes, task_standings
+from steelyard.arena import Arena, leaderboard_changes, task_leaderboard
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import microseconds_of
@@ -34,24 +34,24 @@ def arena(store: Store, clock: list[int]) -> Arena:
 
 
 def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[int]) -> None:
-    then = task_standings(arena, "task")
+    then = task_leaderboard(arena, "task")
     clock[0] = 2_000_000
     arena.rescore(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
-    (found,) = standing_changes(arena, since=1_500_000).changes
+    (found,) = leaderboard_changes(arena, since=1_500_000).changes
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
-    before = {row.submission_id: row.overall_score for row in then.standings}
-    now = {row.submission_id: row.overall_score for row in task_standings(arena, "task").standings}
+    before = {row.submission_id: row.overall_score for row in then.leaderboard}
+    now = {row.submission_id: row.overall_score for row in task_leaderboard(arena, "task").leaderboard}
     assert before != now
     assert {one.submission_id: one.then_score for one in found.moved}.items() <= before.items()
     assert {one.submission_id: one.now_score for one in found.moved}.items() <= now.items()
-    assert task_standings(arena, "task", until=1_500_000) == then
-    assert standing_changes(arena, since=2_500_000).changes == ()
+    assert task_leaderboard(arena, "task", until=1_500_000) == then
+    assert leaderboard_changes(arena, since=2_500_000).changes == ()
 
 
 def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
     clock[0] = 2_000_000
     arena.rescore(policy="as-submitted")
-    (found,) = standing_changes(arena, since=1_500_000).changes
+    (found,) = leaderboard_changes(arena, since=1_500_000).changes
     assert (found.then_policy, found.now_policy) == ("current", "as-submitted")
     assert found.moved
 
@@ -62,11 +62,11 @@ def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: lis
     arena.rescore(profile=changed_profile(difficulty_factors=factors))
     arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
     arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
-    assert {one.task_id for one in standing_changes(arena, since=1_500_000).changes} == {"later"}
+    assert {one.task_id for one in leaderboard_changes(arena, since=1_500_000).changes} == {"later"}
 
 
 def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(arena: Arena) -> None:
-    shown = task_standings(arena, "task")
+    shown = task_leaderboard(arena, "task")
     with arena.store.write() as connection:
         METADATA.drop_all(connection)
         connection.execute(delete(applied).where(applied.c.number == 12))
@@ -76,7 +76,7 @@ def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(are
     with again.read() as connection:
         held = {row.name: row.value for row in connection.execute(select(settings))}
         assert connection.execute(select(past_settings)).all() == [(1, 0, held["rules"], held["policy"])]
-    assert task_standings(arena, "task", until=1_000_000).standings == shown.standings
+    assert task_leaderboard(arena, "task", until=1_000_000).leaderboard == shown.leaderboard
     again.close()
 
 
@@ -88,10 +88,10 @@ def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None
         arena.submit([{"id": f"s{day}", "task_id": "t", "total_tokens": 10 * day, "tool_calls": 1}])
 
     def ids(until: str | None) -> list[str]:
-        return sorted(row.submission_id for row in workflow.task_standings(arena, "t", until=until).standings)
+        return sorted(row.submission_id for row in workflow.task_leaderboard(arena, "t", until=until).leaderboard)
 
     assert ids("2026-01-02") == ["s1", "s2"]  # the day is included whole
     assert ids("2026-01-02T12:00") == ["s1"]  # a time is not
     assert ids(None) == ids("2026-01-03") == ["s1", "s2", "s3"]
     with pytest.raises(UsageError, match="--until"):
-        workflow.task_standings(arena, "t", until="tomorrowish")
+        workflow.task_leaderboard(arena, "t", until="tomorrowish")

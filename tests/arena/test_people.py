@@ -14,7 +14,7 @@ from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
 from steelyard.surfaces.cli import run
-from steelyard.workflow import Intake, leaderboard, register, registry, score_history, task_standings, withdraw_as
+from steelyard.workflow import Intake, leaderboard, register, registry, score_history, task_leaderboard, withdraw_as
 
 
 def entry(identity: str, tokens: int, **more: object) -> dict[str, object]:
@@ -65,14 +65,14 @@ def test_a_display_name_never_identifies(people: Arena) -> None:
 def test_a_team_leads_by_the_mean_of_its_people(people: Arena) -> None:
     rows = {leader.key["team"]: leader for leader in leaderboard(people, by=["team"]).overall}
     assert {team: leader.submissions for team, leader in rows.items()} == {"blue": 2, None: 2}
-    scores = {place.submission_id: place.overall_score for place in task_standings(people, "t").standings}
+    scores = {place.submission_id: place.overall_score for place in task_leaderboard(people, "t").leaderboard}
     assert rows["blue"].mean_score == pytest.approx((scores["a"] + scores["b"]) / 2, abs=0.005)
 
 
 def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
     assert [moment.submission_id for moment in score_history(people, team="blue").moments] == ["a", "b"]
-    mine = task_standings(people, "t", submitter="bob")
-    assert [(place.submission_id, place.overall_ranking) for place in mine.standings] == [("b", 4)]
+    mine = task_leaderboard(people, "t", submitter="bob")
+    assert [(place.submission_id, place.overall_ranking) for place in mine.leaderboard] == [("b", 4)]
     assert mine.n == 4
     with pytest.raises(UnknownNameError, match="blue"):
         score_history(people, team="blu")

@@ -25,7 +25,7 @@ from steelyard.workflow import (
     rescore,
     review_submission,
     show_submission,
-    task_standings,
+    task_leaderboard,
 )
 
 PEOPLE = ["ada", "bob", "cyd", "dan"]
@@ -157,12 +157,12 @@ def test_reviewers_without_a_common_submission_are_not_compared(arena: Arena) ->
 
 
 def test_ratings_leave_every_score_and_rank_to_the_bit(arena: Arena) -> None:
-    before = task_standings(arena, "t").standings
+    before = task_leaderboard(arena, "t").leaderboard
     for number in range(8):
         rate(arena, f"t{number}", reviewer="eve", score=number)
-    assert task_standings(arena, "t").standings == before
+    assert task_leaderboard(arena, "t").leaderboard == before
     rescore(arena, profile="arena-1")
-    plain = task_standings(arena, "t").standings
+    plain = task_leaderboard(arena, "t").leaderboard
     assert [(row.overall_score, row.overall_ranking) for row in plain] == [
         (row.overall_score, row.overall_ranking) for row in before
     ]
@@ -180,7 +180,7 @@ class TestJudgedByReviewers:
 
     def test_it_counts_once_all_who_are_named_have_rated(self, judged: Arena) -> None:
         def correctness() -> float:
-            return {row.submission_id: row.correctness_score for row in task_standings(judged, "j").standings}["j1"]
+            return {row.submission_id: row.correctness_score for row in task_leaderboard(judged, "j").leaderboard}["j1"]
 
         assert correctness() == 50  # 1 of 2 criteria
         assert rate(judged, "j1", reviewer="xia", score=80).counts
@@ -197,9 +197,9 @@ class TestJudgedByReviewers:
         for reviewer in ("xia", "yan"):
             rate(judged, "j1", reviewer=reviewer, score=90)
         place = show_submission(judged, "j1").receipt
-        shown = task_standings(judged, "j").standings
+        shown = task_leaderboard(judged, "j").leaderboard
         rescore(judged)
-        assert task_standings(judged, "j").standings == shown
+        assert task_leaderboard(judged, "j").leaderboard == shown
         assert show_submission(judged, "j1").receipt == place
         row = next(row for row in shown if row.submission_id == "j1")
         assert (place.overall_score, place.overall_ranking) == (row.overall_score, row.overall_ranking)
@@ -216,12 +216,12 @@ class TestJudgedByReviewers:
             ]
 
         seen: set[str] = set()
-        order = [row.submission_id for row in task_standings(judged, "j").standings]
+        order = [row.submission_id for row in task_leaderboard(judged, "j").leaderboard]
         assert order == ["j0", "j1", "j2"]  # more tokens each
         for score in (90, 10, 90):
             for reviewer in ("xia", "yan"):
                 rate(judged, "j2", reviewer=reviewer, score=score)
-        assert task_standings(judged, "j").standings[0].submission_id == "j2"
+        assert task_leaderboard(judged, "j").leaderboard[0].submission_id == "j2"
         up = [("submission.lead_lost", "j0", 1, 2), ("submission.rank_lost", "j1", 2, 3)]
         told = lost()
         assert [each[:4] for each in told] == [*up, ("submission.lead_lost", "j2", 1, 3), *up]

@@ -20,12 +20,11 @@ from steelyard.arena import (
     combination_baselines,
     compare_profiles,
     evaluation,
-    leaderboard,
+    leaderboard_changes,
     open_arena as open_own,
     outliers,
     score_history,
-    standing_changes,
-    task_standings,
+    task_leaderboard,
     tool_bias,
 )
 from steelyard.errors import UnknownNameError, UsageError
@@ -54,8 +53,8 @@ def told(arena: Arena) -> dict[str, Any]:  # Any: JSON values
     policies: tuple[Policy, ...] = ("current", "as-submitted")
     for policy in policies:
         for task in arena.tasks():
-            standings = task_standings(arena, task.id, policy=policy)
-            answers[f"{policy} {task.id}"] = [standings.to_dict()["standings"], standings.baseline, standings.n]
+            leaderboard = task_leaderboard(arena, task.id, policy=policy)
+            answers[f"{policy} {task.id}"] = [leaderboard.to_dict()["leaderboard"], leaderboard.baseline, leaderboard.n]
         answers[f"{policy} leaders"] = leaderboard(arena, policy=policy).to_dict()
         answers[f"{policy} bias"] = tool_bias(arena, policy=policy).to_dict()
     answers["outliers"] = outliers(arena).to_dict()
@@ -165,20 +164,20 @@ def test_as_submitted_the_others_keep_their_scores(store: Store, sizes: tuple[in
     tasks, rows = made(9, (6, 50))
     arena = filled(store, tasks, "as-submitted")
     give(arena, rows, sizes=sizes, seed=9)
-    before = {row.submission_id: row for task in tasks for row in task_standings(arena, task["id"]).standings}
+    before = {row.submission_id: row for task in tasks for row in task_leaderboard(arena, task["id"]).leaderboard}
     gone = {row["id"] for row in random.Random(9).sample(rows, 8)}
     for name in gone:
         arena.review(name, "exclude", reason="odd")
     for task in tasks:
-        standings = task_standings(arena, task["id"]).standings
-        scores = [row.overall_score for row in standings]
-        for row in standings:
+        leaderboard = task_leaderboard(arena, task["id"]).leaderboard
+        scores = [row.overall_score for row in leaderboard]
+        for row in leaderboard:
             earlier = before[row.submission_id]
             assert (row.overall_score, row.baseline_version) == (earlier.overall_score, earlier.baseline_version)
             assert row.overall_ranking == 1 + sum(score > row.overall_score for score in scores)
             known = evaluation(arena, row.submission_id).receipt
             assert (known.overall_ranking, known.percentile) == (row.overall_ranking, row.percentile)
-        assert {row.submission_id for row in standings} == {
+        assert {row.submission_id for row in leaderboard} == {
             name for name, row in before.items() if row.task_id == task["id"] and name not in gone
         }
 
@@ -223,9 +222,11 @@ def test_the_log_tells_who_decided_what_when_and_why(arena: Arena, clock: list[i
 
 def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) -> None:
     arena.review("s1", "exclude", by="rev", reason="copied")
-    standings = task_standings(arena, "task")
-    assert [row.submission_id for row in standings.standings] == ["s2", "s3", "s4", "s5", "s6"]
-    assert [(entry.submission_id, entry.by, entry.reason) for entry in standings.excluded] == [("s1", "rev", "copied")]
+    leaderboard = task_leaderboard(arena, "task")
+    assert [row.submission_id for row in leaderboard.leaderboard] == ["s2", "s3", "s4", "s5", "s6"]
+    assert [(entry.submission_id, entry.by, entry.reason) for entry in leaderboard.excluded] == [
+        ("s1", "rev", "copied")
+    ]
     (again,) = arena.submit(SIX[:1])
     assert isinstance(again, Receipt)
     assert (again.status, again.overall_ranking, again.percentile) == ("excluded", None, None)
@@ -243,30 +244,30 @@ def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) ->
 
 
 def test_below_five_the_defaults_hold_again(arena: Arena) -> None:
-    assert task_standings(arena, "task").baseline["max_tokens"] == 6000
+    assert task_leaderboard(arena, "task").baseline["max_tokens"] == 6000
     arena.review("s6", "exclude", reason="odd")
-    assert task_standings(arena, "task").baseline["max_tokens"] == 5000  # five are left, from 1,000 to 5,000
+    assert task_leaderboard(arena, "task").baseline["max_tokens"] == 5000  # five are left, from 1,000 to 5,000
     done = arena.review("s5", "exclude", reason="odd")
     assert done.submissions == 4
-    assert task_standings(arena, "task").baseline["max_tokens"] == 200_000  # the default
+    assert task_leaderboard(arena, "task").baseline["max_tokens"] == 200_000  # the default
     assert evaluation(arena, "s1").sources["max_tokens"] == "default of the profile"
     for name in ("s1", "s2", "s3", "s4"):
         assert arena.review(name, "exclude", reason="odd").changed
-    assert task_standings(arena, "task").standings == ()
+    assert task_leaderboard(arena, "task").leaderboard == ()
     assert evaluation(arena, "s1").receipt.overall_ranking is None
     assert outliers(arena).outliers == ()
 
 
 def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: list[int]) -> None:
-    then = task_standings(arena, "task")
+    then = task_leaderboard(arena, "task")
     arena.review("s1", "exclude", reason="odd")
     clock[0] += 1_000_000
-    without_it = task_standings(arena, "task")
+    without_it = task_leaderboard(arena, "task")
     arena.review("s1", "reinstate")
-    assert task_standings(arena, "task", until=1_500_000) == then
-    assert task_standings(arena, "task", until=2_500_000) == without_it
+    assert task_leaderboard(arena, "task", until=1_500_000) == then
+    assert task_leaderboard(arena, "task", until=2_500_000) == without_it
     arena.review("s6", "exclude", reason="odd")
-    (changed,) = standing_changes(arena, since=1_500_000).changes
+    (changed,) = leaderboard_changes(arena, since=1_500_000).changes
     left = [(move.submission_id, move.then_ranking, move.now_ranking, move.now_score) for move in changed.moved]
     assert left[-1] == ("s6", 6, None, None)
     assert (changed.then_n, changed.now_n) == (6, 5)
@@ -274,7 +275,7 @@ def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: lis
 
 def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int]) -> None:
     def last_updated() -> object:
-        return task_standings(arena, "task").baseline["last_updated"]
+        return task_leaderboard(arena, "task").baseline["last_updated"]
 
     assert last_updated() == "1970-01-01T00:00:01+00:00"
     clock[0] = 5_000_000
@@ -292,7 +293,7 @@ def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int
     assert own.baseline is not None
     assert own.baseline["last_updated"] == "1970-01-01T00:00:06+00:00"
     arena.add_task({"id": "new"})
-    assert task_standings(arena, "new").baseline["last_updated"] == "1970-01-01T00:00:06+00:00"
+    assert task_leaderboard(arena, "new").baseline["last_updated"] == "1970-01-01T00:00:06+00:00"
 
 
 def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena: Arena) -> None:
@@ -305,7 +306,7 @@ def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena
     arena.review("odd", "accept")
     for _ in range(2):
         assert outliers(arena).outliers == ()
-        (row,) = [row for row in task_standings(arena, "task").standings if row.submission_id == "odd"]
+        (row,) = [row for row in task_leaderboard(arena, "task").leaderboard if row.submission_id == "odd"]
         assert len(row.flags) == 3
         assert row.recommended_action is None
         arena.review("odd", "exclude", reason="odd after all")
@@ -426,10 +427,10 @@ def test_the_commands_review_and_withdraw(
         "changed": True,
         "submissions": 5,
     }
-    listed = asked(capsys, "arena", "standings", "task", *at)
+    listed = asked(capsys, "arena", "leaderboard", "task", *at)
     assert [row["submission_id"] for row in listed["excluded"]] == ["s1"]
-    assert "s1" not in {row["submission_id"] for row in listed["standings"]}
-    assert run(["arena", "standings", "task", *at]) == 0
+    assert "s1" not in {row["submission_id"] for row in listed["leaderboard"]}
+    assert run(["arena", "leaderboard", "task", *at]) == 0
     assert "5 submissions (1 excluded), mean score" in capsys.readouterr().out
     assert run(["arena", "show", "s1", *at]) == 0
     assert "excluded; arena-1" in capsys.readouterr().out

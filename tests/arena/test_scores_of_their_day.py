@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
-from steelyard.arena import Arena, evaluation, leaderboard, score_history, task_standings
+from steelyard.arena import Arena, evaluation, leaderboard, score_history, task_leaderboard
 from steelyard.profiles import Profile, load_profile
 from steelyard.results import Policy, ScoredBy
 from steelyard.store import Store, open_store, upgrade_store
@@ -50,11 +50,11 @@ def arena(store: Store, clock: list[int]) -> Arena:
 
 
 def check_agreement(arena: Arena, ruled: dict[str, Profile]) -> None:
-    """Standings, evaluations and history say the same of every submission, by the profile of its day."""
+    """Leaderboards, evaluations and history say the same of every submission, by the profile of its day."""
     for task in {one.id for one in arena.tasks()}:
         asked: tuple[Policy, ...] = ("current", "as-submitted")
         for policy in asked:
-            for one in task_standings(arena, task, policy=policy).standings:
+            for one in task_leaderboard(arena, task, policy=policy).leaderboard:
                 profile = ruled[one.submission_id] if policy == "as-submitted" else None
                 assert one.profile == (profile.name if profile else arena.rules.name)
                 if policy == arena.policy:
@@ -95,17 +95,17 @@ def test_every_view_tells_one_score_by_the_profile_that_made_it(store: Store, se
 
 
 def test_standings_name_the_profiles_that_made_their_scores(arena: Arena) -> None:
-    found = task_standings(arena, "task", top=2)
+    found = task_leaderboard(arena, "task", top=2)
     made = (
         ScoredBy(profile="arena-1", since="1970-01-01T00:00:01+00:00", submissions=6),
         ScoredBy(profile="mine", since="1970-01-01T00:00:02+00:00", submissions=2),
     )
     assert (found.profile, found.scored_by) == ("mine", made)
     assert leaderboard(arena).scored_by == made
-    (now,) = task_standings(arena, "task", policy="current").scored_by
+    (now,) = task_leaderboard(arena, "task", policy="current").scored_by
     assert (now.profile, now.submissions) == ("mine", 8)
     assert leaderboard(arena, policy="current").scored_by == (now,)
-    (then,) = task_standings(arena, "task", policy="current", until=1_500_000).scored_by
+    (then,) = task_leaderboard(arena, "task", policy="current", until=1_500_000).scored_by
     assert (then.profile, then.submissions) == ("arena-1", 6)
 
 
@@ -114,11 +114,11 @@ def test_an_arena_of_the_policy_current_tells_scores_of_their_day_by_their_profi
     arena.add_task({"id": "task"})
     give(arena, 1, 2)
     arena.rescore(profile=mine())
-    rows = task_standings(arena, "task", policy="as-submitted").listed()
+    rows = task_leaderboard(arena, "task", policy="as-submitted").listed()
     assert {row["profile"] for row in rows} == {"arena-1"}
     assert {row["arena_profile"] for row in rows} == {"mine"}
     assert all(row["breakdown"]["efficiency_weight"] == 0.35 for row in rows)
-    assert {row["profile"] for row in task_standings(arena, "task").listed()} == {"mine"}
+    assert {row["profile"] for row in task_leaderboard(arena, "task").listed()} == {"mine"}
 
 
 def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
@@ -134,7 +134,7 @@ def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
 
 
 def test_an_older_store_goes_by_when_submissions_were_accepted(arena: Arena) -> None:
-    shown = task_standings(arena, "task")
+    shown = task_leaderboard(arena, "task")
     with arena.store.write() as connection:
         counted = connection.execute(select(reigns)).all()
         METADATA.drop_all(connection)
@@ -144,7 +144,7 @@ def test_an_older_store_goes_by_when_submissions_were_accepted(arena: Arena) -> 
     again = open_store(address, create=False)
     with again.read() as connection:
         assert connection.execute(select(reigns)).all() == counted == [(1, 2, 6)]
-    assert task_standings(arena, "task") == shown
+    assert task_leaderboard(arena, "task") == shown
     again.close()
 
 
@@ -173,7 +173,7 @@ def test_one_answer_does_not_contradict_itself(arena: Arena, capsys: pytest.Capt
         assert found["profile"] == profile
         same = asked(capsys, "explain", at(arena.store)[1], "overall_score", "--run", name)
         assert same == found
-    listed = asked(capsys, "arena", "standings", "task", *at(arena.store))["standings"]
+    listed = asked(capsys, "arena", "leaderboard", "task", *at(arena.store))["leaderboard"]
     rows = {row["submission_id"]: row for row in listed}
     assert (rows["s3"]["profile"], rows["s8"]["profile"]) == ("arena-1", "mine")
     assert rows["s3"]["breakdown"]["efficiency_weight"] == 0.35
@@ -181,11 +181,11 @@ def test_one_answer_does_not_contradict_itself(arena: Arena, capsys: pytest.Capt
 
 
 def test_the_table_names_profiles_where_they_differ(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["arena", "standings", "task", *at(arena.store)]) == 0
+    assert run(["arena", "leaderboard", "task", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert any("profile" in line and "rank" in line for line in shown)
     assert "scores of their day by arena-1 (6 submissions), mine (2 submissions); now mine, policy" in "\n".join(shown)
-    assert run(["arena", "standings", "task", "--policy", "current", *at(arena.store)]) == 0
+    assert run(["arena", "leaderboard", "task", "--policy", "current", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert not any("profile" in line and "rank" in line for line in shown)
     assert "; mine, policy current, baseline version" in "\n".join(shown)
@@ -201,7 +201,7 @@ def test_profiles_of_one_name_are_told_apart_by_their_time(
     clock[0] += 1_000_000
     arena.rescore(profile=mine(speed_exponent=0.1))
     give(arena, 9)
-    assert run(["arena", "standings", "task", *at(arena.store)]) == 0
+    assert run(["arena", "leaderboard", "task", *at(arena.store)]) == 0
     told = capsys.readouterr().out
     assert "mine of 1970-01-01T00:00:02+00:00 (2 submissions), mine of 1970-01-01T00:00:04+00:00 (1 submission)" in told
 
@@ -212,12 +212,12 @@ def test_a_rescore_says_that_scores_of_their_day_stay(
     arena = make_arena(store, policy="as-submitted")
     arena.add_task({"id": "task"})
     give(arena, 1, 2, 3, 4, 5, 6)
-    before = [one.overall_score for one in task_standings(arena, "task").standings]
+    before = [one.overall_score for one in task_leaderboard(arena, "task").leaderboard]
     assert run(["arena", "rescore", "--profile", files["profile"], *at(store)]) == 0
     shown = capsys.readouterr().out
     assert "scored by mine, policy" not in shown
     assert "6 submissions ranked again by the scores of their day, which stay; new ones are scored by mine" in shown
-    assert [one.overall_score for one in task_standings(arena, "task").standings] == before
+    assert [one.overall_score for one in task_leaderboard(arena, "task").leaderboard] == before
     found = asked(capsys, "arena", "rescore", *at(store))
     assert (found["submissions"], found["rescored"], found["profile"]) == (6, 0, "mine")
     found = asked(capsys, "arena", "rescore", "--policy", "current", *at(store))

@@ -16,7 +16,7 @@ from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
-from steelyard.workflow import rescore, review_submission, task_standings
+from steelyard.workflow import rescore, review_submission, task_leaderboard
 
 Document = dict[str, Any]  # Any: JSON values
 
@@ -51,7 +51,7 @@ def failing(told: Document, arena: Arena | None = None) -> set[str]:
 def test_a_season_holds_what_stood_and_every_exclusion_with_its_reason(arena: Arena) -> None:
     told = document(arena)
     tasks = {task["definition"]["id"]: task for task in told["manifest"]["tasks"]}
-    stood = task_standings(arena, "a").standings
+    stood = task_leaderboard(arena, "a").leaderboard
     assert [(row["id"], row["overall"] / 100, row["overall_ranking"]) for row in tasks["a"]["submissions"]] == [
         (row.submission_id, row.overall_score, row.overall_ranking) for row in stood
     ]

@@ -92,17 +92,17 @@ def test_servers_over_one_store_agree(arena: sy.Arena, clients: list[RemoteArena
     ][:3]
     statuses = [outcome.status for outcome in outcomes]
     assert (statuses.count("accepted"), statuses.count("known")) == (EACH, (WRITERS - 1) * EACH)
-    local = arena.standings("task")
+    local = arena.task_leaderboard("task")
     assert local.n == EACH
-    _until_all_say(clients, lambda client: client.standings("task"), local)
+    _until_all_say(clients, lambda client: client.task_leaderboard("task"), local)
     _go_through(clients, arena)
     assert clients[0].show("s3") == clients[1].show("s3") == arena.show("s3")
 
     clients[1].review("s3", "exclude", reason="odd")
     _until_all_say(clients, lambda client: client.reviews(), arena.reviews())
-    _until_all_say(clients, lambda client: client.standings("task").n, EACH - 1)
+    _until_all_say(clients, lambda client: client.task_leaderboard("task").n, EACH - 1)
     assert clients[0].review("s3", "reinstate").changed
-    _until_all_say(clients, lambda client: client.standings("task").n, EACH)
+    _until_all_say(clients, lambda client: client.task_leaderboard("task").n, EACH)
 
     sy.revoke_token("writer", store=arena)
     for client in clients:
@@ -122,7 +122,7 @@ def _until_all_say(clients: list[RemoteArena], ask: Any, expected: object) -> No
 
 def _go_through(clients: list[RemoteArena], arena: sy.Arena) -> None:
     """Behind a proxy the next page may be asked of another process: the cursor holds there too."""
-    expected = [place.submission_id for place in arena.standings("task").standings]
+    expected = [place.submission_id for place in arena.task_leaderboard("task").leaderboard]
     transports = [client._server for client in clients]
     end = time.monotonic() + 20
     rows = _rows(transports)
@@ -138,7 +138,7 @@ def _rows(transports: list[Any]) -> list[str] | None:
     after: str | None = None
     for page in range(EACH // 10):
         try:
-            told = transports[page % SERVERS].get("/tasks/task/standings", {"limit": 10, "after": after})
+            told = transports[page % SERVERS].get("/tasks/task/leaderboard", {"limit": 10, "after": after})
         except RequestError as refused:
             if refused.http_status != 410:
                 raise

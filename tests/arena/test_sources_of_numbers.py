@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from arena_makers import as_task, make_arena
-from steelyard.arena import evaluation, task_standings
+from steelyard.arena import evaluation, task_leaderboard
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
 
@@ -79,7 +79,7 @@ def test_explain_takes_the_file_of_a_store(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_table_of_standings_carries_the_interval_and_the_weights(store: Store, tmp_path: Path) -> None:
     give(store, "own", 6)
-    found = task_standings(make_arena(store), "own", confidence=0.9)
+    found = task_leaderboard(make_arena(store), "own", confidence=0.9)
     found.save(tmp_path / "out.csv")
     assert len(pl.read_csv(tmp_path / "out.csv")) == 6
     row = pl.read_csv(tmp_path / "out.csv").row(0, named=True)

@@ -98,7 +98,7 @@ def test_reading_changes_neither_the_file_nor_its_log(
     assert (folder / "arena.db-wal").exists() == (ending != "at rest")
     before = _bytes_in(folder)
     capsys.readouterr()
-    for verb in (["standings", "t"], ["standings"], ["show", "a"], ["history", "--task", "t"], ["task", "list"]):
+    for verb in (["leaderboard", "t"], ["leaderboard"], ["show", "a"], ["history", "--task", "t"], ["task", "list"]):
         assert run(["arena", *verb, *address, "--json"]) == 0
         assert run(["repeatability", "canon", "list", *address, "--json"]) == 0
     assert _bytes_in(folder) == before

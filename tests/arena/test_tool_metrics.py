@@ -12,7 +12,7 @@ from steelyard.profiles import load_profile
 from steelyard.records import Rejected, Run, Usage, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
-from steelyard.workflow import rescore, submit_runs, task_standings, tool_metrics
+from steelyard.workflow import rescore, submit_runs, task_leaderboard, tool_metrics
 
 PROFILE = """
 name = "mine"
@@ -58,17 +58,17 @@ def test_submissions_are_ranked_within_their_tool(arena: Arena) -> None:
 
 
 def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
-    plain = task_standings(arena, "t")
-    shown = task_standings(arena, "t", metrics=["pr_revert_rate"])
-    extra = {row.submission_id: row.extra_scores for row in shown.standings}
+    plain = task_leaderboard(arena, "t")
+    shown = task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
+    extra = {row.submission_id: row.extra_scores for row in shown.leaderboard}
     assert extra["ant1"] == {"pr_revert_rate": 0.25, "pr_revert_rate_ranking": 1}
     assert extra["bee9"] == {"pr_revert_rate": None, "pr_revert_rate_ranking": None}
-    assert [row.overall_score for row in shown.standings] == [row.overall_score for row in plain.standings]
+    assert [row.overall_score for row in shown.leaderboard] == [row.overall_score for row in plain.leaderboard]
     with pytest.raises(UnknownNameError, match="pr_revert_rate"):
-        task_standings(arena, "t", metrics=["pr_revert"])
+        task_leaderboard(arena, "t", metrics=["pr_revert"])
     rescore(arena, profile="arena-1")
     with pytest.raises(UsageError, match="names no metrics"):
-        task_standings(arena, "t", metrics=["pr_revert_rate"])
+        task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
 
 
 def test_facts_do_not_make_another_submission(arena: Arena) -> None:

@@ -11,7 +11,7 @@ from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.store import Store, open_store
-from steelyard.workflow import learn, rate, rescore, show_submission, task_standings, weights
+from steelyard.workflow import learn, rate, rescore, show_submission, task_leaderboard, weights
 
 COUNT = 40
 
@@ -37,7 +37,7 @@ def entry(number: int) -> dict[str, object]:
 
 def rate_all(arena: Arena, order: int = 0) -> None:
     """Three reviewers who weigh correctness much more than the profile does."""
-    places = {row.submission_id: row for task in "tu" for row in task_standings(arena, task).standings}
+    places = {row.submission_id: row for task in "tu" for row in task_leaderboard(arena, task).leaderboard}
     given = []
     for number in range(COUNT):
         row, rng = places[f"s{number}"], random.Random(1_000 + number)
@@ -80,24 +80,24 @@ min_tasks = 5
 def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: Store) -> None:
     arena = filled(store)
     rate_all(arena)
-    before = task_standings(arena, "t")
+    before = task_leaderboard(arena, "t")
     assert before.extra_score_versions == {}
     (version,) = weights(arena, learn=True).versions
     assert version.reason is None
     assert version.weights["correctness"] > 0.3
     assert max(abs(version.weights[name] - version.fixed[name]) for name in version.fixed) <= 0.15 + 1e-12
-    after = task_standings(arena, "t")
+    after = task_leaderboard(arena, "t")
     assert after.extra_score_versions == {"community_score": 1}
-    plain = [row.overall_score for row in before.standings]
-    assert [row.overall_score for row in after.standings] == plain
-    first = after.standings[0]
+    plain = [row.overall_score for row in before.leaderboard]
+    assert [row.overall_score for row in after.leaderboard] == plain
+    first = after.leaderboard[0]
     (told,) = show_submission(arena, first.submission_id).extra_scores
     expected = sum(told.constants[f"{name}_weight"] * getattr(first, f"{name}_score") for name in version.weights)
     assert told.value == first.extra_scores["community_score"] == pytest.approx(expected, abs=0.006)
     rescore(arena, profile="arena-1")  # off: the specification's scores are the same to the bit
-    off = task_standings(arena, "t")
-    assert [(row.submission_id, row.overall_score, row.extra_scores) for row in off.standings] == [
-        (row.submission_id, row.overall_score, {}) for row in before.standings
+    off = task_leaderboard(arena, "t")
+    assert [(row.submission_id, row.overall_score, row.extra_scores) for row in off.leaderboard] == [
+        (row.submission_id, row.overall_score, {}) for row in before.leaderboard
     ]
 
 
@@ -107,7 +107,7 @@ def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> Non
     (version,) = weights(arena, learn=True).versions
     assert version.reason == "1 ratings of 1 submissions; 60 ratings of 30 are needed"
     assert version.weights == version.fixed
-    row = task_standings(arena, "u").standings[0]
+    row = task_leaderboard(arena, "u").leaderboard[0]
     assert row.extra_scores["community_score"] == pytest.approx(row.overall_score, abs=0.02)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arena_makers import make_arena
-from steelyard.arena import PlacedSubmission, task_standings
+from steelyard.arena import PlacedSubmission, task_leaderboard
 from steelyard.prices import open_book
 from steelyard.records import Task
 from steelyard.results import Receipt
@@ -37,5 +37,7 @@ def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
         arena.add_task(Task(id=name))
     outcomes = arena.submit(read)
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)
-    assert sum(task_standings(arena, name).n for name in {one.task_id for one in read}) == len({one.id for one in read})
+    assert sum(task_leaderboard(arena, name).n for name in {one.task_id for one in read}) == len(
+        {one.id for one in read}
+    )
     store.close()

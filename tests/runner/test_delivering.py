@@ -59,8 +59,8 @@ def run(folder: Path, *, settings: str = "", more: str = TASK) -> PlanRun:
 
 
 def places(folder: Path) -> list[tuple[str | None, float, tuple[str, ...]]]:
-    standings = sy.open_arena(f"sqlite:///{folder}/arena.db").standings("greet").standings
-    return [(place.agent, place.correctness_score, place.claimed) for place in standings]
+    leaderboard = sy.open_arena(f"sqlite:///{folder}/arena.db").task_leaderboard("greet").leaderboard
+    return [(place.agent, place.correctness_score, place.claimed) for place in leaderboard]
 
 
 def test_each_run_is_submitted_once_and_checked_by_its_work(folder: Path) -> None:

@@ -115,8 +115,8 @@ def test_speedup_of_nop_oracle_and_agent(tutorial: Tutorial) -> None:
 
 @needs_bubblewrap
 def test_arena_is_fed_as_cells_finish(tutorial: Tutorial) -> None:
-    *_, standings = tutorial.all("arena")
-    assert "2 submissions" in standings.stdout
+    *_, leaderboard = tutorial.all("arena")
+    assert "2 submissions" in leaderboard.stdout
     again = tutorial.run("steelyard run weekly.toml")
     assert again.status == 0
     assert "2 submissions" in tutorial.run(TUTORIALS["arena"][-1]).stdout

@@ -33,7 +33,17 @@ from steelyard.surfaces.server import ServeOptions
 from steelyard.workflow import ArenaSource
 
 LOCAL_ALONE = {
-    *("settings", "add_tasks", "all_standings", "compare_profiles", "notifier", "rescore", "verify", "watch", "learn"),
+    *(
+        "settings",
+        "add_tasks",
+        "all_leaderboards",
+        "compare_profiles",
+        "notifier",
+        "rescore",
+        "verify",
+        "watch",
+        "learn",
+    ),
     *("policy", "read", "refresh", "rules"),
 }
 """What only whoever keeps the store has."""
@@ -101,9 +111,11 @@ def test_the_law_can_fail() -> None:
 ASKED: dict[str, Verb] = {
     "tasks": lambda arena: arena.tasks(),
     "task": lambda arena: arena.task("a/b ü?"),
-    "standings": lambda arena: arena.standings("a/b ü?"),
-    "standings by speed": lambda arena: arena.standings("b", sort="speed", policy="as-submitted", confidence=0.9),
-    "first places": lambda arena: arena.standings("b", top=3),
+    "task leaderboard": lambda arena: arena.task_leaderboard("a/b ü?"),
+    "leaderboard by speed": lambda arena: arena.task_leaderboard(
+        "b", sort="speed", policy="as-submitted", confidence=0.9
+    ),
+    "first places": lambda arena: arena.task_leaderboard("b", top=3),
     "leaderboard": lambda arena: arena.leaderboard(),
     "leaderboard by model": lambda arena: arena.leaderboard(by=["model"], confidence=0.9, top=2),
     "show": lambda arena: arena.show("s/5"),
@@ -130,15 +142,15 @@ def test_lists_are_whole_whatever_the_page(
     arena: sy.Arena, remote: RemoteArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("steelyard.surfaces.client._remote_arena.PAGE", 3)
-    assert remote.standings("b") == arena.standings("b")
-    assert remote.standings("b", top=5) == arena.standings("b", top=5)
+    assert remote.task_leaderboard("b") == arena.task_leaderboard("b")
+    assert remote.task_leaderboard("b", top=5) == arena.task_leaderboard("b", top=5)
 
 
 WRONG: dict[str, tuple[type[Exception], Verb]] = {
-    "an unknown task": (UnknownNameError, lambda arena: arena.standings("bb")),
+    "an unknown task": (UnknownNameError, lambda arena: arena.task_leaderboard("bb")),
     "an unknown submission": (UnknownNameError, lambda arena: arena.show("nowhere")),
-    "an unknown policy": (UnknownNameError, lambda arena: arena.standings("b", policy="curent")),
-    "an unknown score": (UnknownNameError, lambda arena: arena.standings("b", sort="sped")),
+    "an unknown policy": (UnknownNameError, lambda arena: arena.task_leaderboard("b", policy="curent")),
+    "an unknown score": (UnknownNameError, lambda arena: arena.task_leaderboard("b", sort="sped")),
     "a changed task": (TaskExistsError, lambda arena: arena.add_task({"id": "b", "title": "another"})),
     "no task": (UsageError, lambda arena: arena.add_task({"titel": "b"})),
     "no reason": (UsageError, lambda arena: arena.review("s/5", "exclude")),

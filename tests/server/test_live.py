@@ -104,13 +104,13 @@ def test_a_change_by_another_process_is_told_within_two_seconds(
     first = next_event(stream)
     assert first["event"] == "changed"
     assert first["data"] == f'{{"version":"{first["id"]}"}}'
-    assert served.api("/tasks/t/standings")["total"] == 1
+    assert served.api("/tasks/t/leaderboard")["total"] == 1
     submit_elsewhere(address, "second")
     ended = time.monotonic()
     assert next_event(stream)["id"] != first["id"]
     assert time.monotonic() - ended < 2
     time.sleep(1)  # the rest of the builder
-    assert served.api("/tasks/t/standings")["total"] == 2
+    assert served.api("/tasks/t/leaderboard")["total"] == 2
 
 
 def test_who_comes_back_hears_only_what_is_new(served: Served, opened: Callable[..., Stream]) -> None:
@@ -175,7 +175,7 @@ def test_the_command_stops_at_once_with_streams_open(address: str, opened: Calla
             assert port, told
             # what a first answer needs is loaded by then, so that only stopping is timed
             asked = Served(f"http://127.0.0.1:{port[1]}", None)  # type: ignore[arg-type] # the site is elsewhere
-            assert asked.api("/tasks/t/standings")["total"] == 1
+            assert asked.api("/tasks/t/leaderboard")["total"] == 1
             for _ in range(3):
                 assert next_event(opened(int(port[1])))["event"] == "changed"
             process.send_signal(signal.SIGINT)
@@ -199,8 +199,8 @@ def test_several_processes_answer_alike_and_stop_together(address: str, opened: 
             asked = Served(f"http://127.0.0.1:{port}", None)  # type: ignore[arg-type] # the sites are elsewhere
             sy.open_arena(address).submit([{"id": f"s{number}", **SUBMISSION} for number in range(8)])
             for _ in range(20):  # of whichever process
-                first = asked.api("/tasks/t/standings?limit=5")
-                rest = asked.api(f"/tasks/t/standings?limit=5&after={first['next']}")
+                first = asked.api("/tasks/t/leaderboard?limit=5")
+                rest = asked.api(f"/tasks/t/leaderboard?limit=5&after={first['next']}")
                 assert (first["total"], rest["version"]) == (9, first["version"])
                 assert len({row["submission_id"] for row in first["items"] + rest["items"]}) == 9
             next_event(opened(port))

@@ -17,11 +17,11 @@ from serving import Served, serving
 from steelyard.errors import NoValidInputError
 from steelyard.records import encode_run
 from steelyard.surfaces.server._pages import navigation
-from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_standings
+from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_leaderboard
 
 TASK = "fix/race 1"
 """An id that must be percent-encoded in a path."""
-AT = "/tasks/fix%2Frace%201/standings"
+AT = "/tasks/fix%2Frace%201/leaderboard"
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:
     assert of_arena.api("/board") == leaderboard(arena).to_dict()
     assert of_arena.api("/tasks")["items"] == list_tasks(arena).to_dict()["tasks"]
-    assert of_arena.api(AT)["items"] == task_standings(arena, TASK).to_dict()["standings"]
+    assert of_arena.api(AT)["items"] == task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     assert of_arena.api("/history?limit=1000")["items"] == score_history(arena).to_dict()["moments"]
     assert of_arena.api(f"{AT}?until=2025-01-01")["items"] == []  # nothing was accepted by then
     source = of_runs.site.source
@@ -134,7 +134,7 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
 
 
 def test_pages_of_a_list_make_the_whole_list(arena: sy.Arena, of_arena: Served) -> None:
-    whole = task_standings(arena, TASK).to_dict()["standings"]
+    whole = task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     pages = [of_arena.api(f"{AT}?limit=7")]
     while pages[-1]["next"]:
         pages.append(of_arena.api(f"{AT}?limit=7&after={pages[-1]['next']}"))
@@ -160,7 +160,7 @@ def test_missing_values_come_last_in_both_directions(of_arena: Served) -> None:
 
 def test_rows_are_chosen_by_their_fields(arena: sy.Arena, of_arena: Served) -> None:
     chosen = of_arena.api(f"{AT}?agent=ant&agent=bee&model=small")["items"]
-    whole = task_standings(arena, TASK).to_dict()["standings"]
+    whole = task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     assert chosen == [row for row in whole if row["agent"] in ("ant", "bee") and row["model"] == "small"]
     assert 0 < len(chosen) < len(whole)
 

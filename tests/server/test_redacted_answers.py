@@ -132,7 +132,7 @@ def test_no_answer_about_runs_holds_a_key(runs_served: Served) -> None:
 
 def test_what_is_looked_for_cannot_find_the_rest_of_a_key(arena_served: Served) -> None:
     """Else whoever knows its beginning could try one character after the other."""
-    path = f"/tasks/{VALUES['task']}/standings"
+    path = f"/tasks/{VALUES['task']}/leaderboard"
     assert arena_served.api(f"{path}?find=API+key")["items"]
     assert arena_served.api(f"{path}?find={BODY[:4]}")["items"] == []
 
@@ -144,8 +144,8 @@ def test_an_error_that_names_the_nearest_names_no_key(arena_served: Served) -> N
 
 
 RESULTS: dict[str, Callable[[LocalArena], Result]] = {
-    "standings": lambda arena: arena.standings(TASK),
-    "all standings": lambda arena: arena.all_standings(),
+    "task leaderboard": lambda arena: arena.task_leaderboard(TASK),
+    "all leaderboards": lambda arena: arena.all_leaderboards(),
     "leaderboard": lambda arena: arena.leaderboard(),
     "task": lambda arena: arena.task(TASK),
     "submission": lambda arena: arena.show(f"2{KEY}"),
@@ -172,7 +172,7 @@ def test_no_file_of_an_arena_holds_a_key(address: str, tmp_path: Path, name: str
 
 def test_the_command_says_what_was_taken_out(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.csv"
-    assert run(["arena", "standings", TASK, "--store", address, "--out", str(path)]) == 0
+    assert run(["arena", "leaderboard", TASK, "--store", address, "--out", str(path)]) == 0
     assert f"redacted in {path}: 1 API key" in capsys.readouterr().err
     assert "[API key 1]" in path.read_text("utf-8")
 

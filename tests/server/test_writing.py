@@ -112,7 +112,7 @@ def test_ten_thousand_in_one_request_are_all_there(post: Any, arena: sy.Arena) -
     told = post("/submissions", sent, kind=NDJSON).body.splitlines()
     assert json.loads(told[-1])["totals"]["accepted"] == 10_000
     assert [json.loads(line)["submission_id"] for line in told[:-1]] == [f"n{number}" for number in range(10_000)]
-    assert arena.standings("many", top=1).n == 10_000
+    assert arena.task_leaderboard("many", top=1).n == 10_000
 
 
 def test_a_client_that_reads_nothing_before_it_has_sent_all_is_served(served: Served, tokens: dict[str, str]) -> None:
@@ -141,7 +141,7 @@ def test_what_came_before_a_break_is_kept_and_can_be_sent_again(
         client.sendall(head.encode() + sent[: len(sent) // 2])
     told = json.loads(post("/submissions", sent, kind=NDJSON).body.splitlines()[-1])["totals"]
     assert (told["accepted"] + told["known"], told["refused"]) == (3_000, 0)
-    assert arena.standings("broken", top=1).n == 3_000
+    assert arena.task_leaderboard("broken", top=1).n == 3_000
 
 
 def test_many_at_once_from_many_clients_count_once(post: Any, arena: sy.Arena) -> None:
@@ -157,7 +157,7 @@ def test_many_at_once_from_many_clients_count_once(post: Any, arena: sy.Arena) -
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [200] * 60 + [201] * 20
-    assert arena.standings("raced").n == 20
+    assert arena.task_leaderboard("raced").n == 20
 
 
 def test_runs_are_submitted_to_the_task_of_their_name(post: Any, served: Served) -> None:
@@ -248,9 +248,9 @@ def test_what_is_written_shows_in_the_next_answer(post: Any, served: Served, are
     arena.add_task({"id": "live"})
     for number in range(5):
         assert post("/submissions", good(f"live-{number}", task_id="live")).status == 201
-    assert arena.standings("live").n == 5
+    assert arena.task_leaderboard("live").n == 5
     with serving(ArenaSource(arena)) as other:
-        assert other.api("/tasks/live/standings")["total"] == 5
+        assert other.api("/tasks/live/leaderboard")["total"] == 5
 
 
 def test_a_server_without_write_refuses_it(arena: sy.Arena, tokens: dict[str, str]) -> None:

@@ -86,9 +86,9 @@ if TYPE_CHECKING:
         evaluation as evaluation,
     )
     from steelyard.arena.views._history import (
+        leaderboard_changes as leaderboard_changes,
         review_log as review_log,
         score_history as score_history,
-        standing_changes as standing_changes,
     )
     from steelyard.arena.views._leaders import (
         combination_baselines as combination_baselines,
@@ -101,9 +101,9 @@ if TYPE_CHECKING:
     from steelyard.arena.views._submission_table import (
         submission_table as submission_table,
     )
-    from steelyard.arena.views._task_standings import (
+    from steelyard.arena.views._task_leaderboard import (
         outliers as outliers,
-        task_standings as task_standings,
+        task_leaderboard as task_leaderboard,
     )
     from steelyard.arena.views._tool_metrics import (
         metrics_of as metrics_of,

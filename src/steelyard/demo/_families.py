@@ -44,7 +44,7 @@ FAMILIES = (
             "steelyard arena init --store sqlite:///{folder}/arena.db",
             "steelyard arena task add {folder}/tasks.toml --store sqlite:///{folder}/arena.db",
             "steelyard arena submit {folder}/submissions.jsonl --store sqlite:///{folder}/arena.db",
-            "steelyard arena standings --store sqlite:///{folder}/arena.db",
+            "steelyard arena leaderboard --store sqlite:///{folder}/arena.db",
         ),
     ),
     Family(

@@ -107,7 +107,7 @@ _SIGN = re.compile("|".join(sorted({re.escape(sign) for shape in SHAPES for sign
 _BRIEF = 200
 """Up to this length one look for all signs is faster than one for each; most texts are names, and there are many."""
 _NUMBERS = frozenset({int, float, bool, type(None)})
-"""What most fields of most records are; looked at first, since a list of standings has millions of them."""
+"""What most fields of most records are; looked at first, since a list of leaderboard has millions of them."""
 
 
 class Redaction:
@@ -124,7 +124,7 @@ class Redaction:
         self._marks: dict[str, str] = {}
         self._kinds: Counter[str] = Counter()
         self._clean: set[str] = set()
-        """Brief texts without a secret: a list of standings has the same names in many rows."""
+        """Brief texts without a secret: a list of leaderboard has the same names in many rows."""
 
     @property
     def count(self) -> int:

@@ -56,12 +56,12 @@ if TYPE_CHECKING:
         baselines_table as baselines_table,
         bias_table as bias_table,
         history_table as history_table,
+        leaderboard_line as leaderboard_line,
+        leaderboard_table as leaderboard_table,
         leaders_line as leaders_line,
         leaders_tables as leaders_tables,
         outliers_table as outliers_table,
         receipts_table as receipts_table,
-        standings_line as standings_line,
-        standings_table as standings_table,
         tasks_table as tasks_table,
     )
     from steelyard.reports._arena_tools import (

@@ -11,6 +11,7 @@ from steelyard.results import (
     ArenaEvent,
     Evaluation,
     Leader,
+    LeaderboardChanges,
     Outliers,
     ProfileComparison,
     Registry,
@@ -18,7 +19,6 @@ from steelyard.results import (
     Review,
     Reviewed,
     ScoreHistory,
-    StandingChanges,
     Submitted,
     TaskDetails,
     ToolBias,
@@ -207,7 +207,7 @@ def history_lines(history: ScoreHistory) -> Iterator[str]:
         yield review_line(review)
 
 
-def change_lines(changed: StandingChanges, *, since: str) -> Iterator[str]:
+def change_lines(changed: LeaderboardChanges, *, since: str) -> Iterator[str]:
     """What changed in each task."""
     if not changed.changes:
         yield f"nothing changed since {since}"

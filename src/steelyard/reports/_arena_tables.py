@@ -19,13 +19,13 @@ from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     Leader,
     Leaderboard,
+    LeaderboardEntry,
     Outliers,
     Receipt,
     ScoreHistory,
-    Standing,
-    Standings,
     Submitted,
     TaskDetails,
+    TaskLeaderboard,
     TaskList,
     ToolBias,
     level_of,
@@ -52,26 +52,26 @@ def arena_table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequen
     return table
 
 
-def standings_table(standings: Standings) -> TextTable:
-    """The standings of a task with the ranks by the score that they are ordered by, best first."""
-    by = standings.sorted_by
+def leaderboard_table(leaderboard: TaskLeaderboard) -> TextTable:
+    """The leaderboard of a task with the ranks by the score that they are ordered by, best first."""
+    by = leaderboard.sorted_by
     numbers = {"overall": 0, "efficiency": 2, "speed": 1, "cost": 1, "correctness": 1, "adjusted": 5}
     columns = [("rank" if by == "overall" else f"{by} rank", 0), ("submission", 0), ("agent", 0), ("model", 0)]
     columns += [("percentile", 3), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
-    extra = standings.extra_score_names()
+    extra = leaderboard.extra_score_names()
     columns += [(name, 3) for name in extra]
-    columns += [("profile", 0)] if len(standings.scored_by) > 1 else []
+    columns += [("profile", 0)] if len(leaderboard.scored_by) > 1 else []
     texts = ("submission", "agent", "model", "profile")
-    table = arena_table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
-    table.add_column("notes", spare=4, instead=_notes_in_short(standings.standings))
-    for standing in standings.standings:
-        scores = [_score(standing, name) for name in numbers]
-        scores += [_extra_text(name, standing.extra_scores[name]) for name in extra]
-        named = [standing.agent or DASH, standing.model or DASH, f"{standing.percentile:.1f}"]
-        profile = [standing.profile] if len(standings.scored_by) > 1 else []
-        name = f"{standing.submission_id}{REVIEW_MARK if standing.recommended_action else ''}"
-        rank = str(getattr(standing, f"{by}_ranking"))
-        add_row(table, rank, name, *named, *scores, *profile, "; ".join(_notes(standing)))
+    table = arena_table(f"{leaderboard.task_id}  {leaderboard.category or ''}".rstrip(), columns, texts=texts)
+    table.add_column("notes", spare=4, instead=_notes_in_short(leaderboard.leaderboard))
+    for entry in leaderboard.leaderboard:
+        scores = [_score(entry, name) for name in numbers]
+        scores += [_extra_text(name, entry.extra_scores[name]) for name in extra]
+        named = [entry.agent or DASH, entry.model or DASH, f"{entry.percentile:.1f}"]
+        profile = [entry.profile] if len(leaderboard.scored_by) > 1 else []
+        name = f"{entry.submission_id}{REVIEW_MARK if entry.recommended_action else ''}"
+        rank = str(getattr(entry, f"{by}_ranking"))
+        add_row(table, rank, name, *named, *scores, *profile, "; ".join(_notes(entry)))
     return table
 
 
@@ -83,10 +83,10 @@ def _extra_text(name: str, value: float | None) -> str:
     return f"{value:.0f}" if name.endswith("_ranking") else f"{value:.2f}"
 
 
-def _score(standing: Standing, name: str) -> str:
+def _score(entry: LeaderboardEntry, name: str) -> str:
     """The score, with a star where the submission does not state what it is made of."""
     of = {"cost": "estimated_cost", "speed": "execution_time"}.get(name)
-    return f"{getattr(standing, f'{name}_score'):.2f}{' *' if of in standing.defaulted else ''}"
+    return f"{getattr(entry, f'{name}_score'):.2f}{' *' if of in entry.defaulted else ''}"
 
 
 def tasks_table(tasks: TaskList) -> TextTable:
@@ -159,26 +159,27 @@ def history_table(history: ScoreHistory) -> TextTable:
     return table
 
 
-def standings_line(standings: Standings) -> str:
-    """What stands above the table: the interval, and what made the standings."""
-    interval = standings.confidence_interval
-    enough = counted(standings.reliable_from, "submission")
-    trust = "" if standings.reliable else f"; ranks are not reliable below {enough}"
-    left_out = f" ({len(standings.excluded)} excluded)" if standings.excluded else ""
+def leaderboard_line(leaderboard: TaskLeaderboard) -> str:
+    """What stands above the table: the interval, and what made the leaderboard."""
+    interval = leaderboard.confidence_interval
+    enough = counted(leaderboard.reliable_from, "submission")
+    trust = "" if leaderboard.reliable else f"; ranks are not reliable below {enough}"
+    left_out = f" ({len(leaderboard.excluded)} excluded)" if leaderboard.excluded else ""
     mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
-    criteria = f"; {NO_CRITERIA}" if standings.criteria == 0 else ""
-    first = standings.standings[:1]
+    criteria = f"; {NO_CRITERIA}" if leaderboard.criteria == 0 else ""
+    first = leaderboard.leaderboard[:1]
     unstated = [
         f"; {each.submission_id} leads without a {text}" for each in first if (text := unstated_text(each.defaulted))
     ]
     return (
-        f"{counted(standings.n, 'submission')}{left_out}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
-        f" ({_percent(interval.level)}, {interval.method}); {settings_named(standings)},"
-        f" baseline version {standings.baseline_version}{trust}{criteria}{''.join(unstated)}."
+        f"{counted(leaderboard.n, 'submission')}{left_out}, mean score {mean},"
+        f" {interval.low:.2f} to {interval.high:.2f}"
+        f" ({_percent(interval.level)}, {interval.method}); {settings_named(leaderboard)},"
+        f" baseline version {leaderboard.baseline_version}{trust}{criteria}{''.join(unstated)}."
     )
 
 
-def settings_named(ranking: Standings | Leaderboard) -> str:
+def settings_named(ranking: TaskLeaderboard | Leaderboard) -> str:
     """The profile and the policy; where other profiles made scores, those with how many each made.
 
     Two that have one name are told apart by when they came into force.
@@ -208,22 +209,22 @@ def _unstated(fields: Sequence[str]) -> str:
     return "; ".join(text for field, text in UNSTATED.items() if field in fields)
 
 
-def _notes_in_short(standings: Sequence[Standing]) -> str:
+def _notes_in_short(leaderboard: Sequence[LeaderboardEntry]) -> str:
     """Each note with how many rows have it, for a table that has no room beside its scores."""
-    counts = Counter(note for standing in standings for note in _notes(standing))
+    counts = Counter(note for entry in leaderboard for note in _notes(entry))
     told = [f"{note} ({counted(count, 'row')})" for note, count in counts.most_common(NOTES_SHOWN)]
     told += [f"{len(counts) - NOTES_SHOWN:,} more"] if len(counts) > NOTES_SHOWN else []
     return f"Notes: {'; '.join(told)}" if told else ""
 
 
-def _notes(standing: Standing | Receipt) -> list[str]:
-    notes = [f"{standing.recommended_action}{REVIEW_MARK}"] if standing.recommended_action else []
-    notes += standing.flags
-    notes += [STATES_FAILURE] if isinstance(standing, Standing) and standing.hides_failure else []
-    notes += [_unstated(standing.defaulted)] if standing.defaulted else []
-    notes += [f"not verified: {', '.join(standing.claimed)}"] if standing.claimed else []
-    notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []
-    return [*notes, *standing.warnings]
+def _notes(entry: LeaderboardEntry | Receipt) -> list[str]:
+    notes = [f"{entry.recommended_action}{REVIEW_MARK}"] if entry.recommended_action else []
+    notes += entry.flags
+    notes += [STATES_FAILURE] if isinstance(entry, LeaderboardEntry) and entry.hides_failure else []
+    notes += [_unstated(entry.defaulted)] if entry.defaulted else []
+    notes += [f"not verified: {', '.join(entry.claimed)}"] if entry.claimed else []
+    notes += [f"lower bound of {', '.join(entry.lower_bounds)}"] if entry.lower_bounds else []
+    return [*notes, *entry.warnings]
 
 
 def leaders_line(leaderboard: Leaderboard) -> str:

@@ -28,12 +28,29 @@ if TYPE_CHECKING:
     )
     from steelyard.results._arena_history import (
         ArenaEvent as ArenaEvent,
+        LeaderboardChange as LeaderboardChange,
+        LeaderboardChanges as LeaderboardChanges,
         ScoreHistory as ScoreHistory,
         ScoreMoment as ScoreMoment,
         SendingRound as SendingRound,
-        StandingChange as StandingChange,
-        StandingChanges as StandingChanges,
         TaskChanges as TaskChanges,
+    )
+    from steelyard.results._arena_leaderboard import (
+        Advantage as Advantage,
+        AllLeaderboards as AllLeaderboards,
+        IntervalMethod as IntervalMethod,
+        Leader as Leader,
+        Leaderboard as Leaderboard,
+        LeaderboardEntry as LeaderboardEntry,
+        LeaderKey as LeaderKey,
+        Outlier as Outlier,
+        Outliers as Outliers,
+        Policy as Policy,
+        RankedScore as RankedScore,
+        ScoredBy as ScoredBy,
+        ScoreInterval as ScoreInterval,
+        TaskLeaderboard as TaskLeaderboard,
+        ToolBias as ToolBias,
     )
     from steelyard.results._arena_learning import (
         Abilities as Abilities,
@@ -89,23 +106,6 @@ if TYPE_CHECKING:
         Seasons as Seasons,
         Verification as Verification,
         VerifyCheck as VerifyCheck,
-    )
-    from steelyard.results._arena_standings import (
-        Advantage as Advantage,
-        AllStandings as AllStandings,
-        IntervalMethod as IntervalMethod,
-        Leader as Leader,
-        Leaderboard as Leaderboard,
-        LeaderKey as LeaderKey,
-        Outlier as Outlier,
-        Outliers as Outliers,
-        Policy as Policy,
-        RankedScore as RankedScore,
-        ScoredBy as ScoredBy,
-        ScoreInterval as ScoreInterval,
-        Standing as Standing,
-        Standings as Standings,
-        ToolBias as ToolBias,
     )
     from steelyard.results._arena_tasks import (
         ArenaSettings as ArenaSettings,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import msgspec
 
 from steelyard.records import Finding
+from steelyard.results._arena_leaderboard import Policy
 from steelyard.results._arena_learning import LearnedAbout
 from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._arena_standings import Policy
 from steelyard.results._base import Row
 
 
@@ -21,7 +21,7 @@ class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     value: float
-    """Rounded to two decimals, as standings show it."""
+    """Rounded to two decimals, as leaderboards show it."""
     unrounded: float
     formula: str
     inputs: dict[str, float | None]
@@ -45,7 +45,7 @@ class ExtraScore(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation(FieldsResult):
-    """A submission with its standing and the way to its scores."""
+    """A submission with its entry and the way to its scores."""
 
     receipt: Receipt
     profile: str

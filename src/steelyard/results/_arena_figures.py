@@ -1,4 +1,4 @@
-"""Figures of an arena: standings, scores over time, bias of tools, ranks under two profiles."""
+"""Figures of an arena: leaderboard, scores over time, bias of tools, ranks under two profiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ from steelyard.results._board_figures import confidence_text, key_name
 if TYPE_CHECKING:
     from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
     from steelyard.results._arena_history import ScoreHistory, ScoreMoment
-    from steelyard.results._arena_standings import AllStandings, Leaderboard, ScoreInterval, Standings, ToolBias
+    from steelyard.results._arena_leaderboard import (
+        AllLeaderboards,
+        Leaderboard,
+        ScoreInterval,
+        TaskLeaderboard,
+        ToolBias,
+    )
     from steelyard.results._review_desk import ReviewDesk
 
 
@@ -33,30 +39,29 @@ def _score(title: str = "Overall score") -> Axis:
     return Axis(title=f"{title}, higher is better", low=0, high=100)
 
 
-def standing_dots(result: Standings, width: int) -> Figure:
-    """The score of each submission, by the score that the standings are ordered by."""
+def leaderboard_dots(result: TaskLeaderboard, width: int) -> Figure:
+    """The score of each submission, by the score that the leaderboard is ordered by."""
     rows = []
-    for standing in result.standings:
-        score = getattr(standing, f"{result.sorted_by}_score")
-        who = " / ".join(name for name in (standing.agent, standing.model) if name)
-        label = f"{standing.submission_id} ({who})" if who else standing.submission_id
-        rank = str(getattr(standing, f"{result.sorted_by}_ranking"))
-        note = "; ".join(standing.flags) or f"percentile {standing.percentile:g}"
-        is_flagged = bool(standing.flags)
+    for entry in result.leaderboard:
+        score = getattr(entry, f"{result.sorted_by}_score")
+        who = " / ".join(name for name in (entry.agent, entry.model) if name)
+        label = f"{entry.submission_id} ({who})" if who else entry.submission_id
+        rank = str(getattr(entry, f"{result.sorted_by}_ranking"))
+        note = "; ".join(entry.flags) or f"percentile {entry.percentile:g}"
+        is_flagged = bool(entry.flags)
         rows.append(Estimate(label=label, value=score, band=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
     mean = result.confidence_interval
     note = f"{_submissions_text(result.n)}; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
     note += "" if result.reliable else f"; ranks count from {result.reliable_from:,}"
-    title = f"Standings of {result.task_id}"
+    title = f"Leaderboard of {result.task_id}"
     axis = _score(f"{result.sorted_by.capitalize()} score")
     return dots(rows, title=title, axis=axis, note=note, width=width)
 
 
-def standing_strip(result: Standings, width: int) -> Figure:
-    """All scores on one axis, by the score that the standings are ordered by."""
+def leaderboard_strip(result: TaskLeaderboard, width: int) -> Figure:
+    """All scores on one axis, by the score that the leaderboard is ordered by."""
     scores = [
-        StripValue(standing.submission_id, getattr(standing, f"{result.sorted_by}_score"))
-        for standing in result.standings
+        StripValue(entry.submission_id, getattr(entry, f"{result.sorted_by}_score")) for entry in result.leaderboard
     ]
     mean = result.confidence_interval if result.sorted_by == "overall" else None
     shown = f"{len(scores):,} of {result.n:,}" if len(scores) < result.n else f"{result.n:,}"
@@ -77,7 +82,7 @@ def _mean_text(mean: ScoreInterval) -> str:
     return f"mean {mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f}, {100 * mean.level:g} %)"
 
 
-def task_dots(result: AllStandings, width: int) -> Figure:
+def task_dots(result: AllLeaderboards, width: int) -> Figure:
     """The mean score of each task with its interval."""
     rows = [
         Estimate(

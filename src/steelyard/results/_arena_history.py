@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from steelyard.results._arena_leaderboard import Policy
 from steelyard.results._arena_reviews import Decision, Review
 from steelyard.results._arena_rows import ArenaResult, FieldsResult, as_json, flat_rows
-from steelyard.results._arena_standings import Policy
 from steelyard.results._base import Row
 
 
@@ -53,7 +53,7 @@ class ScoreHistory(FieldsResult):
         return flat_rows(self.moments)
 
 
-class StandingChange(msgspec.Struct, frozen=True, kw_only=True):
+class LeaderboardChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one submission's place changed; None where it was not there then, or does not count now."""
 
     submission_id: str
@@ -80,13 +80,13 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
     then_leader: str | None
     now_leader: str | None
     new: int
-    moved: tuple[StandingChange, ...]
-    """Submissions that are new or whose rank or score changed, in the order of standing; then those that are excluded
+    moved: tuple[LeaderboardChange, ...]
+    """Submissions that are new or whose rank or score changed, in the order of entry; then those that are excluded
     now and were not."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class StandingChanges(ArenaResult):
+class LeaderboardChanges(ArenaResult):
     """What changed in one task, or in every task with a change."""
 
     changes: tuple[TaskChanges, ...]

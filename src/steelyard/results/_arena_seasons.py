@@ -1,4 +1,4 @@
-"""Seasons of an arena: standings of a moment with the manifest by which anybody can check them."""
+"""Seasons of an arena: the leaderboard at a time, with a manifest that verifies it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Seasons(FieldsResult):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Season(FieldsResult):
-    """The standings of a moment and all that made them. Its JSON is what `arena verify` checks."""
+    """The leaderboard of a moment and all that made it. Its JSON is what `arena verify` checks."""
 
     name: str
     frozen_at: str
@@ -56,7 +56,7 @@ class Season(FieldsResult):
         return f"{self.name}: {tasks:,} tasks, {submissions:,} submissions, {excluded:,} excluded"
 
     def to_dicts(self) -> list[Row]:
-        """One row a submission, in the order of standing; scores in points."""
+        """One row a submission, in the order of entry; scores in points."""
         return [
             {
                 "task_id": task["definition"]["id"],

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import msgspec
 
 from steelyard.records import Finding, Task
+from steelyard.results._arena_leaderboard import Policy
 from steelyard.results._arena_rows import FieldsResult
-from steelyard.results._arena_standings import Policy
 from steelyard.results._base import Row
 
 

@@ -12,15 +12,15 @@ from steelyard.results._arena_figures import (
     bias_dots,
     history_trend,
     leader_dots,
+    leaderboard_dots,
+    leaderboard_strip,
     moved_ranks,
     score_dots,
-    standing_dots,
-    standing_strip,
     task_dots,
 )
 from steelyard.results._arena_history import ScoreHistory
+from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._arena_learning import ExpectedScores, LearnedAbilities, LearnedCorrectness
-from steelyard.results._arena_standings import AllStandings, Leaderboard, Standings, ToolBias
 from steelyard.results._base import Result
 from steelyard.results._board_figures import (
     group_components,
@@ -73,9 +73,9 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Judges: {"severity": judge_severity, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
-    Standings: {"dots": standing_dots, "strip": standing_strip},
+    TaskLeaderboard: {"dots": leaderboard_dots, "strip": leaderboard_strip},
     RunDetail: {"tokens": run_tokens, "calls": run_calls},
-    AllStandings: {"dots": task_dots},
+    AllLeaderboards: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
     Evaluation: {"scores": score_dots},
     ScoreHistory: {"trend": history_trend},

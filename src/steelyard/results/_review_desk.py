@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from steelyard.results._arena_leaderboard import Advantage, Outlier
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._arena_standings import Advantage, Outlier
 from steelyard.results._base import Row
 
 

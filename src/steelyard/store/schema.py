@@ -374,8 +374,8 @@ seasons = Table(
     "arena_seasons",
     METADATA,
     Column("name", String(1024), primary_key=True, doc="The season's name."),
-    Column("frozen_at", BigInteger, nullable=False, doc="The moment whose standings it keeps."),
+    Column("frozen_at", BigInteger, nullable=False, doc="The moment whose leaderboard it keeps."),
     Column("sha256", String(64), nullable=False, doc="The digest of the manifest."),
     Column("manifest", LargeBinary, nullable=False, doc="The manifest as JSON, packed by zlib."),
 )
-"""Standings of a moment, kept with all that made them. A season never changes."""
+"""The leaderboard at a time, kept with all that made them. A season never changes."""

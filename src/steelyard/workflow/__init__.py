@@ -70,9 +70,10 @@ if TYPE_CHECKING:
         upgrade_arena as upgrade_arena,
     )
     from steelyard.workflow._arena_views import (
-        all_standings as all_standings,
+        all_leaderboards as all_leaderboards,
         compare_profiles as compare_profiles,
         leaderboard as leaderboard,
+        leaderboard_changes as leaderboard_changes,
         list_tasks as list_tasks,
         outliers as outliers,
         review_desk as review_desk,
@@ -80,8 +81,7 @@ if TYPE_CHECKING:
         score_history as score_history,
         show_submission as show_submission,
         show_task as show_task,
-        standing_changes as standing_changes,
-        task_standings as task_standings,
+        task_leaderboard as task_leaderboard,
         tool_bias as tool_bias,
         tool_metrics as tool_metrics,
         watch_arena as watch_arena,

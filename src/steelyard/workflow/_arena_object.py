@@ -1,8 +1,7 @@
 """The arena as an object: the verbs of `steelyard arena` as its methods.
 
-`sy.connect` gives an object with the same verbs for an arena on a server; a law compares the two. What belongs to
-whoever keeps the store (`rescore`, `compare_profiles`, `verify`, `watch`, `notifier`) is here alone.
-whoever keeps the store (`rescore`, `learn`, `compare_profiles`, `watch`, `notifier`) is here alone.
+`sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
+owner of the store (`rescore`, `learn`, `compare_profiles`, `verify`, `watch`, `notifier`) exist only here.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ class LocalArena(arena.Arena):
     notifier = _arena.notifier
     rescore = _arena.rescore  # type: ignore[assignment] # the verb names its profile and says what it did
     task = _arena_views.show_task
-    standings = _arena_views.task_standings
-    all_standings = _arena_views.all_standings
+    task_leaderboard = _arena_views.task_leaderboard
+    all_leaderboards = _arena_views.all_leaderboards
     leaderboard = _arena_views.leaderboard
     show = _arena_views.show_submission
     outliers = _arena_views.outliers
     reviews = _arena_views.review_log
     history = _arena_views.score_history
-    changes = _arena_views.standing_changes
+    changes = _arena_views.leaderboard_changes
     bias = _arena_views.tool_bias
     tool = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles
@@ -62,7 +61,7 @@ def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, 
     ...     arena = sy.init_arena(f"sqlite:///{folder}/arena.db")
     ...     _ = arena.add_task({"id": "fix-race"})
     ...     _ = arena.submit([{"id": "s1", "task_id": "fix-race", "total_tokens": 900, "tool_calls": 3}])
-    ...     places = arena.standings("fix-race").standings
+    ...     places = arena.task_leaderboard("fix-race").leaderboard
     >>> [(place.submission_id, place.overall_ranking) for place in places]
     [('s1', 1)]
     """

@@ -17,7 +17,7 @@ from steelyard.workflow._arena import opened
 
 
 def freeze_season(arena: Arena | str, name: str, *, tasks: Sequence[str] = ()) -> Season:
-    """Keep the standings of this moment under a name, with all that made them."""
+    """Keep the leaderboard of this moment under a name, with all that made it."""
     return freeze(opened(arena), name, tasks=tuple(tasks))
 
 

@@ -1,4 +1,4 @@
-"""Arena: the verbs that only look: tasks, standings, leaders, evaluations, history, other profiles."""
+"""Arena: the verbs that only look: tasks, leaderboard, leaders, evaluations, history, other profiles."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from steelyard.errors import UnknownNameError
 from steelyard.profiles import load_profile
 from steelyard.records import end_of, microseconds_of, moment_of
 from steelyard.results import (
-    AllStandings,
+    AllLeaderboards,
     Evaluation,
     Leaderboard,
+    LeaderboardChanges,
     LeaderKey,
     Outliers,
     Policy,
@@ -22,9 +23,8 @@ from steelyard.results import (
     ReviewDesk,
     ReviewLog,
     ScoreHistory,
-    StandingChanges,
-    Standings,
     TaskDetails,
+    TaskLeaderboard,
     TaskList,
     ToolBias,
     ToolMetrics,
@@ -43,22 +43,22 @@ def list_tasks(arena: Arena | str) -> TaskList:
 def show_task(arena: Arena | str, task: str) -> TaskDetails:
     """A task with its baseline, overall and of each tool and model."""
     arena = opened(arena)
-    standings = views.task_standings(arena, task, top=0)
+    leaderboard = views.task_leaderboard(arena, task, top=0)
     with arena.read() as connection:
         stored_task = find_task(connection, task, arena.rules)
         kept = files_kept(connection, stored_task.key)
     return TaskDetails(
         task=stored_task.task,
         files=kept,
-        submissions=standings.n,
-        baseline_version=standings.baseline_version,
-        baseline=standings.baseline,
-        breakdown=standings.breakdown,
+        submissions=leaderboard.n,
+        baseline_version=leaderboard.baseline_version,
+        baseline=leaderboard.baseline,
+        breakdown=leaderboard.breakdown,
         combinations=views.combination_baselines(arena, task),
     )
 
 
-def task_standings(
+def task_leaderboard(
     arena: Arena | str,
     task: str,
     *,
@@ -69,7 +69,7 @@ def task_standings(
     until: str | None = None,
     submitter: str | None = None,
     metrics: Sequence[str] = (),
-) -> Standings:
+) -> TaskLeaderboard:
     """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
     With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
@@ -78,28 +78,28 @@ def task_standings(
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
     last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1
     first = top if submitter is None else None
-    shown = views.task_standings(
+    shown = views.task_leaderboard(
         opened(arena), task, policy=asked, confidence=confidence, sort=by, top=first, until=last, metrics=metrics
     )
     if submitter is None:
         return shown
-    own = [standing for standing in shown.standings if standing.submitter == submitter]
-    return replace(shown, standings=tuple(own[:top]))
+    own = [entry for entry in shown.leaderboard if entry.submitter == submitter]
+    return replace(shown, leaderboard=tuple(own[:top]))
 
 
-def all_standings(
+def all_leaderboards(
     arena: Arena | str,
     *,
     policy: str | None = None,
     confidence: float | None = None,
     sort: str = "overall",
     top: int | None = None,
-) -> AllStandings:
+) -> AllLeaderboards:
     """Who leads each task, task after task."""
     arena = opened(arena)
-    return AllStandings(
+    return AllLeaderboards(
         tasks=tuple(
-            task_standings(arena, task.id, policy=policy, confidence=confidence, sort=sort, top=top)
+            task_leaderboard(arena, task.id, policy=policy, confidence=confidence, sort=sort, top=top)
             for task in arena.tasks()
         )
     )
@@ -171,10 +171,10 @@ def score_history(
     return views.score_history(opened(arena), task_id=task, submitter=submitter, team=team)
 
 
-def standing_changes(arena: Arena | str, *, since: str, task: str | None = None) -> StandingChanges:
-    """What changed in the standings since a date or time."""
+def leaderboard_changes(arena: Arena | str, *, since: str, task: str | None = None) -> LeaderboardChanges:
+    """What changed on the leaderboard since a date or time."""
     moment = microseconds_of(moment_of(since, option="--since"))
-    return views.standing_changes(opened(arena), since=moment, task_id=task)
+    return views.leaderboard_changes(opened(arena), since=moment, task_id=task)
 
 
 def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:

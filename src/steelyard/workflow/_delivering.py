@@ -55,7 +55,7 @@ class Delivery:
     def __init__(self, address: str, folder: PlanFolder, *, tasks: set[str]) -> None:
         self._arena = arena_of(address)
         store = "" if address == DEFAULT else f" --store {self._arena.store.address}"
-        self.standings_command = f"steelyard arena standings{store}"
+        self.leaderboard_command = f"steelyard arena leaderboard{store}"
         """What shows where the runs stand."""
         self._folder = folder
         self._given = FromRuns(None, open_book(), None)

@@ -18,7 +18,7 @@ from steelyard.records import Run
 from steelyard.settings import is_stdin
 from steelyard.store.schema import applied
 from steelyard.workflow._arena import open_arena
-from steelyard.workflow._arena_views import task_standings
+from steelyard.workflow._arena_views import task_leaderboard
 from steelyard.workflow._opening_runs import RecordReader, open_mapping, refuse_unrecognized
 from steelyard.workflow._options import RunOptions
 from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
@@ -63,7 +63,7 @@ class ArenaSource:
     def warm(self) -> None:
         """Load what views need, so that the first one does not pay for it."""
         for task in self.arena.tasks()[:1]:
-            task_standings(self.arena, task.id, top=1)
+            task_leaderboard(self.arena, task.id, top=1)
 
     def close(self) -> None:
         """Let go of the store."""

@@ -129,7 +129,7 @@ def _next_command(read: PlanRead, folder: PlanFolder, delivery: Delivery | None)
     if plan.plan.measure is not None:
         return shlex.join(["steelyard", "speedup", str(folder.shown)])
     if delivery is not None:
-        return delivery.standings_command
+        return delivery.leaderboard_command
     if contract is not None and not others:
         words = ["--contract", os.path.relpath(read.path_of(contract)), "--by", "task,model,x_setting"]
         return shlex.join(["steelyard", "repeatability", str(folder.shown), *words])

@@ -76,7 +76,7 @@ Learner = Callable[["Arena"], int | None]
 
 
 class Arena:
-    """Tasks, submissions and standings in one store, under one profile and one policy."""
+    """Tasks, submissions and leaderboard in one store, under one profile and one policy."""
 
     def __init__(self, store: Store, *, rules: Rules, policy: Policy, learner: Learner | None = None) -> None:
         self.store = store
@@ -138,7 +138,7 @@ class Arena:
     ) -> list[SubmissionOutcome]:  # Any: the submission's fields as JSON has them
         """The outcome of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
 
-        Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
+        Submissions are grouped by task and written in transactions of many rows; ranks are the same as if each
         had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
         each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
         """

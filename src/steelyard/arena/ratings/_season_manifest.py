@@ -1,4 +1,4 @@
-"""A season's manifest: all that its standings were made from, and what follows from it when it is recomputed."""
+"""A season's manifest: all that its leaderboard was made from, and what follows from it when it is recomputed."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _baselines(connection: Connection, task_key: int, versions: set[int]) -> Doc
 
 
 def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> Iterator[Document]:
-    """One object a submission in the order of standing: its digest, the numbers that count, its scores in cents."""
+    """One object a submission in the order of entry: its digest, the numbers that count, its scores in cents."""
     for row in ranked(view).iter_rows(named=True):
         made_by = msgspec.to_builtins(history.of(view.stored_task.key, row["ordinal"]).rules)
         if made_by not in rules:

@@ -1,4 +1,4 @@
-"""Seasons: the standings of a moment, frozen with a public manifest that anybody can check."""
+"""Seasons: the leaderboard of a moment, frozen with a public manifest that anybody can check."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from steelyard.store.schema import seasons, submissions
 
 
 def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
-    """Keep the standings of this moment under a name, with all that made them. A season never changes."""
+    """Keep the leaderboard of this moment under a name, with all that made it. A season never changes."""
     check_name("name of a season", name)
 
     def work(connection: Connection) -> Season:

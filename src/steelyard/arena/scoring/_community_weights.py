@@ -39,7 +39,7 @@ class CommunityWeights(NamedTuple):
 
 
 def community_score(weights: Mapping[str, float], parts: Mapping[str, float]) -> float:
-    """The four scores as standings show them, by these weights; two decimals."""
+    """The four scores as leaderboards show them, by these weights; two decimals."""
     total = 0.0
     for name in PARTS:  # not `sum`, whose last digits depend on the Python
         total += weights[name] * parts[name]

@@ -1,4 +1,4 @@
-"""The submissions of large tasks, kept by whoever asks for standings again and again.
+"""The submissions of large tasks, kept by whoever asks for leaderboard again and again.
 
 A submission is never changed once it is accepted, and its number counts up, so that only those that came since are
 read. What was decided about submissions is read each time and is not taken from here.

@@ -97,7 +97,7 @@ class IntervalTable(RuleTable, frozen=True, kw_only=True):
     large_multiplier: Factor
 
 
-class StandingsTable(RuleTable, frozen=True, kw_only=True):
+class LeaderboardTable(RuleTable, frozen=True, kw_only=True):
     """How many submissions make a rank reliable."""
 
     reliable_from: Positive
@@ -167,7 +167,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
     outliers: OutlierTable
     validation: ValidationTable
     interval: IntervalTable
-    standings: StandingsTable
+    leaderboard: LeaderboardTable
     peer_review: PeerReviewTable | None = None
     """None where submissions are not rated, but by reviewers whom a task names."""
 

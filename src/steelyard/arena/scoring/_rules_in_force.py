@@ -45,7 +45,7 @@ class RulesHistory:
         return begun[-1] if begun else self.all[0]
 
     def behind(self, policy: Policy, until: int | None = None) -> RulesHistory:
-        """The rules that made the scores of standings under the policy, now or at a moment."""
+        """The rules that made the scores of leaderboard under the policy, now or at a moment."""
         return self if policy == "as-submitted" else RulesHistory([self.at(until)], {})
 
 

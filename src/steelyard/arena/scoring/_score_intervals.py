@@ -49,13 +49,15 @@ def _own_multiplier(n: int, limits: IntervalTable) -> float:
 
 
 def _student_multiplier(n: int, level: float) -> float:
-    from steelyard.statistics import student_quantile  # heavy: it loads scipy, which a task's standings do without
+    from steelyard.statistics import (
+        student_quantile,  # heavy: it loads scipy, which a task's leaderboard doeses without
+    )
 
     return float(student_quantile(level, n - 1))
 
 
 def _near_a_bound(counts: Mapping[int, int] | Mapping[Fraction, int], *, level: float) -> tuple[float, float]:
-    from steelyard.statistics import bounded_mean  # heavy: it loads scipy, which a task's standings do without
+    from steelyard.statistics import bounded_mean  # heavy: it loads scipy, which a task's leaderboard doeses without
 
     values = [float(value) / 100 for value, count in sorted(counts.items()) for _ in range(count)]
     interval = bounded_mean(values, bounds=(0.0, 100.0), level=level)

@@ -26,7 +26,7 @@ class AbilitiesInForce(NamedTuple):
 
 @lru_cache(maxsize=2)
 def decoded_abilities(content: str) -> Abilities:
-    """What a version holds. It is kept: the standings of every task ask for the same one."""
+    """What a version holds. It is kept: the leaderboard of every task ask for the same one."""
     return msgspec.json.decode(content, type=Abilities)
 
 

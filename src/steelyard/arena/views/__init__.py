@@ -1,4 +1,4 @@
-"""What people ask of an arena: standings, leaders, history, evaluations, other profiles."""
+"""What people ask of an arena: leaderboard, leaders, history, evaluations, other profiles."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
         evaluation as evaluation,
     )
     from steelyard.arena.views._history import (
+        leaderboard_changes as leaderboard_changes,
         review_log as review_log,
         score_history as score_history,
-        standing_changes as standing_changes,
     )
     from steelyard.arena.views._leaders import (
         combination_baselines as combination_baselines,
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from steelyard.arena.views._submission_table import (
         submission_table as submission_table,
     )
-    from steelyard.arena.views._task_standings import (
+    from steelyard.arena.views._task_leaderboard import (
         outliers as outliers,
         ranked as ranked,
-        task_standings as task_standings,
+        task_leaderboard as task_leaderboard,
     )
     from steelyard.arena.views._task_view import (
         View as View,

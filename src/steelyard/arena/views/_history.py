@@ -10,17 +10,17 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest import Arena, find_task, find_tasks, load_tasks, read_parties, teams_of
 from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
-from steelyard.arena.views._task_standings import ranked
+from steelyard.arena.views._task_leaderboard import ranked
 from steelyard.arena.views._task_view import FIRST_VERSION, View, view_task, view_tasks
 from steelyard.errors import UnknownNameError
 from steelyard.records import DAY, is_storable, iso
 from steelyard.results import (
+    LeaderboardChange,
+    LeaderboardChanges,
     Policy,
     ReviewLog,
     ScoreHistory,
     ScoreMoment,
-    StandingChange,
-    StandingChanges,
     TaskChanges,
 )
 from steelyard.store.schema import baselines, submissions, tasks
@@ -132,12 +132,12 @@ def slope_per_day(moments: list[int], scores: list[int]) -> tuple[float | None, 
     return (slope, None) if math.isfinite(slope) else (None, "the moments lie too close together")
 
 
-def standing_changes(
+def leaderboard_changes(
     arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None
-) -> StandingChanges:
+) -> LeaderboardChanges:
     """What changed since the moment in one task, or in every task with a change.
 
-    Then as now, standings are made by the settings of the moment, so a rescore under other rules is a change.
+    Then as now, leaderboards are made by the settings of the moment, so a rescore under other rules is a change.
     """
     with arena.read() as connection:
         past, policy_then = settings_at(connection, since)
@@ -157,7 +157,7 @@ def standing_changes(
     about = {"since": iso(since), "then_profile": past.name, "now_profile": arena.rules.name}
     about |= {"then_policy": policies[0], "now_policy": policies[1]}
     compared = [_change(earlier.get(view.stored_task.key), view, about) for view in after]
-    return StandingChanges(changes=tuple(change for change in compared if change.moved or task_id is not None))
+    return LeaderboardChanges(changes=tuple(change for change in compared if change.moved or task_id is not None))
 
 
 def _tasks_at(connection: Connection, since: int) -> list[str]:
@@ -170,7 +170,7 @@ def _change(before: View | None, after: View, about: dict[str, Any]) -> TaskChan
     then = {row["id"]: row for row in ranked(before).iter_rows(named=True)} if before is not None else {}
     now = list(ranked(after).iter_rows(named=True))
     moved = [
-        StandingChange(
+        LeaderboardChange(
             submission_id=row["id"],
             then_ranking=earlier["overall_ranking"] if earlier else None,
             now_ranking=row["overall_ranking"],
@@ -197,9 +197,9 @@ def _change(before: View | None, after: View, about: dict[str, Any]) -> TaskChan
     )
 
 
-def _left(row: dict[str, Any]) -> StandingChange:  # Any: column values
+def _left(row: dict[str, Any]) -> LeaderboardChange:  # Any: column values
     """The change of one that stood there and is excluded now."""
-    return StandingChange(
+    return LeaderboardChange(
         submission_id=row["id"],
         then_ranking=row["overall_ranking"],
         now_ranking=None,

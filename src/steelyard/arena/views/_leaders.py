@@ -123,7 +123,7 @@ def _ranked(
                 tasks=len(scores[key]),
                 submissions=submissions,
                 unstated=unstated[key],
-                reliable=submissions >= rules.standings.reliable_from,
+                reliable=submissions >= rules.leaderboard.reliable_from,
                 confidence_interval=intervals[key],
             )
         )
@@ -160,7 +160,7 @@ def tool_bias(arena: Arena, *, policy: Policy | None = None, confidence: float =
 
 
 def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
-    from steelyard.statistics import paired_plus_two, paired_t  # heavy: they load scipy, which standings do without
+    from steelyard.statistics import paired_plus_two, paired_t  # heavy: they load scipy, which leaderboards do without
 
     interval, _ = paired_t(values, level=confidence)
     if not interval.known and len(values) > 1:  # the same on every task, which is not certain to be so on others

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest import Arena, find_task, load_tasks
 from steelyard.arena.scoring import Rules, StoredTask, Yardstick, bounds_now, load_task_states, points, read_rules
-from steelyard.arena.views._task_standings import ranked
+from steelyard.arena.views._task_leaderboard import ranked
 from steelyard.arena.views._task_view import view_task
 from steelyard.profiles import Profile
 from steelyard.records import Finding, Task, exact_mean
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def compare_profiles(
     arena: Arena, first: Profile, second: Profile, *, task_id: str | None = None, movers: int = 10
 ) -> ProfileComparison:
-    """How standings under policy `current` would differ between the two profiles."""
+    """How leaderboard under policy `current` would differ between the two profiles."""
     pair = (read_rules(first), read_rules(second))
     compared: list[TaskUnderProfiles] = []
     moved: list[Mover] = []

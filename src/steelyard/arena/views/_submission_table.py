@@ -1,4 +1,4 @@
-"""Every submission that counts, over all tasks, as columns: scores as the standings show them, and a run's inputs."""
+"""Every counted submission of all tasks as columns: scores as on the leaderboard, and the inputs of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAME = ("id", "agent", "total_tokens", "tool_calls", "iterations")
 
 
 def submission_table(arena: Arena) -> pl.DataFrame:
-    """One row a submission, by task and order of acceptance; each task under one baseline, as its standings are."""
+    """One row a submission, by task and order of acceptance; each task under one baseline, as its leaderboard is."""
     import polars as pl  # heavy: a single submission is accepted without it
 
     with arena.read() as connection:

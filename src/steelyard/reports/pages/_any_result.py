@@ -42,7 +42,7 @@ from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.reports.pages._usage import completeness_page, usage_page
 from steelyard.results import (
-    AllStandings,
+    AllLeaderboards,
     ApiRoutes,
     Assignments,
     Comparison,
@@ -52,6 +52,7 @@ from steelyard.results import (
     GroupValue,
     Judges,
     Leaderboard,
+    LeaderboardChanges,
     LearnedAbilities,
     LearnedCorrectness,
     Matrix,
@@ -70,9 +71,8 @@ from steelyard.results import (
     ScoreHistory,
     Season,
     SpeedupResult,
-    StandingChanges,
-    Standings,
     TaskDetails,
+    TaskLeaderboard,
     TaskList,
     ToolBias,
     ToolMetrics,
@@ -127,7 +127,7 @@ def _rows_page(result: Result) -> Page:
 
 
 PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
-    AllStandings: all_tasks_page,
+    AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
     Assignments: assignments_page,
     Comparison: compare_page,
@@ -153,8 +153,8 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ScoreHistory: history_page,
     Season: season_page,
     SpeedupResult: speedup_page,
-    StandingChanges: changes_page,
-    Standings: task_page,
+    LeaderboardChanges: changes_page,
+    TaskLeaderboard: task_page,
     TaskDetails: baseline_page,
     TaskList: tasks_page,
     ToolBias: bias_page,

@@ -14,7 +14,7 @@ from steelyard.reports.pages._cells import (
 )
 from steelyard.reports.pages._page import Page, PageLink, PageTable
 from steelyard.reports.pages._task import score_column
-from steelyard.results import Review, ScoreHistory, ScoreMoment, StandingChange, StandingChanges
+from steelyard.results import LeaderboardChange, LeaderboardChanges, Review, ScoreHistory, ScoreMoment
 
 REVIEWS_SHOWN = 20
 
@@ -40,7 +40,9 @@ def history_page(result: ScoreHistory) -> Page:
         answer=_answer(result),
         notes=tuple(review_sentence(review) for review in result.reviews[-REVIEWS_SHOWN:]),
         table=PageTable(caption="Scores of the day", columns=columns),
-        links=(PageLink(f"Standings of {result.task_id}", id_path("tasks", result.task_id)),) if result.task_id else (),
+        links=(PageLink(f"Leaderboard of {result.task_id}", id_path("tasks", result.task_id)),)
+        if result.task_id
+        else (),
         facts=(
             ("submissions", f"{result.n:,}"),
             ("task", result.task_id or "all"),
@@ -84,9 +86,9 @@ def review_sentence(review: Review) -> str:
     return f"{review.submission_id} in {review.task_id} was {review.decision}{who} on {review.decided_at[:10]}{why}"
 
 
-def changes_page(result: StandingChanges) -> Page:
+def changes_page(result: LeaderboardChanges) -> Page:
     """One row for each submission that is new, moved or was excluded."""
-    rows: list[tuple[str, StandingChange]] = [(task.task_id, move) for task in result.changes for move in task.moved]
+    rows: list[tuple[str, LeaderboardChange]] = [(task.task_id, move) for task in result.changes for move in task.moved]
     columns = (
         id_column("task_id", "task", "tasks", [task for task, _ in rows]),
         id_column("submission_id", "submission", "submissions", [move.submission_id for _, move in rows]),
@@ -101,13 +103,13 @@ def changes_page(result: StandingChanges) -> Page:
     told = f"{counted(len(result.changes), 'task')} changed since {since}; {leads:,} with another leader."
     return Page(
         name="history",
-        title="What changed in the standings?",
+        title="What changed on the leaderboard?",
         answer=told if result.changes else "Nothing changed.",
         table=PageTable(caption="Changes", columns=columns),
     )
 
 
-def _change(move: StandingChange) -> str:
+def _change(move: LeaderboardChange) -> str:
     if move.now_ranking is None:
         return "excluded"
     if move.then_ranking is None:

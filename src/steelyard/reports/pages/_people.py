@@ -107,7 +107,7 @@ def season_page(result: Season) -> Page:
         title="How did the season end?",
         answer=f"{season_line(result)}.",
         notes=tuple(excluded[:100]),
-        table=PageTable(caption=f"Standings of {result.name}", columns=columns),
+        table=PageTable(caption=f"Leaderboard of {result.name}", columns=columns),
         facts=(("profile", str(result.manifest["profile"])), ("policy", str(result.manifest["policy"]))),
     )
 

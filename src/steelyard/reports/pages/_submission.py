@@ -32,7 +32,7 @@ def submission_page(result: Evaluation) -> Page:
             *(learned_about_lines(result.learned) if result.learned is not None else ()),
         ),
         table=PageTable(caption="Scores", columns=columns),
-        links=(PageLink(f"Standings of {receipt.task_id}", id_path("tasks", receipt.task_id)),),
+        links=(PageLink(f"Leaderboard of {receipt.task_id}", id_path("tasks", receipt.task_id)),),
         facts=_facts(result),
     )
     return with_figures(page, result, ("scores",))

@@ -19,13 +19,13 @@ from steelyard.reports.pages._cells import (
     with_figures,
 )
 from steelyard.reports.pages._page import DASH, Column, Facts, OnDemand, Page, PageLink, PageTable
-from steelyard.results import AllStandings, ScoreInterval, Standing, Standings, TaskDetails, TaskList
+from steelyard.results import AllLeaderboards, LeaderboardEntry, ScoreInterval, TaskDetails, TaskLeaderboard, TaskList
 
 PARTS = ("efficiency", "speed", "cost", "correctness")
 CONTENDERS = 2
 
 
-def task_page(result: Standings) -> Page:
+def task_page(result: TaskLeaderboard) -> Page:
     """One row a submission: its rank, its score, and the four scores that make it."""
     page = Page(
         name="task",
@@ -33,7 +33,7 @@ def task_page(result: Standings) -> Page:
         answer=_answer(result),
         notes=_notes(result),
         table=PageTable(caption=f"Submissions to {result.task_id}", columns=tuple(_columns(result))),
-        legend=("Dots in a row: efficiency, speed, cost and correctness from 0 to 100.",) if result.standings else (),
+        legend=("Dots in a row: efficiency, speed, cost and correctness from 0 to 100.",) if result.leaderboard else (),
         links=(PageLink(f"History of {result.task_id}", f"{id_path('tasks', result.task_id)}/history"),),
         facts=_facts(result),
     )
@@ -46,31 +46,31 @@ def who(agent: str | None, model: str | None) -> str:
     return f" ({names})" if names else ""
 
 
-def _named(standing: Standing) -> str:
-    return standing.submission_id + who(standing.agent, standing.model)
+def _named(entry: LeaderboardEntry) -> str:
+    return entry.submission_id + who(entry.agent, entry.model)
 
 
-def _answer(result: Standings) -> str:
+def _answer(result: TaskLeaderboard) -> str:
     """The leader, how far ahead, and what speaks against trusting it."""
-    if not result.standings:
+    if not result.leaderboard:
         return "There is no submission yet." if not result.n else f"{counted(result.n, 'submission')}, none shown."
-    leader = result.standings[0]
+    leader = result.leaderboard[0]
     score = getattr(leader, f"{result.sorted_by}_score")
-    level = [each for each in result.standings if getattr(each, f"{result.sorted_by}_score") == score]
+    level = [each for each in result.leaderboard if getattr(each, f"{result.sorted_by}_score") == score]
     by = "" if result.sorted_by == "overall" else f" by {result.sorted_by}"
     if len(level) > 1:
         others = counted(len(level) - 1, "other submission")
         lead = f"{_named(leader)} leads{by} with {score:.2f}, level with {others}"
-    elif len(result.standings) < CONTENDERS:
+    elif len(result.leaderboard) < CONTENDERS:
         lead = f"{_named(leader)} leads{by} with {score:.2f}"
     else:
-        second = result.standings[1]
+        second = result.leaderboard[1]
         gap = score - getattr(second, f"{result.sorted_by}_score")
         lead = f"{_named(leader)} leads{by} with {score:.2f}, {gap:.2f} points ahead of {_named(second)}"
     return f"{lead}.{_against(result, leader)}"
 
 
-def _against(result: Standings, leader: Standing) -> str:
+def _against(result: TaskLeaderboard, leader: LeaderboardEntry) -> str:
     told = []
     if not result.reliable:
         told.append(
@@ -84,7 +84,7 @@ def _against(result: Standings, leader: Standing) -> str:
     return "".join(f" {sentence}" for sentence in told)
 
 
-def _notes(result: Standings) -> tuple[str, ...]:
+def _notes(result: TaskLeaderboard) -> tuple[str, ...]:
     mean = result.confidence_interval
     told = []
     if mean.estimate is not None:
@@ -92,7 +92,7 @@ def _notes(result: Standings) -> tuple[str, ...]:
             f"The mean score is {mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f}, {100 * mean.level:g} %,"
             f" {counted(result.n, 'submission')})."
         )
-    flagged = sum(standing.recommended_action is not None for standing in result.standings)
+    flagged = sum(entry.recommended_action is not None for entry in result.leaderboard)
     told += [f"{counted(flagged, 'submission')} flagged for review."] if flagged else []
     told += (
         [f"{counted(len(result.excluded), 'submission')} excluded, each with its reason."] if result.excluded else []
@@ -100,8 +100,8 @@ def _notes(result: Standings) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _columns(result: Standings) -> Iterator[Column]:
-    rows, by = result.standings, result.sorted_by
+def _columns(result: TaskLeaderboard) -> Iterator[Column]:
+    rows, by = result.leaderboard, result.sorted_by
     yield Column(name=f"{by}_ranking", title="rank", values=_each(rows, f"{by}_ranking"), decimals=0)
     yield text_column(
         "submission_id",
@@ -129,20 +129,20 @@ def _columns(result: Standings) -> Iterator[Column]:
         yield text_column("notes", "notes", OnDemand(rows, lambda row: _short_notes(row) or None))
 
 
-def _each(rows: Sequence[Standing], name: str) -> OnDemand[Any]:  # Any: fields of any type
+def _each(rows: Sequence[LeaderboardEntry], name: str) -> OnDemand[Any]:  # Any: fields of any type
     return OnDemand(rows, attrgetter(name))
 
 
-def _short_notes(standing: Standing) -> str:
+def _short_notes(entry: LeaderboardEntry) -> str:
     """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
-    flags = counted(len(standing.flags), "flag")
-    told = [f"review ({flags})"] if standing.recommended_action else [flags] if standing.flags else []
-    told += [STATES_FAILURE] if standing.hides_failure else []
+    flags = counted(len(entry.flags), "flag")
+    told = [f"review ({flags})"] if entry.recommended_action else [flags] if entry.flags else []
+    told += [STATES_FAILURE] if entry.hides_failure else []
     for what, names in (
-        ("claimed", standing.claimed),
-        ("defaulted", standing.defaulted),
-        ("lower bound", standing.lower_bounds),
-        ("warned", standing.warnings),
+        ("claimed", entry.claimed),
+        ("defaulted", entry.defaulted),
+        ("lower bound", entry.lower_bounds),
+        ("warned", entry.warnings),
     ):
         told += [f"{len(names)} {what}"] if names else []
     return ", ".join(told)
@@ -153,7 +153,7 @@ def score_column(name: str, title: str, values: Sequence[float | None]) -> Colum
     return Column(name=name, title=title, values=values, decimals=2)
 
 
-def _facts(result: Standings) -> Facts:
+def _facts(result: TaskLeaderboard) -> Facts:
     mean = result.confidence_interval
     return (
         ("submissions", f"{result.n:,}" + (f", {len(result.excluded):,} excluded" if result.excluded else "")),
@@ -172,10 +172,10 @@ def interval_facts(mean: ScoreInterval) -> Facts:
     return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", f"{100 * mean.level:g} %"))
 
 
-def all_tasks_page(result: AllStandings) -> Page:
+def all_tasks_page(result: AllLeaderboards) -> Page:
     """One row a task: who leads it, and how its scores spread."""
     tasks = result.tasks
-    leaders = [task.standings[0] if task.standings else None for task in tasks]
+    leaders = [task.leaderboard[0] if task.leaderboard else None for task in tasks]
     means = [task.confidence_interval for task in tasks]
     columns = (
         text_column(
@@ -196,12 +196,12 @@ def all_tasks_page(result: AllStandings) -> Page:
         text_column("reliable", "solid", ["yes" if task.reliable else "too few" for task in tasks]),
     )
     solid = sum(task.reliable for task in tasks)
-    scores = sum(len(task.standings) for task in tasks)
+    scores = sum(len(task.leaderboard) for task in tasks)
     page = Page(
         name="tasks",
         title="Who leads each task, and is that solid?",
         answer=f"{counted(len(tasks), 'task')}; {solid:,} with enough submissions for ranks to count.",
-        notes=(f"{counted(scores, 'standing')}.",) if scores else (),
+        notes=(f"{counted(scores, 'submission')}.",) if scores else (),
         table=PageTable(caption="Tasks", columns=columns),
         facts=(("scored by", settings_named(tasks[0])), *interval_facts(means[0])) if tasks else (),
     )

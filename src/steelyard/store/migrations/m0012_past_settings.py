@@ -1,4 +1,4 @@
-"""What an arena was scored by in the past: standings of an earlier moment are made by the rules of that moment."""
+"""What an arena was scored by in the past: leaderboard of an earlier moment are made by the rules of that moment."""
 
 from __future__ import annotations
 

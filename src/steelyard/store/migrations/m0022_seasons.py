@@ -1,4 +1,4 @@
-"""Seasons: the standings of a moment, kept with all that made them."""
+"""Seasons: the leaderboard of a moment, kept with all that made it."""
 
 from __future__ import annotations
 

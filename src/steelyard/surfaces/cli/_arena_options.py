@@ -16,9 +16,9 @@ PolicyOption = Annotated[
 AskedPolicy = Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")]
 TaskName = Annotated[str, Parameter(help="The task's id.")]
 ConfidenceOption = Annotated[float | None, Parameter(help="Confidence of the intervals, 0.95 by default.")]
-StandingsFile = Annotated[
+LeaderboardFile = Annotated[
     OnePath | None,
-    Parameter(help="Write the standings of the task (of all tasks) to this file: .json, .csv, .parquet, .svg, .png."),
+    Parameter(help="Write the leaderboard of the task (of all tasks) to this file: .json, .csv, .parquet, .svg, .png."),
 ]
 ResultFile = Annotated[
     OnePath | None, Parameter(help="Write the result to this file: .json, .csv, .parquet, .svg, .png.")

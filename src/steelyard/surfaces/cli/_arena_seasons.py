@@ -30,7 +30,7 @@ def freeze(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Keep the standings of this moment as a season, with a public manifest that anybody can verify.
+    """Keep the leaderboard of this moment as a season, with a public manifest that anybody can verify.
 
     The manifest has the rules, the digest and numbers of every submission that counted, and every exclusion with its
     reason. A season never changes.

@@ -1,4 +1,4 @@
-"""The arena's commands that only look: standings, evaluations, outliers, history, and what other rules would do."""
+"""The arena's commands that only look: leaderboard, evaluations, outliers, history, and what other rules would do."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, counted, visible_json
 from steelyard.results import (
-    AllStandings,
+    AllLeaderboards,
     Evaluation,
     Leaderboard,
+    LeaderboardChanges,
     ProfileComparison,
     Result,
     ScoreHistory,
-    StandingChanges,
-    Standings,
+    TaskLeaderboard,
     ToolBias,
 )
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import (
     AskedPolicy,
     ConfidenceOption,
+    LeaderboardFile,
     ResultFile,
-    StandingsFile,
     StoreOption,
     TaskName,
     TopOption,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from steelyard.reports import TextTable
 
 
-def standings(
+def leaderboard(
     task: Annotated[str | None, Parameter(help="The task's id; without it, tools and models across all tasks.")] = None,
     /,
     *,
@@ -65,37 +65,37 @@ def standings(
         str | None, Parameter(help="In a task: these metrics that the profile names for tools, by commas.")
     ] = None,
     confidence: ConfidenceOption = None,
-    out: StandingsFile = None,
+    out: LeaderboardFile = None,
     figure: FigureName = None,
     csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
     """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
 
-    With --out, the standings of the task, or of every task, are written to a file.
+    With --out, the leaderboard of the task, or of every task, are written to a file.
 
-    Example: steelyard arena standings fix-race --top 10
-    Example: steelyard arena standings fix-race --until 2026-10-31
-    Example: steelyard arena standings --by agent
-    Example: steelyard arena standings --out standings.csv
+    Example: steelyard arena leaderboard fix-race --top 10
+    Example: steelyard arena leaderboard fix-race --until 2026-10-31
+    Example: steelyard arena leaderboard --by agent
+    Example: steelyard arena leaderboard --out leaderboard.csv
     """
     from steelyard.workflow import (  # brings SQLAlchemy
-        all_standings,
+        all_leaderboards,
         leaderboard,
         split_names,
-        task_standings,
+        task_leaderboard,
     )
 
     is_of_task = task is not None
-    kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
+    kind = TaskLeaderboard if is_of_task else Leaderboard if _is_drawing(out) else AllLeaderboards
     is_drawn = check_out(kind, figure, out, csv_raw=csv_raw)
-    _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
+    _check_leaderboard(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
     if not is_of_task:
         _refuse_of_task({"--until": until, "--submitter": submitter, "--metrics": metrics})
     order = sort or "overall"
-    result: Standings | AllStandings | Leaderboard
+    result: TaskLeaderboard | AllLeaderboards | Leaderboard
     if task is not None:
-        result = task_standings(
+        result = task_leaderboard(
             store,
             task,
             policy=policy,
@@ -107,14 +107,14 @@ def standings(
             metrics=split_names(metrics or ""),
         )
     elif out is not None and not is_drawn:
-        result = all_standings(store, policy=policy, confidence=confidence, sort=order, top=top)
+        result = all_leaderboards(store, policy=policy, confidence=confidence, sort=order, top=top)
     else:
         keys = split_names(by or "agent,model")
         result = leaderboard(store, by=keys, policy=policy, confidence=confidence, top=top)
-    return print_result(result, _standings_parts(result), json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(result, _leaderboard_parts(result), json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
-def _check_standings(*, is_of_task: bool, by: str | None, sort: str | None, out: Path | None) -> None:
+def _check_leaderboard(*, is_of_task: bool, by: str | None, sort: str | None, out: Path | None) -> None:
     """Refuse options that would have no effect, and a file that cannot be written."""
     if by is not None and (is_of_task or out is not None):
         without = "the task" if is_of_task else "--out"
@@ -126,7 +126,7 @@ def _check_standings(*, is_of_task: bool, by: str | None, sort: str | None, out:
 def _refuse_of_task(options: Mapping[str, str | None]) -> None:
     for option, given in options.items():
         if given is not None:
-            raise UsageError(f"{option} is for the standings of one task", hint=f"name a task, or leave {option} out")
+            raise UsageError(f"{option} is for the leaderboard of one task", hint=f"name a task, or leave {option} out")
 
 
 def _is_drawing(out: Path | None) -> bool:
@@ -142,18 +142,18 @@ def check_out(kind: type[Result], figure: str | None, out: Path | None, *, csv_r
     return is_drawn
 
 
-def _standings_parts(result: Standings | AllStandings | Leaderboard) -> Iterator[str | TextTable]:
-    """The sentence, then the tables; the standings of every task are only written."""
-    from steelyard.reports import leaders_line, leaders_tables, standings_line, standings_table
+def _leaderboard_parts(result: TaskLeaderboard | AllLeaderboards | Leaderboard) -> Iterator[str | TextTable]:
+    """The sentence, then the tables; the leaderboard of every task are only written."""
+    from steelyard.reports import leaderboard_line, leaderboard_table, leaders_line, leaders_tables
 
     if isinstance(result, Leaderboard):
         yield leaders_line(result)
         yield from leaders_tables(result) if result.overall else ()
-    elif isinstance(result, Standings):
-        yield standings_line(result)
-        yield standings_table(result)
+    elif isinstance(result, TaskLeaderboard):
+        yield leaderboard_line(result)
+        yield leaderboard_table(result)
     else:
-        yield counted(len(result.to_dicts()), "standing")
+        yield counted(len(result.to_dicts()), "submission")
 
 
 def show(
@@ -270,27 +270,27 @@ def history(
     task: Annotated[str | None, Parameter(help="Scores of this task.")] = None,
     submitter: Annotated[str | None, Parameter(help="Scores of this submitter.")] = None,
     team: Annotated[str | None, Parameter(help="Scores of the people of this team.")] = None,
-    since: Annotated[str | None, Parameter(help="What changed in the standings since this date or time.")] = None,
+    since: Annotated[str | None, Parameter(help="What changed on the leaderboard since this date or time.")] = None,
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
     csv_raw: CsvRaw = False,
     json: Json = False,
 ) -> int:
-    """How scores went, with their trend; or with --since, what changed in the standings.
+    """How scores went, with their trend; or with --since, what changed on the leaderboard.
 
     Example: steelyard arena history --submitter ada
     Example: steelyard arena history --since 2026-11-01 --task fix-race
     """
     from steelyard.reports import change_lines, history_line, history_lines, history_table
-    from steelyard.workflow import score_history, standing_changes  # brings SQLAlchemy
+    from steelyard.workflow import leaderboard_changes, score_history  # brings SQLAlchemy
 
     if since is not None and (submitter or team) is not None:
         hint = "leave --since out, or --submitter and --team"
-        raise UsageError("--since is for the standings of tasks, not for a submitter or a team", hint=hint)
-    check_out(ScoreHistory if since is None else StandingChanges, figure, out, csv_raw=csv_raw)
+        raise UsageError("--since is for the leaderboard of tasks, not for a submitter or a team", hint=hint)
+    check_out(ScoreHistory if since is None else LeaderboardChanges, figure, out, csv_raw=csv_raw)
     if since is not None:
-        changed = standing_changes(store, since=since, task=task)
+        changed = leaderboard_changes(store, since=since, task=task)
         return print_result(changed, change_lines(changed, since=since), json=json, out=out, csv_raw=csv_raw)
     scores = score_history(store, task=task, submitter=submitter, team=team)
     parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
@@ -380,7 +380,7 @@ def watch(
 
 
 COMMANDS = (
-    (standings, "standings"),
+    (leaderboard, "leaderboard"),
     (show, "show"),
     (outliers, "outliers"),
     (reviews, "reviews"),

@@ -202,7 +202,7 @@ def rescore(
     *,
     store: StoreOption = DEFAULT_STORE,
     profile: Annotated[str | None, Parameter(help="Score by this profile from now on.")] = None,
-    policy: Annotated[str | None, Parameter(help="Keep standings by this policy from now on.")] = None,
+    policy: Annotated[str | None, Parameter(help="Keep leaderboard by this policy from now on.")] = None,
     json: Json = False,
 ) -> int:
     """Score every submission again, for example under another profile.

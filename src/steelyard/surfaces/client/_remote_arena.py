@@ -27,6 +27,7 @@ from steelyard.results import (
     Evaluation,
     ExpectedScores,
     Leaderboard,
+    LeaderboardChanges,
     LearnedAbilities,
     LearnedCorrectness,
     Outliers,
@@ -39,9 +40,8 @@ from steelyard.results import (
     ScoreHistory,
     Season,
     Seasons,
-    StandingChanges,
-    Standings,
     TaskDetails,
+    TaskLeaderboard,
     TaskList,
     ToolBias,
     ToolMetrics,
@@ -144,7 +144,7 @@ class RemoteArena:
         """A task with its baseline, overall and of each tool and model."""
         return _converted(self._server.get(f"/tasks/{_segment(task)}"), TaskDetails)
 
-    def standings(
+    def task_leaderboard(
         self,
         task: str,
         *,
@@ -155,7 +155,7 @@ class RemoteArena:
         until: str | None = None,
         submitter: str | None = None,
         metrics: Sequence[str] = (),
-    ) -> Standings:
+    ) -> TaskLeaderboard:
         """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
 
         With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
@@ -163,7 +163,7 @@ class RemoteArena:
         """
         query: dict[str, object] = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
         query |= {"submitter": submitter, "metrics": metrics or None}
-        return self._whole(f"/tasks/{_segment(task)}/standings", query, "standings", Standings, top=top)
+        return self._whole(f"/tasks/{_segment(task)}/leaderboard", query, "leaderboard", TaskLeaderboard, top=top)
 
     def leaderboard(
         self,
@@ -196,9 +196,9 @@ class RemoteArena:
         path = "/history" if task is None else f"/tasks/{_segment(task)}/history"
         return self._whole(path, {"submitter": submitter, "team": team}, "moments", ScoreHistory)
 
-    def changes(self, *, since: str, task: str | None = None) -> StandingChanges:
-        """What changed in the standings since a date or time."""
-        return _converted(self._server.get("/changes", {"since": since, "task": task}), StandingChanges)
+    def changes(self, *, since: str, task: str | None = None) -> LeaderboardChanges:
+        """What changed on the leaderboard since a date or time."""
+        return _converted(self._server.get("/changes", {"since": since, "task": task}), LeaderboardChanges)
 
     def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
         """Whether a tool does systematically better or worse than the others across tasks."""
@@ -262,7 +262,7 @@ class RemoteArena:
         return _converted(self._server.get("/ratings", query), PeerReview)
 
     def freeze(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
-        """Keep the standings of this moment under a name, with all that made them."""
+        """Keep the leaderboard of this moment under a name, with all that made it."""
         return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
 
     def season(self, name: str) -> Season:
@@ -320,7 +320,7 @@ class RemoteArena:
 
 def _converted(told: dict[str, Any], kind: type[Answer]) -> Answer:  # Any: JSON values
     """The result that a JSON object tells of."""
-    if kind is Standings:
+    if kind is TaskLeaderboard:
         told["task_id"] = told.pop("task")
     return msgspec.convert(told, kind)
 

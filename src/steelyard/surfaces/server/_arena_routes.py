@@ -12,6 +12,7 @@ from steelyard.results import (
     Evaluation,
     ExpectedScores,
     Leaderboard,
+    LeaderboardChanges,
     LearnedAbilities,
     LearnedCorrectness,
     Outliers,
@@ -22,9 +23,8 @@ from steelyard.results import (
     ScoreHistory,
     Season,
     Seasons,
-    StandingChanges,
-    Standings,
     TaskDetails,
+    TaskLeaderboard,
     TaskList,
     ToolBias,
     ToolMetrics,
@@ -38,6 +38,7 @@ from steelyard.workflow import (
     correctness,
     expected,
     leaderboard,
+    leaderboard_changes,
     list_tasks,
     outliers,
     ratings,
@@ -49,8 +50,7 @@ from steelyard.workflow import (
     show_season,
     show_submission,
     show_task,
-    standing_changes,
-    task_standings,
+    task_leaderboard,
     tool_bias,
     tool_metrics,
     weights,
@@ -72,8 +72,8 @@ class TasksQuery(Paged, frozen=True, kw_only=True):
     difficulty: Annotated[Repeated, Meta(description="Only tasks of these difficulties.")] = ()
 
 
-class StandingsQuery(Paged, frozen=True, kw_only=True):
-    """Which standings of a task."""
+class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
+    """Which leaderboard of a task."""
 
     filters: ClassVar[tuple[str, ...]] = ("agent", "model", "submitter")
     agent: Annotated[Repeated, Meta(description="Only submissions of these tools.")] = ()
@@ -175,8 +175,8 @@ class CorrectnessQuery(VersionQuery, frozen=True, kw_only=True):
     task: Annotated[str | None, Meta(description="A task without tests: the chance of each of its submissions.")] = None
 
 
-def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> Standings:
-    return task_standings(
+def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboardQuery) -> TaskLeaderboard:
+    return task_leaderboard(
         source.arena,
         values["task"],
         policy=query.policy,
@@ -223,14 +223,14 @@ ARENA_ROUTES = (
     ),
     TASK,
     Route(
-        path="/tasks/{task}/standings",
+        path="/tasks/{task}/leaderboard",
         sentence="Who leads a task: ranks with ties, percentiles, flags, what was defaulted or claimed.",
-        verb="arena standings {task}",
-        result=Standings,
-        query=StandingsQuery,
-        rows="standings",
+        verb="arena leaderboard {task}",
+        result=TaskLeaderboard,
+        query=TaskLeaderboardQuery,
+        rows="leaderboard",
         page="/tasks/{task}",
-        over_arena=_standings,
+        over_arena=_task_leaderboard,
     ),
     Route(
         path="/tasks/{task}/history",
@@ -256,17 +256,17 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/changes",
-        sentence="What changed in the standings since a moment.",
+        sentence="What changed on the leaderboard since a moment.",
         verb="arena history",
-        result=StandingChanges,
+        result=LeaderboardChanges,
         query=ChangesQuery,
-        over_arena=lambda source, _values, query: standing_changes(source.arena, since=query.since, task=query.task),
+        over_arena=lambda source, _values, query: leaderboard_changes(source.arena, since=query.since, task=query.task),
     ),
     SUBMISSION,
     Route(
         path="/leaderboard",
         sentence="Who leads across all tasks and within each category.",
-        verb="arena standings",
+        verb="arena leaderboard",
         result=Leaderboard,
         query=LeadersQuery,
         page="",

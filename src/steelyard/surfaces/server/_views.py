@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BUILDS_AT_ONCE = 4
 MAX_VIEWS = 64
 MAX_ROWS = 500_000
-"""Rows of all views together; a row of standings takes some 700 bytes."""
+"""Rows of all views together; a row of leaderboard takes some 700 bytes."""
 MAX_BODIES = 64
 """Answers that are kept ready of one view."""
 MAX_READY_BODY = 4 << 20

@@ -312,7 +312,7 @@ WRITE_ROUTES = (
     Route(
         path="/seasons",
         method="POST",
-        sentence="Freeze the standings of this moment as a season, which never changes.",
+        sentence="Freeze the leaderboard of this moment as a season, which never changes.",
         verb="arena freeze",
         result=Season,
         body=FreezeBody,

@@ -1,4 +1,4 @@
-"""Who leads in an arena: standings of a task, tools and models across tasks, and what looks too good."""
+"""Who leads in an arena: leaderboard of a task, tools and models across tasks, and what looks too good."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ScoredBy(msgspec.Struct, frozen=True, kw_only=True):
     submissions: int
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class LeaderboardEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One submission's place in its task, under the specification's field names."""
 
     submission_id: str
@@ -95,8 +95,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Standings(ArenaResult):
-    """The standings of a task and what made them."""
+class TaskLeaderboard(ArenaResult):
+    """The leaderboard of a task and what made them."""
 
     task_id: str
     category: str | None
@@ -115,9 +115,9 @@ class Standings(ArenaResult):
     """Whether the task has enough submissions for its ranks to count."""
     confidence_interval: ScoreInterval
     """Of the mean of the task's overall scores."""
-    standings: tuple[Standing, ...]
+    leaderboard: tuple[LeaderboardEntry, ...]
     sorted_by: RankedScore = "overall"
-    """The score whose ranks the standings are ordered by."""
+    """The score whose ranks the leaderboard is ordered by."""
     reliable_from: int = 0
     """How many submissions make ranks reliable by the profile in force."""
     criteria: int | None = None
@@ -129,14 +129,14 @@ class Standings(ArenaResult):
 
     def extra_score_names(self) -> list[str]:
         """Return the names of extra scores that at least one listed submission has."""
-        names = self.standings[0].extra_scores if self.standings else {}
-        return [name for name in names if any(one.extra_scores[name] is not None for one in self.standings)]
+        names = self.leaderboard[0].extra_scores if self.leaderboard else {}
+        return [name for name in names if any(one.extra_scores[name] is not None for one in self.leaderboard)]
 
     def _about(self) -> str:
-        return f"{len(self.standings):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
+        return f"{len(self.leaderboard):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
 
     def listed(self) -> list[dict[str, Any]]:  # Any: JSON values
-        """The standings as the JSON contract lists them: one object for each submission."""
+        """The leaderboard as the JSON contract lists them: one object for each submission."""
         interval = self.confidence_interval
         shared = {
             "arena_profile": self.profile,
@@ -147,7 +147,7 @@ class Standings(ArenaResult):
             "confidence_method": interval.method,
             "reliable": self.reliable,
         }
-        rows: list[dict[str, Any]] = as_json(self.standings)  # Any: as above
+        rows: list[dict[str, Any]] = as_json(self.leaderboard)  # Any: as above
         for row in rows:
             row.update(shared)
         return rows
@@ -166,25 +166,25 @@ class Standings(ArenaResult):
             "confidence_high": interval.high,
         }
         rows = []
-        for row in flat_rows(self.standings):
+        for row in flat_rows(self.leaderboard):
             breakdown, extra = row.pop("breakdown"), row.pop("extra_scores")
             rows.append({**row, **shared, **breakdown, **extra})
         return rows
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        others = [field.name for field in fields(self) if field.name not in ("task_id", "standings")]
+        others = [field.name for field in fields(self) if field.name not in ("task_id", "leaderboard")]
         told = as_object({name: getattr(self, name) for name in others})
-        return {"task": self.task_id, "standings": self.listed(), **told}
+        return {"task": self.task_id, "leaderboard": self.listed(), **told}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AllStandings(ArenaResult):
-    """The standings of every task of an arena."""
+class AllLeaderboards(ArenaResult):
+    """The leaderboard of every task of an arena."""
 
-    tasks: tuple[Standings, ...]
+    tasks: tuple[TaskLeaderboard, ...]
 
     def _about(self) -> str:
-        return f"{len(self.tasks):,} tasks, {sum(len(task.standings) for task in self.tasks):,} standings"
+        return f"{len(self.tasks):,} tasks, {sum(len(task.leaderboard) for task in self.tasks):,} leaderboard"
 
     def to_dicts(self) -> list[Row]:
         """One flat row a submission, task after task."""
@@ -192,7 +192,7 @@ class AllStandings(ArenaResult):
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
-            "standings": [standing for task in self.tasks for standing in task.listed()],
+            "leaderboard": [entry for task in self.tasks for entry in task.listed()],
             "excluded": as_json([review for task in self.tasks for review in task.excluded]),
         }
 

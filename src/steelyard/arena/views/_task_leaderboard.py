@@ -48,13 +48,13 @@ from steelyard.arena.scoring import (
 from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.arena.views._tool_metrics import Brought, asked_metrics, inputs_in, metrics_of, ranked_within
 from steelyard.records import iso
-from steelyard.results import Outlier, Outliers, Policy, RankedScore, Standing, Standings
+from steelyard.results import LeaderboardEntry, Outlier, Outliers, Policy, RankedScore, TaskLeaderboard
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def task_standings(
+def task_leaderboard(
     arena: Arena,
     task_id: str,
     *,
@@ -64,8 +64,8 @@ def task_standings(
     sort: RankedScore = "overall",
     top: int | None = None,
     metrics: Sequence[str] = (),
-) -> Standings:
-    """The standings of a task, now or as they stood at a moment, ordered by one score.
+) -> TaskLeaderboard:
+    """The leaderboard of a task, now or as they stood at a moment, ordered by one score.
 
     `top` leaves out lower places, not their weight.
     """
@@ -77,14 +77,14 @@ def task_standings(
         community = weights_in_force(connection, rules, until)
         abilities = abilities_in_force(connection, rules, until)
     wanted = asked_metrics(rules, metrics)
-    shown = standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
+    shown = leaderboard_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
     shown = _with_tool_metrics(shown, view, rules, wanted) if wanted else shown
     shown = shown if community is None else _with_community(shown, view, community)
     return shown if abilities is None else _with_shrunken(shown, abilities)
 
 
-def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Sequence[str]) -> Standings:
-    """The standings with metrics of each one's tool, and its rank among that tool's submissions to the task."""
+def _with_tool_metrics(shown: TaskLeaderboard, view: View, rules: Rules, wanted: Sequence[str]) -> TaskLeaderboard:
+    """The leaderboard with metrics of each one's tool, and its rank among that tool's submissions to the task."""
     by_tool: dict[str, list[Brought]] = {}
     for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
         by_tool.setdefault(tool or "", []).append(Brought(identity, shown.task_id, inputs_in(details)))
@@ -96,46 +96,46 @@ def _with_tool_metrics(shown: Standings, view: View, rules: Rules, wanted: Seque
     blank = dict.fromkeys([*wanted, *(f"{name}_ranking" for name in wanted)])
     return dataclasses.replace(
         shown,
-        standings=tuple(
+        leaderboard=tuple(
             msgspec.structs.replace(one, extra_scores=one.extra_scores | blank | told[one.submission_id])
-            for one in shown.standings
+            for one in shown.leaderboard
         ),
     )
 
 
-def _with_community(shown: Standings, view: View, community: CommunityWeights) -> Standings:
-    """The standings with each one's score by the weights that were learned from ratings."""
+def _with_community(shown: TaskLeaderboard, view: View, community: CommunityWeights) -> TaskLeaderboard:
+    """The leaderboard with each one's score by the weights that were learned from ratings."""
     weights = community.of(view.stored_task.task, view.stored_task.constants)
 
-    def extra_scores(standing: Standing) -> dict[str, float | None]:
-        parts = {name: getattr(standing, f"{name}_score") for name in PARTS}
-        return standing.extra_scores | {COMMUNITY_SCORE: community_score(weights, parts)}
+    def extra_scores(entry: LeaderboardEntry) -> dict[str, float | None]:
+        parts = {name: getattr(entry, f"{name}_score") for name in PARTS}
+        return entry.extra_scores | {COMMUNITY_SCORE: community_score(weights, parts)}
 
     return dataclasses.replace(
         shown,
-        standings=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.standings),
+        leaderboard=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.leaderboard),
         extra_score_versions=shown.extra_score_versions | {COMMUNITY_SCORE: community.learned.version},
     )
 
 
-def _with_shrunken(shown: Standings, abilities: AbilitiesInForce) -> Standings:
+def _with_shrunken(shown: TaskLeaderboard, abilities: AbilitiesInForce) -> TaskLeaderboard:
     """Add shrunken scores if the task has few submissions and the model was fitted under the same policy."""
     task = sparse_task(abilities.learned, shown.task_id) if abilities.learned.policy == shown.policy else None
 
-    def extra_scores(standing: Standing) -> dict[str, float | None]:
-        return standing.extra_scores | {
-            SHRUNKEN_SCORE: None if task is None else shrunken_score(task, standing.overall_score)
+    def extra_scores(entry: LeaderboardEntry) -> dict[str, float | None]:
+        return entry.extra_scores | {
+            SHRUNKEN_SCORE: None if task is None else shrunken_score(task, entry.overall_score)
         }
 
     return dataclasses.replace(
         shown,
-        standings=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.standings),
+        leaderboard=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.leaderboard),
         extra_score_versions=shown.extra_score_versions | {SHRUNKEN_SCORE: abilities.version},
     )
 
 
 def ranked(view: View) -> pl.DataFrame:
-    """The rows with `{score}_ranking`, in the order of standing: later submissions first among equals."""
+    """The rows with `{score}_ranking`, in the order of entry: later submissions first among equals."""
     ranks = {f"{name}_ranking": _ranks(view.rows[name].to_numpy()) for name in RANKED_SCORES}
     order = ["overall", "submitted_at", "id"]
     return view.rows.with_columns(**ranks).sort(order, descending=[True, True, False])
@@ -151,7 +151,7 @@ def _ranks(cents: np.ndarray) -> pl.Series:
 
 
 class _Task(NamedTuple):
-    """What the standings of one task have in common."""
+    """What the leaderboard of one task have in common."""
 
     view: View
     rules: Rules
@@ -160,7 +160,7 @@ class _Task(NamedTuple):
     weights: dict[RulesInForce, dict[str, float]]
 
 
-def standings_of(
+def leaderboard_of(
     view: View,
     rules: Rules,
     rules_history: RulesHistory,
@@ -168,8 +168,8 @@ def standings_of(
     confidence: float | None,
     sort: RankedScore,
     top: int | None,
-) -> Standings:
-    """The standings that a view shows; `rules_history` tells who made the scores."""
+) -> TaskLeaderboard:
+    """The leaderboard that a view shows; `rules_history` tells who made the scores."""
     rows = ranked(view)
     if sort != "overall":
         rows = rows.sort(f"{sort}_ranking", maintain_order=True)
@@ -181,8 +181,8 @@ def standings_of(
     weights = {made_by: _weights(made_by.rules.constants_of(view.stored_task.task)) for made_by in set(made)}
     task = _Task(view, rules, view.counts(), median_tokens, weights)
     with collector_resting():
-        standings = tuple(_standing_rows(shown, task, made[: len(shown)]))
-    return Standings(
+        leaderboard = tuple(_entry_rows(shown, task, made[: len(shown)]))
+    return TaskLeaderboard(
         task_id=view.stored_task.task.id,
         category=view.stored_task.task.category,
         profile=rules.name,
@@ -192,11 +192,11 @@ def standings_of(
         baseline=baseline,
         breakdown=_weights(view.stored_task.constants),
         n=n,
-        reliable=n >= rules.standings.reliable_from,
+        reliable=n >= rules.leaderboard.reliable_from,
         confidence_interval=score_interval(task.counts, rules.interval, confidence=confidence),
-        standings=standings,
+        leaderboard=leaderboard,
         sorted_by=sort,
-        reliable_from=rules.standings.reliable_from,
+        reliable_from=rules.leaderboard.reliable_from,
         criteria=len(view.stored_task.task.success_criteria),
         excluded=tuple(logged.review for _, logged in sorted(view.decisions.excluded.items())),
     )
@@ -206,8 +206,8 @@ def _weights(constants: Mapping[str, float]) -> dict[str, float]:
     return {f"{name}_weight": constants[f"{name}_weight"] for name in RANKED_SCORES[1:]}
 
 
-def _standing_rows(rows: pl.DataFrame, task: _Task, made: Sequence[RulesInForce]) -> Iterator[Standing]:
-    """One standing a row. Columns are worked through one after the other: row by row took three times as long."""
+def _entry_rows(rows: pl.DataFrame, task: _Task, made: Sequence[RulesInForce]) -> Iterator[LeaderboardEntry]:
+    """One entry a row. Columns are worked through one after the other: row by row took three times as long."""
     view, rules = task.view, task.rules
     told = {name: rows[name].to_list() for name in rows.columns}
     flags = flags_of(rules.outliers, [task.median_tokens] * len(rows), *(told[name] for name in SUSPECT))
@@ -236,7 +236,7 @@ def _standing_rows(rows: pl.DataFrame, task: _Task, made: Sequence[RulesInForce]
     for values, place, raised, ordinal, made_by in zip(
         zip(*own.values(), strict=True), places, flags, told["ordinal"], made, strict=True
     ):
-        yield Standing(
+        yield LeaderboardEntry(
             task_id=task_id,
             overall_ranking=place[0],
             percentile=place[1],
@@ -258,7 +258,7 @@ _AS_STORED = (
     "estimated_cost",
     "success",
 )
-"""What a standing tells as the store keeps it."""
+"""What a entry tells as the store keeps it."""
 
 
 @lru_cache(maxsize=4_096)
