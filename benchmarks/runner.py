@@ -1,15 +1,15 @@
 """The runner: its own CPU beside that of the sandboxes it starts, its memory, and how soon a finished plan is resumed.
 
-A plan of the tests' shell agent (two model calls, one command, one check) runs 8 cells at a time, in a process of its
+A plan of the tests' shell agent (two model calls, one command, one check) runs 8 trials at a time, in a process of its
 own; the model answers from this one. The claims: the runner's own CPU, meter included, is at most a third of what its
-sandboxes use, and its memory does not grow with the cells that are done. Then the plan grows to 10,000 attempts, which
+sandboxes use, and its memory does not grow with the trials that are done. Then the plan grows to 10,000 attempts, which
 end at once as an earlier one did, and the same command again has nothing to do: that takes at most a millisecond of CPU
-a cell.
+a trial.
 
 Whoever starts a sandbox does not wait for its innermost processes, and their times would be lost; they are handed to
 this process, which adds them up.
 
-    python -m benchmarks.runner [--cells 1000] [--parallel 8] [--resumed 10000] [--quick]
+    python -m benchmarks.runner [--trials 1000] [--parallel 8] [--resumed 10000] [--quick]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.runner import Cell, PlanFolder, TryOutcome, open_plan
+from steelyard.runner import PlanFolder, Trial, TryOutcome, open_plan
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._scheduling import Scheduler
 
@@ -42,9 +42,9 @@ from runner.planned import KEY, KEY_VARIABLE, written_plan
 PR_SET_CHILD_SUBREAPER = 36
 CPU_LIMIT = 1 / 3
 GROWTH_LIMIT_MIB = 16
-"""What allocators and caches may still take after the first tenth of the cells."""
+"""What allocators and caches may still take after the first tenth of the trials."""
 RESUMED_LIMIT_SECONDS = 0.001
-"""CPU a finished cell."""
+"""CPU a finished trial."""
 RUNNER = """
 import json, resource, sys
 from pathlib import Path
@@ -103,25 +103,25 @@ def ran(plan: Path, out: Path, parallel: int) -> dict[str, Any]:
     return told
 
 
-def running(folder: Path, cells: int, parallel: int) -> bool:
-    """Whether the runner takes little of what its sandboxes take, and no more memory with every cell."""
+def running(folder: Path, trials: int, parallel: int) -> bool:
+    """Whether the runner takes little of what its sandboxes take, and no more memory with every trial."""
     with model_server(Script(has_many_calls=True)) as server:
-        plan = written_plan(folder, server.url, cells=1, marker="benchmark", attempts=cells)
+        plan = written_plan(folder, server.url, trials=1, marker="benchmark", attempts=trials)
         told = ran(plan, folder / "out", parallel)
         calls = len(server.calls)
-    own, sandboxes = 1000 * told["own"] / cells, 1000 * told["sandboxes"] / cells
-    early = [mib for done, mib in told["samples"] if done <= cells / 10]
-    late = [mib for done, mib in told["samples"] if done >= cells * 9 / 10]
+    own, sandboxes = 1000 * told["own"] / trials, 1000 * told["sandboxes"] / trials
+    early = [mib for done, mib in told["samples"] if done <= trials / 10]
+    late = [mib for done, mib in told["samples"] if done >= trials * 9 / 10]
     growth = max(late) - max(early)
     is_light, is_flat = own <= CPU_LIMIT * sandboxes, growth <= GROWTH_LIMIT_MIB
-    print(f"{told['done']:,} of {cells:,} cells done, {parallel} at a time, {calls:,} model calls")
-    print(f"CPU of a cell: runner and meter {own:.1f} ms, sandboxes {sandboxes:.1f} ms")
+    print(f"{told['done']:,} of {trials:,} trials done, {parallel} at a time, {calls:,} model calls")
+    print(f"CPU of a trial: runner and meter {own:.1f} ms, sandboxes {sandboxes:.1f} ms")
     print(f"runner / sandboxes: {own / sandboxes:.2f} (at most {CPU_LIMIT:.2f}): {'holds' if is_light else 'MISSED'}")
     print(
         f"memory: {max(early):.0f} MiB in the first tenth, {max(late):.0f} MiB in the last "
         f"(at most {GROWTH_LIMIT_MIB} MiB more): {'holds' if is_flat else 'MISSED'}"
     )
-    return is_light and is_flat and told["done"] == cells and calls == 2 * cells
+    return is_light and is_flat and told["done"] == trials and calls == 2 * trials
 
 
 @dataclass(frozen=True)
@@ -130,27 +130,27 @@ class Copying:
 
     outcome: TryOutcome
 
-    def attempt(self, cell: Cell, folder: Path, _allowed: Amounts, _stop: threading.Event) -> TryOutcome:
-        """The same outcome under the cell's own id."""
+    def attempt(self, trial: Trial, folder: Path, _allowed: Amounts, _stop: threading.Event) -> TryOutcome:
+        """The same outcome under the trial's own id."""
         assert self.outcome.run is not None
         (folder / "meter.jsonl").touch()
-        return msgspec.structs.replace(self.outcome, run=msgspec.structs.replace(self.outcome.run, id=cell.id))
+        return msgspec.structs.replace(self.outcome, run=msgspec.structs.replace(self.outcome.run, id=trial.id))
 
-    def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
+    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
         """Never asked."""
-        raise AssertionError(f"nothing was interrupted: {cell.id} in {folder}")
+        raise AssertionError(f"nothing was interrupted: {trial.id} in {folder}")
 
 
-def resuming(folder: Path, cells: int, parallel: int) -> bool:
+def resuming(folder: Path, trials: int, parallel: int) -> bool:
     """Whether the plan with more attempts, all of them done, is found to be done in little time."""
     plan, place = folder / "plan.toml", PlanFolder(folder / "out")
-    plan.write_text(re.sub("(?m)^attempts = .*$", f"attempts = {cells}", plan.read_text()))
+    plan.write_text(re.sub("(?m)^attempts = .*$", f"attempts = {trials}", plan.read_text()))
     opened, done = open_plan(plan), place.finished()
     outcome = place.outcome(place.tries(min(done))[0])
     assert outcome is not None
     Scheduler(
         place,
-        opened.cells,
+        opened.trials,
         Copying(outcome),
         spending=Spending(None, metered=()),
         parallel=parallel,
@@ -159,26 +159,26 @@ def resuming(folder: Path, cells: int, parallel: int) -> bool:
         done=done,
     ).run()
     again = ran(plan, place.root, parallel)
-    limit = RESUMED_LIMIT_SECONDS * cells
+    limit = RESUMED_LIMIT_SECONDS * trials
     is_soon = again["own"] <= limit
     print(
-        f"{again['done']:,} of {cells:,} cells that are done, resumed with {again['own']:.2f} s of CPU "
+        f"{again['done']:,} of {trials:,} trials that are done, resumed with {again['own']:.2f} s of CPU "
         f"(at most {limit:g} s): {'holds' if is_soon else 'MISSED'}"
     )
-    return is_soon and again["done"] == cells
+    return is_soon and again["done"] == trials
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", type=int, default=1000)
+    parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--parallel", type=int, default=8)
-    parser.add_argument("--resumed", type=int, default=10_000, help="cells of the plan that is resumed")
-    parser.add_argument("--quick", action="store_true", help="few cells, to see that it runs")
+    parser.add_argument("--resumed", type=int, default=10_000, help="trials of the plan that is resumed")
+    parser.add_argument("--quick", action="store_true", help="few trials, to see that it runs")
     options = parser.parse_args()
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    cells, resumed = (20, 100) if options.quick else (options.cells, options.resumed)
+    trials, resumed = (20, 100) if options.quick else (options.trials, options.resumed)
     with tempfile.TemporaryDirectory() as place:
-        holds = [running(Path(place), cells, options.parallel), resuming(Path(place), resumed, options.parallel)]
+        holds = [running(Path(place), trials, options.parallel), resuming(Path(place), resumed, options.parallel)]
     return 0 if all(holds) or options.quick else 1
 
 

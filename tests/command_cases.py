@@ -46,7 +46,7 @@ GIVEN: dict[str, list[str]] = {
     "repeatability canon retire": ["clamp"],
     "repeatability canon show": ["clamp"],
     "report": ["{runs}", "--out", "{folder}/report.html"],
-    "run cell": ["{folder}", "0f3a9c1d2e4b5a67"],
+    "run trial": ["{folder}", "0f3a9c1d2e4b5a67"],
     "run show": ["{folder}", "0f3a"],
     "show": ["{runs}", "--run", "r0"],
     "speedup": ["--nop", "{timings}", "--oracle", "{timings}", "--agent", "a:m={timings}"],

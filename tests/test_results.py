@@ -32,7 +32,7 @@ from steelyard.workflow import list_runs
 from steelyard.workflow.doctor import examine
 from steelyard.workflow.explain import explain
 from steelyard.workflow.read import RunReading
-from steelyard.workflow.run import plan_cells
+from steelyard.workflow.run import plan_trials
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -80,9 +80,9 @@ def written_plan(folder: Path) -> Path:
     return path
 
 
-def run_cells(folder: Path) -> Result:
+def run_trials(folder: Path) -> Result:
     sy.run(written_plan(folder), out=folder / "runs")
-    return plan_cells(folder / "runs")
+    return plan_trials(folder / "runs")
 
 
 def groups(metric: str) -> Callable[[Path], Result]:
@@ -119,7 +119,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "CompletenessSummary": lambda _: sy.completeness(SAMPLES / "formats", by=["agent"]),
     "PlanRun": lambda folder: sy.run(written_plan(folder), out=folder / "runs"),
     "PlanOutlook": lambda folder: sy.run(written_plan(folder), out=folder / "runs", dry_run=True),
-    "PlanCells": run_cells,
+    "PlanTrials": run_trials,
     "Canons": canons,
     "Canons without any": lambda _: Canons(()),
     **ARENA_RESULTS,

@@ -21,7 +21,7 @@ from runner.trying import Tried, bench, job_of
 from steelyard import sandbox
 from steelyard.runner._adapters import Adapter, adapters
 from steelyard.runner._plan_records import Tier
-from steelyard.runner._run_of_cell import log_files
+from steelyard.runner._run_of_trial import log_files
 from steelyard.runner._trying import agent_version
 
 HERE = Path(__file__).resolve().parent

@@ -1,7 +1,7 @@
 """Logs that real agents leave today, against what the model itself counted: `make test-agents`.
 
 Each agent is installed by name and runs as a plan would run it: in the sandbox, without a network, through relay and
-meter to a scripted model. The Run of the cell must say what the model counted, to the token, and so must each of the
+meter to a scripted model. The Run of the trial must say what the model counted, to the token, and so must each of the
 agent's logs alone: tokens by kind, calls, model, tool calls and outcome. Where a log cannot show something, `LOGS`
 names it, and what is read from it must be marked as a lower bound or the field must be missing.
 """
@@ -133,7 +133,7 @@ def test_an_agent_does_its_task_and_ends(name: str, fresh: Fresh) -> None:
 
 
 @pytest.mark.parametrize("name", agents())
-def test_the_run_of_a_cell_is_what_the_model_counted(name: str, fresh: Fresh) -> None:
+def test_the_run_of_a_trial_is_what_the_model_counted(name: str, fresh: Fresh) -> None:
     made = fresh.run(name)
     run, served = made.tried.run, made.calls
     assert [counted([call]) for call in served] == [

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def own_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if nobody else ran cells or measured on this machine, as other tests do."""
+    """As if nobody else ran trials or measured on this machine, as other tests do."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)  # pytest's folders are closed to the user that code is isolated as
         monkeypatch.setattr("tempfile.tempdir", folder)

@@ -18,7 +18,7 @@ from steelyard.runner._meter import Admission, Meter
 from steelyard.runner._meter_records import CallLimits, MeterCount, ResolvedEndpoint, read_meter
 
 KEY = "sk-canary-9f8e7d6c5b4a3210"
-TOKEN = "cell-0123456789abcdef"  # noqa: S105 # of a cell of these tests
+TOKEN = "trial-0123456789abcdef"  # noqa: S105 # of a trial of these tests
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from runner.trying import SHELL_AGENT
 KEY_VARIABLE = "SCRIPTED_KEY"
 KEY = "key-of-the-endpoint"
 MODEL = "m-{}"
-"""Each cell has a model of its own, so that the model's count says which cell a call was of."""
+"""Each trial has a model of its own, so that the model's count says which trial a call was of."""
 
 
-def written_plan(folder: Path, url: str, *, cells: int, marker: str, mode: str = "agent", **settings: object) -> Path:
-    """A plan of so many cells of the shell agent; the marker stands among its arguments."""
+def written_plan(folder: Path, url: str, *, trials: int, marker: str, mode: str = "agent", **settings: object) -> Path:
+    """A plan of so many trials of the shell agent; the marker stands among its arguments."""
     work = folder / "repository"
     work.mkdir(exist_ok=True)
     (work / "agent.sh").write_bytes(SHELL_AGENT)
-    models = ", ".join(f'"{MODEL.format(number)}"' for number in range(cells))
+    models = ", ".join(f'"{MODEL.format(number)}"' for number in range(trials))
     more = "\n".join(f"{name} = {value!r}" for name, value in settings.items())
     path = folder / "plan.toml"
     path.write_text(

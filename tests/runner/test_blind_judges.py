@@ -100,7 +100,7 @@ def answer(when: str, points: int, *, passed: bool) -> str:
 def test_names_planted_everywhere_reach_no_request_of_a_judge(tmp_path: Path, kind: str) -> None:
     answers = answer("(nothing was changed)", 0, passed=False) + answer("", 3, passed=True)
     result, requests = run(tmp_path, kind, answers)
-    assert result.done == result.cells, result.sentence
+    assert result.done == result.trials, result.sentence
     assert len(requests) == 3  # the agent's work, and the unchanged and the solved one
     for request in requests:
         told = [name for name in CANARIES if name.lower() in request.lower()]
@@ -132,5 +132,5 @@ def test_a_judge_that_passes_everything_is_caught_by_calibration(tmp_path: Path)
 def test_answers_that_cannot_be_read_are_asked_for_twice_and_then_not_judged(tmp_path: Path) -> None:
     result, requests = run(tmp_path, "chat", "[[answers]]\ntext = ['Looks great to me!']\n")
     assert len(requests) == 6
-    assert result.done == result.cells
+    assert result.done == result.trials
     assert any(finding.code == "not_judged" and "3 of 3" in finding.message for finding in result.findings)

@@ -26,10 +26,10 @@ STEPS = (Step(run="printf 'hello\\n' > hello.txt"), Step(run="sleep 0.1"), Step(
 
 
 def finished(folder: PlanFolder) -> dict[str, tuple[int, int]]:
-    """Of each cell with a result: when it was written, and how many tries there are."""
+    """Of each trial with a result: when it was written, and how many tries there are."""
     return {
-        cell: ((folder.cell(cell) / "result.json").stat().st_mtime_ns, len(folder.tries(cell)))
-        for cell in folder.finished()
+        trial: ((folder.trial(trial) / "result.json").stat().st_mtime_ns, len(folder.tries(trial)))
+        for trial in folder.finished()
     }
 
 
@@ -38,26 +38,26 @@ def check_calls(folder: PlanFolder, server: ModelServer) -> None:
     served: dict[str, list[int]] = defaultdict(list)
     for call in server.calls:
         served[call.model].append(call.number)
-    for cell in folder.cells():
-        assert cell.model is not None
-        result = folder.result(cell.id)
-        assert result is not None, cell
+    for trial in folder.trials():
+        assert trial.model is not None
+        result = folder.result(trial.id)
+        assert result is not None, trial
         ended: Counter[int] = Counter()
         open_calls = 0
-        for path, told in zip(folder.tries(cell.id), result.tries, strict=True):
+        for path, told in zip(folder.tries(trial.id), result.tries, strict=True):
             calls = read_meter(path / "meter.jsonl").calls
             numbers = [number_of(call) for call in calls if call.usage is not None]
             ended.update(numbers)
             open_calls += len(calls) - len(numbers)
             check_try(told, calls)
         assert set(ended.values()) <= {1}
-        assert set(ended) <= set(served[cell.model])
-        assert len(set(served[cell.model]) - set(ended)) <= open_calls
+        assert set(ended) <= set(served[trial.model])
+        assert len(set(served[trial.model]) - set(ended)) <= open_calls
 
 
 def interrupted(folder: PlanFolder) -> int:
     """Tries whose runner was killed."""
-    results = [folder.result(cell) for cell in folder.finished()]
+    results = [folder.result(trial) for trial in folder.finished()]
     return sum(told.ending.name == "interrupted" for result in results if result for told in result.tries)
 
 
@@ -75,7 +75,7 @@ def check_try(told: TryResult, calls: tuple[MeteredCall, ...]) -> None:
 
 
 def killed(process: subprocess.Popen[bytes], server: ModelServer, chance: random.Random) -> None:
-    """Kill a runner while its cells run, however fast it is today; every fifth while it starts."""
+    """Kill a runner while its trials run, however fast it is today; every fifth while it starts."""
     calls = len(server.calls) + chance.randint(1, 4)
     if chance.random() < 0.8:
         until(lambda: len(server.calls) >= calls or process.poll() is not None)
@@ -84,12 +84,12 @@ def killed(process: subprocess.Popen[bytes], server: ModelServer, chance: random
     process.communicate()
 
 
-def crash_series(tmp_path: Path, *, cells: int, kills: int, seed: int) -> None:
+def crash_series(tmp_path: Path, *, trials: int, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     marker = f"crash-{os.getpid()}-{seed}"
     folder = PlanFolder(tmp_path / "runs")
     with model_server(Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02)) as server:
-        plan = written_plan(tmp_path, server.url, cells=cells, marker=marker)
+        plan = written_plan(tmp_path, server.url, trials=trials, marker=marker)
         before: dict[str, tuple[int, int]] = {}
         for _ in range(kills):
             killed(started(plan, folder.root), server, chance)
@@ -104,25 +104,25 @@ def crash_series(tmp_path: Path, *, cells: int, kills: int, seed: int) -> None:
         said = process.communicate()
         assert process.returncode == 0, said
         assert before.items() <= finished(folder).items()
-        assert folder.finished() == {cell.id for cell in open_plan(plan).cells}
-        assert len(folder.finished()) == cells
+        assert folder.finished() == {trial.id for trial in open_plan(plan).trials}
+        assert len(folder.finished()) == trials
         check_calls(folder, server)
         assert {call.key for call in server.calls} == {"Bearer key-of-the-endpoint"}
     assert interrupted(folder) >= kills / 2
     lines = [json.loads(line) for line in (folder.root / "runs.jsonl").read_text().splitlines()]
-    assert sorted(line["model"] for line in lines) == sorted(MODEL.format(number) for number in range(cells))
+    assert sorted(line["model"] for line in lines) == sorted(MODEL.format(number) for number in range(trials))
     assert {line["outcome"] for line in lines} == {"passed"}
     assert not list(folder.root.rglob("claim"))
     assert not alive(marker)
 
 
 def test_a_runner_that_is_killed_thrice_is_resumed(tmp_path: Path) -> None:
-    crash_series(tmp_path, cells=6, kills=3, seed=1)
+    crash_series(tmp_path, trials=6, kills=3, seed=1)
 
 
 @pytest.mark.long
 def test_a_runner_that_is_killed_fifty_times_is_resumed(tmp_path: Path) -> None:
-    crash_series(tmp_path, cells=200, kills=50, seed=2)
+    crash_series(tmp_path, trials=200, kills=50, seed=2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_what_runs_keeps_what_is_done_and_the_same_command_goes_on(
     marker = f"stop-{os.getpid()}"
     folder = PlanFolder(tmp_path / "runs")
     with model_server(Script(steps=STEPS, has_many_calls=True)) as server:
-        plan = written_plan(tmp_path, server.url, cells=6, marker=marker)
+        plan = written_plan(tmp_path, server.url, trials=6, marker=marker)
         process = started(plan, folder.root)
         until(lambda: len(folder.finished()) >= 1)
         process.send_signal(number)
@@ -155,20 +155,20 @@ def test_ctrl_c_ends_what_runs_keeps_what_is_done_and_the_same_command_goes_on(
 def test_two_runners_share_a_plan(tmp_path: Path) -> None:
     folder = PlanFolder(tmp_path / "runs")
     with model_server(Script(steps=STEPS, has_many_calls=True)) as server:
-        plan = written_plan(tmp_path, server.url, cells=8, marker=f"both-{os.getpid()}")
+        plan = written_plan(tmp_path, server.url, trials=8, marker=f"both-{os.getpid()}")
         both = [started(plan, folder.root, "--parallel", "2") for _ in range(2)]
         assert [process.communicate() and process.returncode in (0, 1) for process in both] == [True, True]
         last = started(plan, folder.root)
         last.communicate()
         assert last.returncode == 0
         check_calls(folder, server)
-    assert [len(folder.tries(cell)) for cell in folder.finished()] == [1] * 8
+    assert [len(folder.tries(trial)) for trial in folder.finished()] == [1] * 8
 
 
 def test_a_key_that_is_not_set_is_told_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = written_plan(tmp_path, "http://127.0.0.1:1", cells=1, marker="key")
+    plan = written_plan(tmp_path, "http://127.0.0.1:1", trials=1, marker="key")
     assert run(["run", str(plan), "--out", str(tmp_path / "runs")]) == 2
     assert "export SCRIPTED_KEY=..." in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()

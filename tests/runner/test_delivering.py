@@ -1,4 +1,4 @@
-"""Runs go to an arena as their cells are done: each once, none that broke off, and what is refused is told."""
+"""Runs go to an arena as their trials are done: each once, none that broke off, and what is refused is told."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_tasks_come_from_the_arena_and_the_plans_own_win(folder: Path) -> None:
     shown = (folder / "runs" / "runs.jsonl").read_text()
     assert json.loads(shown.splitlines()[0])["task"] == "greet"
     own = run(folder, settings='tasks_from = "arena"', more=TASK.replace("Write", "Please write"))
-    assert own.cells == 2
+    assert own.trials == 2
 
 
 def test_a_task_that_the_arena_lacks_is_refused_before_anything_starts(folder: Path) -> None:
     with pytest.raises(UsageError, match="the arena has no task 'other'"):
         run(folder, more=TASK.replace('"greet"', '"other"'))
-    assert not (folder / "runs" / "cells").exists()
+    assert not (folder / "runs" / "trials").exists()
 
 
 def test_a_run_that_the_arena_cannot_score_is_told(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cells as commands that other engines start: by `xargs` here, and by GNU parallel over ssh to this machine."""
+"""Trials as commands that other engines start: by `xargs` here, and by GNU parallel over ssh to this machine."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ def listed(plan: Path, out: Path) -> bytes:
     return ids
 
 
-def cell_command(out: Path) -> list[str]:
-    """The command that runs a cell, to be followed by its id; whoever starts it needs none of our environment."""
+def trial_command(out: Path) -> list[str]:
+    """The command that runs a trial, to be followed by its id; whoever starts it needs none of our environment."""
     path = f"PYTHONPATH={os.pathsep.join(map(str, sys.path))}"
-    return ["env", path, sys.executable, "-m", "steelyard", "run", "cell", str(out), "--quiet"]
+    return ["env", path, sys.executable, "-m", "steelyard", "run", "trial", str(out), "--quiet"]
 
 
 def check_all_done(plan: Path, out: Path, count: int) -> None:
-    """Every cell ran once, and the plan only has to gather them."""
+    """Every trial ran once, and the plan only has to gather them."""
     folder = PlanFolder(out)
-    assert [len(folder.tries(cell)) for cell in folder.finished()] == [1] * count
+    assert [len(folder.tries(trial)) for trial in folder.finished()] == [1] * count
     process = started(plan, out)
     told, said = process.communicate()
     assert process.returncode == 0, said
-    assert f"{count} of {count} cells done ({count} passed)".encode() in told
+    assert f"{count} of {count} trials done ({count} passed)".encode() in told
     assert len((out / "runs.jsonl").read_text().splitlines()) == count
 
 
-def test_cells_are_started_by_xargs(tmp_path: Path) -> None:
+def test_trials_are_started_by_xargs(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "runs"
     plan.write_text(PLAN.format(attempts=4))
-    line = ["xargs", "-P", "2", "-I", "{}", *cell_command(out), "{}"]
+    line = ["xargs", "-P", "2", "-I", "{}", *trial_command(out), "{}"]
     subprocess.run(line, input=listed(plan, out), check=True, capture_output=True)
     check_all_done(plan, out, 4)
 
@@ -95,10 +95,10 @@ def ssh(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("parallel") or not Path(SSHD).is_file(), reason="needs GNU parallel and sshd")
-def test_cells_are_started_by_gnu_parallel_over_ssh(tmp_path: Path, ssh: str) -> None:
+def test_trials_are_started_by_gnu_parallel_over_ssh(tmp_path: Path, ssh: str) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "runs"
     plan.write_text(PLAN.format(attempts=12))
     host = f"2/{getpass.getuser()}@127.0.0.1"
-    line = ["parallel", "--will-cite", "--ssh", ssh, "--sshlogin", host, *cell_command(out), "{}"]
+    line = ["parallel", "--will-cite", "--ssh", ssh, "--sshlogin", host, *trial_command(out), "{}"]
     subprocess.run(line, input=listed(plan, out), check=True, capture_output=True)
     check_all_done(plan, out, 12)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from steelyard.records import TestResults, Usage
-from steelyard.runner._cell_records import Ending
 from steelyard.runner._endings import ending_of
 from steelyard.runner._meter_records import MeterCount, MeteredCall
+from steelyard.runner._trial_records import Ending
 from steelyard.runner._try_records import TryEvidence, VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -150,11 +150,11 @@ def test_a_report_that_is_missing_is_no_verdict() -> None:
     assert FAILED.passed is False
 
 
-@pytest.mark.parametrize("refusal", ["cell_usd", "cell_tokens"])
+@pytest.mark.parametrize("refusal", ["trial_usd", "trial_tokens"])
 @pytest.mark.parametrize("ended_by", ["budget", "itself"])
-def test_a_cell_that_used_up_its_budget_says_so(refusal: str, ended_by: str) -> None:
+def test_a_trial_that_used_up_its_budget_says_so(refusal: str, ended_by: str) -> None:
     ending = ending_of(seen(200, 200, refusal=refusal, ended_by=ended_by, exit_status=1))
-    assert short(ending) == ("budget_cell", "agent", False, False)
+    assert short(ending) == ("budget_trial", "agent", False, False)
     assert ending.is_verified
 
 
@@ -164,7 +164,7 @@ def test_a_budget_that_cannot_be_counted_stops_the_agent() -> None:
 
 
 def test_who_is_stopped_is_cancelled_whatever_else_is_seen() -> None:
-    for facts in ({}, {"limit_hit": "memory"}, {"refusal": "cell_usd"}):
+    for facts in ({}, {"limit_hit": "memory"}, {"refusal": "trial_usd"}):
         ending = ending_of(seen(401, ended_by="cancelled", exit_status=None, **facts), FAILED)
         assert short(ending) == ("cancelled", "cancelled", False, False)
         assert not ending.is_verified

@@ -61,9 +61,9 @@ class Ended:
     marker: str
 
     def calls(self, agent: str) -> list[list[MeteredCall]]:
-        """The calls of every try of the agent's one cell."""
-        cell = next(cell for cell in self.folder.cells() if cell.agent == agent)
-        return [list(read_meter(path / "meter.jsonl").calls) for path in self.folder.tries(cell.id)]
+        """The calls of every try of the agent's one trial."""
+        trial = next(trial for trial in self.folder.trials() if trial.agent == agent)
+        return [list(read_meter(path / "meter.jsonl").calls) for path in self.folder.tries(trial.id)]
 
 
 def plan_text(urls: dict[str, str], marker: str) -> str:
@@ -82,7 +82,7 @@ parallel = 4
 time_limit = "8s"
 retries = 1
 retry_wait = "0.1s"
-budget = {{ cell_tokens = 100000 }}
+budget = {{ trial_tokens = 100000 }}
 [[tasks]]
 id = "hello"
 prompt = "Write hello into the file hello.txt."
@@ -123,7 +123,7 @@ EXPECTED = {
     "orphans": ("passed", None, True, 1),
     "crashes": ("agent_crashed", "agent", True, 1),
     "garbage": ("passed", None, True, 1),
-    "spends": ("budget_cell", "agent", True, 1),
+    "spends": ("budget_trial", "agent", True, 1),
 }
 """Ending, whose fault it was, the verdict, and the tries."""
 
@@ -136,9 +136,9 @@ def test_an_ending_is_told_by_evidence(agent: str, ended: Ended) -> None:
     assert told == EXPECTED[agent], failure
 
 
-def test_cells_without_a_result_are_told_and_leave_the_others_alone(ended: Ended) -> None:
+def test_trials_without_a_result_are_told_and_leave_the_others_alone(ended: Ended) -> None:
     assert ended.status == 1
-    assert "10 of 13 cells done (9 passed, 1 failed)" in ended.said
+    assert "10 of 13 trials done (9 passed, 1 failed)" in ended.said
     assert "unauthorized was stopped" in ended.said
     assert len(ended.folder.finished()) == 10
 
@@ -174,8 +174,8 @@ def test_a_call_without_an_answer_makes_a_lower_bound(ended: Ended) -> None:
 
 
 def test_tries_that_were_refused_cost_nothing_and_are_not_unknown(ended: Ended) -> None:
-    cell = next(cell for cell in ended.folder.cells() if cell.agent == "second-try")
-    result = ended.folder.result(cell.id)
+    trial = next(trial for trial in ended.folder.trials() if trial.agent == "second-try")
+    result = ended.folder.result(trial.id)
     assert result is not None
     assert [told.usage.total if told.usage else None for told in result.tries] == [0, 44_200 + 12]  # calls 1 and 2
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Output, Run, TestResults, Usage
-from steelyard.runner._cell_records import Cell, CellResult, Ending, TryOutcome, TryResult
-from steelyard.runner._cells import cells_of
 from steelyard.runner._folders import PlanFolder
-from steelyard.runner._judging import judge_cell, judge_question
+from steelyard.runner._judging import judge_question, judge_trial
 from steelyard.runner._judgments import completed_runs
 from steelyard.runner._plan import PlanRead, load_plan
 from steelyard.runner._plan_records import PlanTask
+from steelyard.runner._trial_records import Ending, Trial, TrialResult, TryOutcome, TryResult
+from steelyard.runner._trials import trials_of
 
 PLAN = """
 [plan]
@@ -48,7 +48,7 @@ CANARIES = ("zebra", "okapi", "quagga", "0.2468", "98,765", "98765", "secret-fol
 
 
 class Bench:
-    """A plan in a folder of its own, with finished cells."""
+    """A plan in a folder of its own, with finished trials."""
 
     def __init__(self, root: Path, *, settings: str = "", judges: str = JUDGE) -> None:
         place = root / "secret-folder"
@@ -62,38 +62,38 @@ class Bench:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)
         self.read: PlanRead = load_plan(place / "plan.toml")
-        self.cells = cells_of(self.read)
-        self.by_id = {cell.id: cell for cell in self.cells}
+        self.trials = trials_of(self.read)
+        self.by_id = {trial.id: trial for trial in self.trials}
         self.folder = PlanFolder(place / "runs")
         self.folder.make()
-        for cell in self.of_kind("run"):
-            self.finish(cell)
+        for trial in self.of_kind("run"):
+            self.finish(trial)
 
-    def of_kind(self, kind: str) -> list[Cell]:
-        return [cell for cell in self.cells if cell.kind == kind]
+    def of_kind(self, kind: str) -> list[Trial]:
+        return [trial for trial in self.trials if trial.kind == kind]
 
-    def finish(self, cell: Cell) -> None:
-        """The cell as if its agent had run: nop changed nothing, oracle solved it, the agent wrote its name in."""
-        assert self.folder.claim(cell.id)
-        place = self.folder.new_try(cell.id)
+    def finish(self, trial: Trial) -> None:
+        """The trial as if its agent had run: nop changed nothing, oracle solved it, the agent wrote its name in."""
+        assert self.folder.claim(trial.id)
+        place = self.folder.new_try(trial.id)
         (place / "work").mkdir()
         (place / "verify").mkdir()
-        source = "solution" if cell.agent == "oracle" else "work"
+        source = "solution" if trial.agent == "oracle" else "work"
         (place / "work" / "a.py").write_text((self.read.folder / source / "a.py").read_text())
-        if cell.agent == "zebra-agent":
+        if trial.agent == "zebra-agent":
             said = f"# Zebra Agent with okapi-model-9 in tier quagga, ${COST}, {TOKENS:,} tokens, in {place}\n"
             (place / "work" / "a.py").write_text(f"{said}def f():\n    return 1\n")
             (place / "work" / "zebra_agent.log").write_text("done\n")
             (place / "work" / "CLAUDE.md").write_text("zebra\n")
             (place / "work" / "HINTS.md").write_text("hints of quagga, changed\n")
         (place / "verify" / "stdout").write_text(f"ran {place}/work/a.py of zebra-agent\n")
-        verdict = cell.agent != "nop"
+        verdict = trial.agent != "nop"
         run = Run(
-            id=cell.id,
-            task=cell.task,
-            agent=cell.agent,
-            model=cell.model,
-            tier=cell.tier,
+            id=trial.id,
+            task=trial.task,
+            agent=trial.agent,
+            model=trial.model,
+            tier=trial.tier,
             tier_scheme="canaries",
             cost_usd=COST,
             usage=Usage(input_tokens=TOKENS, output_tokens=5),
@@ -103,33 +103,35 @@ class Bench:
         )
         ended = Ending(name="passed" if verdict else "failed")
         tried = TryResult(number=1, ending=ended, started_at=WHEN, ended_at=WHEN, cost_usd=COST)
-        assert self.folder.finish(CellResult(id=cell.id, ending=ended, tries=(tried,), run=run))
+        assert self.folder.finish(TrialResult(id=trial.id, ending=ended, tries=(tried,), run=run))
 
-    def judge(self, answered: Callable[[Cell, str], str]) -> None:
-        """Every judge's cell, with what a model answers to its prompt; unreadable answers are asked for again."""
-        for cell in self.of_kind("judge"):
+    def judge(self, answered: Callable[[Trial, str], str]) -> None:
+        """Every judge's trial, with what a model answers to its prompt; unreadable answers are asked for again."""
+        for trial in self.of_kind("judge"):
 
-            def ask(task: PlanTask, cell: Cell = cell) -> TryOutcome:
-                said = Run(task=cell.task, output=Output(text=answered(cell, task.prompt or "")))
+            def ask(task: PlanTask, trial: Trial = trial) -> TryOutcome:
+                said = Run(task=trial.task, output=Output(text=answered(trial, task.prompt or "")))
                 ended = TryResult(
                     number=1, ending=Ending(name="not_scored"), started_at=WHEN, ended_at=WHEN, cost_usd=0.5
                 )
                 return TryOutcome(result=ended, run=said)
 
-            assert self.folder.claim(cell.id)
+            assert self.folder.claim(trial.id)
             tries = []
             for number in (1, 2, 3):
-                outcome = judge_cell(cell, self.read, self.folder, number=number, cells=self.by_id, ask=ask)
+                outcome = judge_trial(trial, self.read, self.folder, number=number, trials=self.by_id, ask=ask)
                 tries.append(outcome.result)
                 if not outcome.result.ending.is_retried:
                     break
             last = tries[-1].ending
-            self.folder.finish(CellResult(id=cell.id, ending=last, tries=tuple(tries), judgment=outcome.judgment))
+            self.folder.finish(TrialResult(id=trial.id, ending=last, tries=tuple(tries), judgment=outcome.judgment))
 
     def completed(self) -> tuple[dict[str, Run], dict[str, str]]:
         """The runs by tier, and findings by code."""
-        runs = {cell.id: result.run for cell in self.cells if (result := self.folder.result(cell.id)) and result.run}
-        whole, findings = completed_runs(self.read, self.folder, self.cells, runs)
+        runs = {
+            trial.id: result.run for trial in self.trials if (result := self.folder.result(trial.id)) and result.run
+        }
+        whole, findings = completed_runs(self.read, self.folder, self.trials, runs)
         return {run.tier or run.agent or "": run for run in whole}, {
             code: "; ".join(finding.message for finding in findings if finding.code == code)
             for code in {finding.code for finding in findings}
@@ -141,7 +143,7 @@ def scored(points: int, *, passed: bool) -> str:
     return json.dumps({"criteria": lines, "passed": passed})
 
 
-def fair(_: Cell, prompt: str) -> str:
+def fair(_: Trial, prompt: str) -> str:
     """A judge that knows what it is doing: unchanged code fails."""
     return scored(0, passed=False) if "(nothing was changed)" in prompt else scored(3, passed=True)
 
@@ -149,7 +151,7 @@ def fair(_: Cell, prompt: str) -> str:
 def test_no_name_cost_or_folder_reaches_a_judge(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     asked: list[str] = []
-    bench.judge(lambda cell, prompt: (asked.append(prompt), fair(cell, prompt))[1])
+    bench.judge(lambda trial, prompt: (asked.append(prompt), fair(trial, prompt))[1])
     assert len(asked) == 4  # two tiers, nop and oracle
     for prompt in asked:
         assert [name for name in CANARIES if name.lower() in prompt.lower()] == [], prompt
@@ -163,14 +165,14 @@ def test_no_name_cost_or_folder_reaches_a_judge(tmp_path: Path) -> None:
 def test_no_key_reaches_a_judge_and_what_was_taken_out_is_counted(tmp_path: Path) -> None:
     body = "Zx9Qw7Er5Ty3Ui1Op0As2Df4Gh6Jk8Lz"
     bench = Bench(tmp_path)
-    (cell,) = [cell for cell in bench.of_kind("run") if cell.tier == "T1"]
-    place = bench.folder.tries(cell.id)[-1]
+    (trial,) = [trial for trial in bench.of_kind("run") if trial.tier == "T1"]
+    place = bench.folder.tries(trial.id)[-1]
     pem = f"-----BEGIN {'PRIVATE KEY'}-----\n{body}\n{body}\n-----END {'PRIVATE KEY'}-----"
     (place / "work" / "a.py").write_text(f'def f():\n    return 1\n\nKEY = "sk-{body}"\nPEM = """{pem}"""\n')
     (place / "work" / f"ghp_{body}.txt").write_text("named\n")
     (place / "verify" / "stdout").write_text(f"AWS_SECRET_ACCESS_KEY={body}{'x' * (4_000 - len(body) // 2)}")
     asked: list[str] = []
-    bench.judge(lambda cell, prompt: (asked.append(prompt), fair(cell, prompt))[1])
+    bench.judge(lambda trial, prompt: (asked.append(prompt), fair(trial, prompt))[1])
     assert [prompt for prompt in asked if body in prompt or body[-12:] in prompt] == []
     assert any('+KEY = "[API key 1]"' in prompt for prompt in asked)
     _, told = bench.completed()
@@ -190,7 +192,7 @@ def test_judgments_reach_the_runs_and_their_cost_stays_apart(tmp_path: Path) -> 
 
 def test_a_judge_that_passes_everything_is_unfit_and_left_out(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.judge(lambda _cell, _prompt: scored(4, passed=True))
+    bench.judge(lambda _trial, _prompt: scored(4, passed=True))
     runs, told = bench.completed()
     assert told["judge_unfit"].startswith("unfit")
     assert "passes unchanged code (t)" in told["judge_unfit"]
@@ -199,14 +201,14 @@ def test_a_judge_that_passes_everything_is_unfit_and_left_out(tmp_path: Path) ->
 
 def test_a_judge_that_fails_everything_is_unfit_too(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.judge(lambda _cell, _prompt: scored(0, passed=False))
+    bench.judge(lambda _trial, _prompt: scored(0, passed=False))
     assert "fails the known solution (t)" in bench.completed()[1]["judge_unfit"]
 
 
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_never_a_zero(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.judge(lambda cell, prompt: "No." if "zebra" in bench.by_id[cell.judged[0]].agent else fair(cell, prompt))
-    endings = {cell.judged[0]: bench.folder.result(cell.id) for cell in bench.of_kind("judge")}
+    bench.judge(lambda trial, prompt: "No." if "zebra" in bench.by_id[trial.judged[0]].agent else fair(trial, prompt))
+    endings = {trial.judged[0]: bench.folder.result(trial.id) for trial in bench.of_kind("judge")}
     tried = {bench.by_id[id_].agent: len(result.tries) for id_, result in endings.items() if result}
     assert tried == {"zebra-agent": 2, "nop": 1, "oracle": 1}
     runs, told = bench.completed()
@@ -214,13 +216,13 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_never_a_zero(t
     assert runs["T1"].judgments is None
 
 
-def test_criteria_come_in_an_order_of_the_seed_the_judge_and_the_cell(tmp_path: Path) -> None:
+def test_criteria_come_in_an_order_of_the_seed_the_judge_and_the_trial(tmp_path: Path) -> None:
     two = JUDGE + JUDGE.replace('model = "judge-1"', 'model = "judge-2"')
     bench = Bench(tmp_path, judges=two)
     orders = set()
-    for cell in bench.of_kind("judge"):
-        prompt, _ = judge_question(cell, bench.read, bench.folder, cells=bench.by_id)
-        assert judge_question(cell, bench.read, bench.folder, cells=bench.by_id)[0] == prompt
+    for trial in bench.of_kind("judge"):
+        prompt, _ = judge_question(trial, bench.read, bench.folder, trials=bench.by_id)
+        assert judge_question(trial, bench.read, bench.folder, trials=bench.by_id)[0] == prompt
         orders.add(tuple(sorted(("right", "small", "clear"), key=lambda name: prompt.index(f"- {name} "))))
     assert len(orders) > 1
 
@@ -229,8 +231,8 @@ def test_a_pair_counts_where_both_orders_agree_and_else_is_a_tie(tmp_path: Path)
     bench = Bench(tmp_path, judges=JUDGE + "pairs = true\n")
     assert len(bench.of_kind("judge")) == 4  # the two tiers, and nop with oracle, each in both orders
 
-    def prefers_quagga(cell: Cell, _prompt: str) -> str:
-        better = [bench.by_id[id_].tier == "quagga" or bench.by_id[id_].agent == "oracle" for id_ in cell.judged]
+    def prefers_quagga(trial: Trial, _prompt: str) -> str:
+        better = [bench.by_id[id_].tier == "quagga" or bench.by_id[id_].agent == "oracle" for id_ in trial.judged]
         return json.dumps({"better": "AB"[better.index(True)]})
 
     bench.judge(prefers_quagga)
@@ -243,13 +245,13 @@ def test_a_pair_counts_where_both_orders_agree_and_else_is_a_tie(tmp_path: Path)
 
 def test_a_judge_swayed_by_order_gives_ties_and_is_unfit(tmp_path: Path) -> None:
     bench = Bench(tmp_path, judges=JUDGE + "pairs = true\n")
-    bench.judge(lambda _cell, _prompt: '{"better": "A"}')
+    bench.judge(lambda _trial, _prompt: '{"better": "A"}')
     runs, told = bench.completed()
     assert "does not prefer the known solution" in told["judge_unfit"]
     assert all(run.judgments is None for run in runs.values())
     right = {"nop": "B", "oracle": "A"}
     other = Bench(tmp_path / "other", judges=JUDGE + "pairs = true\n")
-    other.judge(lambda cell, _: json.dumps({"better": right.get(other.by_id[cell.judged[0]].agent, "A")}))
+    other.judge(lambda trial, _: json.dumps({"better": right.get(other.by_id[trial.judged[0]].agent, "A")}))
     runs, told = other.completed()
     assert told["pair_disagreement"].startswith("1 of 2 pairs")
     assert [judgment.score for judgment in runs["T1"].judgments or ()] == [0.5]
@@ -275,6 +277,6 @@ def test_another_seed_model_or_rubric_is_another_judgment(tmp_path: Path, change
     path.write_text(
         path.read_text().replace(change, change.replace("3", "4").replace("1", "2").replace("small", "big"))
     )
-    again = cells_of(load_plan(second.read.path))
-    assert {cell.id for cell in first.of_kind("run")} <= {cell.id for cell in again}
-    assert not {cell.id for cell in first.of_kind("judge")} & {cell.id for cell in again}
+    again = trials_of(load_plan(second.read.path))
+    assert {trial.id for trial in first.of_kind("run")} <= {trial.id for trial in again}
+    assert not {trial.id for trial in first.of_kind("judge")} & {trial.id for trial in again}

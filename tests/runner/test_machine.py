@@ -1,4 +1,4 @@
-"""Cells share the machine, and measuring has it alone."""
+"""Trials share the machine, and measuring has it alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.runner._machine import cells_running, measuring
+from steelyard.runner._machine import measuring, trials_running
 
 
 @pytest.fixture(autouse=True)
@@ -15,16 +15,16 @@ def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def test_cells_run_beside_each_other() -> None:
-    with cells_running(), cells_running():
+def test_trials_run_beside_each_other() -> None:
+    with trials_running(), trials_running():
         pass
 
 
-def test_measuring_is_refused_while_cells_run_and_the_reverse() -> None:
-    with cells_running(), pytest.raises(UsageError, match="cells are running on this machine"), measuring():
+def test_measuring_is_refused_while_trials_run_and_the_reverse() -> None:
+    with trials_running(), pytest.raises(UsageError, match="trials are running on this machine"), measuring():
         pass
     with measuring():
-        for other in (cells_running, measuring):
+        for other in (trials_running, measuring):
             with pytest.raises(UsageError, match="wait until that has ended"), other():
                 pass
     with measuring():
@@ -32,7 +32,7 @@ def test_measuring_is_refused_while_cells_run_and_the_reverse() -> None:
 
 
 def test_a_link_that_somebody_else_put_there_is_not_followed(tmp_path: Path) -> None:
-    with cells_running():
+    with trials_running():
         pass
     lock = next(tmp_path.glob("steelyard-*.lock"))
     lock.unlink()

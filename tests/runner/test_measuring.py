@@ -14,13 +14,13 @@ import pytest
 
 from steelyard.errors import AbortedError, UsageError
 from steelyard.records import Run
-from steelyard.runner._cell_records import CellResult, Ending, TryResult
-from steelyard.runner._cells import cells_of
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._judgments import completed_runs
-from steelyard.runner._machine import cells_running
+from steelyard.runner._machine import trials_running
 from steelyard.runner._measuring import MeasuredRound, measure_sides, measured_samples
 from steelyard.runner._plan import load_plan
+from steelyard.runner._trial_records import Ending, TrialResult, TryResult
+from steelyard.runner._trials import trials_of
 
 pytestmark = pytest.mark.usefixtures("own_machine")
 PLAN = """
@@ -51,7 +51,7 @@ WHEN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 class Bench:
-    """A plan whose cells have all ended; each side states its own time in the file `seconds`."""
+    """A plan whose trials have all ended; each side states its own time in the file `seconds`."""
 
     def __init__(self, root: Path, *, attempts: int = 1, repeats: int = 1, more: str = "", bench: str = BENCH) -> None:
         for name, text in {
@@ -63,25 +63,25 @@ class Bench:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         self.read = load_plan(root / "plan.toml")
-        self.cells = cells_of(self.read)
+        self.trials = trials_of(self.read)
         self.folder = PlanFolder(root / "runs")
         self.folder.make()
         self.works: dict[str, Path] = {}
-        for cell in self.cells:
-            assert self.folder.claim(cell.id)
-            work = self.folder.new_try(cell.id) / "work"
+        for trial in self.trials:
+            assert self.folder.claim(trial.id)
+            work = self.folder.new_try(trial.id) / "work"
             work.mkdir()
-            seconds = {"nop": "4.0", "oracle": "1.0"}.get(cell.agent, f"2.{cell.attempt}")
+            seconds = {"nop": "4.0", "oracle": "1.0"}.get(trial.agent, f"2.{trial.attempt}")
             (work / "seconds").write_text(seconds)
             (work / "bench.sh").write_text("echo an agent brought its own benchmark; exit 1")
-            self.works[f"{cell.agent} {cell.attempt}"] = work
+            self.works[f"{trial.agent} {trial.attempt}"] = work
             ended = Ending(name="passed")
             tried = TryResult(number=1, ending=ended, started_at=WHEN, ended_at=WHEN)
-            run = Run(id=cell.id, task=cell.task, agent=cell.agent, passed=True)
-            assert self.folder.finish(CellResult(id=cell.id, ending=ended, tries=(tried,), run=run))
+            run = Run(id=trial.id, task=trial.task, agent=trial.agent, passed=True)
+            assert self.folder.finish(TrialResult(id=trial.id, ending=ended, tries=(tried,), run=run))
 
     def measure(self, **options: object) -> list[str]:
-        findings = measure_sides(self.read, self.folder, self.cells, **options)  # type: ignore[arg-type] # as given
+        findings = measure_sides(self.read, self.folder, self.trials, **options)  # type: ignore[arg-type] # as given
         return [f"{finding.code}: {finding.message}" for finding in findings]
 
     @property
@@ -105,8 +105,8 @@ def test_every_round_measures_every_side_once_in_an_order_of_its_own(tmp_path: P
     assert bench.side("oracle.json") == [1.0, 1.0]
     assert bench.side("agents/a-gent/default.json") == [2.1, 2.1]
     assert bench.side("agents/a-gent/default#2.json") == [2.2, 2.2]
-    runs = {cell.id: result.run for cell in bench.cells if (result := bench.folder.result(cell.id)) and result.run}
-    whole, _ = completed_runs(bench.read, bench.folder, bench.cells, runs)
+    runs = {trial.id: result.run for trial in bench.trials if (result := bench.folder.result(trial.id)) and result.run}
+    whole, _ = completed_runs(bench.read, bench.folder, bench.trials, runs)
     assert [timed.samples for run in whole for timed in run.benchmarks or ()] == [(2.1, 2.1), (2.2, 2.2)]
 
 
@@ -120,9 +120,9 @@ def test_sides_are_measured_one_after_the_other(tmp_path: Path) -> None:
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
-def test_measuring_is_refused_while_cells_run_here(tmp_path: Path) -> None:
+def test_measuring_is_refused_while_trials_run_here(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    with cells_running(), pytest.raises(UsageError, match="cells are running on this machine"):
+    with trials_running(), pytest.raises(UsageError, match="trials are running on this machine"):
         bench.measure()
     assert bench.rounds == []
 
@@ -153,16 +153,16 @@ def test_rounds_measured_in_another_way_are_not_mixed_in(tmp_path: Path, before:
     bench = Bench(tmp_path)
     bench.measure()
     bench.read.path.write_text(bench.read.path.read_text().replace(before, after))
-    samples = measured_samples(load_plan(bench.read.path), bench.folder, bench.cells)
+    samples = measured_samples(load_plan(bench.read.path), bench.folder, bench.trials)
     assert [len(timed["b"]) for timed in samples.values()] == [1] * 3 * kept
 
 
 def test_a_side_that_came_later_is_measured_with_all_others(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    without = [cell for cell in bench.cells if cell.agent != "a/gent"]
+    without = [trial for trial in bench.trials if trial.agent != "a/gent"]
     measure_sides(bench.read, bench.folder, without)
     assert len(measured_samples(bench.read, bench.folder, without)) == 2
-    assert measured_samples(bench.read, bench.folder, bench.cells) == {}
+    assert measured_samples(bench.read, bench.folder, bench.trials) == {}
 
 
 @pytest.mark.parametrize(

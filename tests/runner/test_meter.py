@@ -258,12 +258,12 @@ def test_a_budget_of_tokens_stops_in_mid_run(tmp_path: Path) -> None:
     with metered(tmp_path, limits=CallLimits(tokens=40_000)) as meter:
         answers = [meter.ask() for _ in range(4)]
         count = meter.count()
-        assert meter.admission.refusal == "cell_tokens"
+        assert meter.admission.refusal == "trial_tokens"
         assert len(meter.server.calls) == len(count.calls) == 2
     assert [answer.status for answer in answers] == [200, 200, 400, 400]
-    assert "the budget of this cell in tokens is used up" in answers[2].message
+    assert "the budget of this trial in tokens is used up" in answers[2].message
     assert answers[2].headers["x-should-retry"] == "false"
-    assert count.refusal == "cell_tokens"
+    assert count.refusal == "trial_tokens"
 
 
 def test_a_budget_that_is_used_up_to_the_token_is_used_up(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_budget_of_dollars_stops_in_mid_run(tmp_path: Path) -> None:
     book = EndpointBook("model", EndpointPrice(input_usd=1, output_usd=10))
     with metered(tmp_path, limits=CallLimits(usd=0.06), book=book) as meter:
         assert [meter.ask().status for _ in range(3)] == [200, 200, 400]
-        assert meter.count().refusal == "cell_usd"
+        assert meter.count().refusal == "trial_usd"
 
 
 def test_an_endpoints_price_holds_for_every_model_and_kind() -> None:

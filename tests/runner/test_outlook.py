@@ -9,7 +9,7 @@ import pytest
 import steelyard as sy
 from steelyard.results import PlanOutlook, PlanRun
 from steelyard.surfaces.cli import run
-from steelyard.workflow.run import plan_cells
+from steelyard.workflow.run import plan_trials
 
 PLAN = """
 [plan]
@@ -68,26 +68,26 @@ def test_without_anything_to_go_by_the_cost_is_not_known_and_nothing_is_written(
     told = outlook(written(folder))
     costs = {each.agent: (each.low_usd, each.high_usd, each.basis) for each in told.forecasts}
     assert costs == {
-        "model": (None, None, "no finished cell, and no cell_usd in the plan"),
+        "model": (None, None, "no finished trial, and no trial_usd in the plan"),
         "nop": (0.0, 0.0, "no model is called"),
     }
-    assert "4 cells, 0 done, 4 to run; expected cost not known for model" in told.sentence
+    assert "4 trials, 0 done, 4 to run; expected cost not known for model" in told.sentence
     assert "spent $0.00 of $2.00" in told.sentence
     assert not (folder / "runs").exists()
 
 
-def test_the_budget_of_a_cell_bounds_what_its_cells_cost(folder: Path) -> None:
-    model, _ = outlook(written(folder, budget=", cell_usd = 0.5")).forecasts
-    assert (model.low_usd, model.high_usd, model.basis) == (0.0, 1.0, "the budget of a cell")  # 2 cells
+def test_the_budget_of_a_trial_bounds_what_its_trials_cost(folder: Path) -> None:
+    model, _ = outlook(written(folder, budget=", trial_usd = 0.5")).forecasts
+    assert (model.low_usd, model.high_usd, model.basis) == (0.0, 1.0, "the budget of a trial")  # 2 trials
 
 
-def test_finished_cells_say_what_further_ones_cost(folder: Path) -> None:
+def test_finished_trials_say_what_further_ones_cost(folder: Path) -> None:
     plan = written(folder)
     group = next(group for group in ran(plan).groups if group.agent == "model")
     assert group.cost_usd is not None
     model, _ = outlook(written(folder, attempts=5)).forecasts
-    assert (model.cells, model.done) == (5, 2)
-    assert model.basis == "lowest and highest cost of 2 finished cells"
+    assert (model.trials, model.done) == (5, 2)
+    assert model.basis == "lowest and highest cost of 2 finished trials"
     assert model.low_usd is not None
     assert model.high_usd is not None
     assert 0 < model.low_usd < model.high_usd  # three times the shorter answer, three times the longer
@@ -153,8 +153,8 @@ def test_what_an_agent_without_a_meter_states_in_its_log_is_what_the_plan_shows(
     assert isinstance(told, PlanRun)
     (group,) = told.groups
     assert (group.tokens, group.cost_usd) == (22_400, None)
-    (cell,) = plan_cells(folder / "runs").listed
-    (tried,) = plan_cells(folder / "runs", cell=cell.id).tries
-    assert (cell.cost_usd, tried.tokens, tried.cost_usd) == (None, 22_400, None)
+    (trial,) = plan_trials(folder / "runs").listed
+    (tried,) = plan_trials(folder / "runs", trial=trial.id).tries
+    assert (trial.cost_usd, tried.tokens, tried.cost_usd) == (None, 22_400, None)
     used = sy.usage(folder / "runs").total
     assert (used.total_tokens, used.cost_usd) == (22_400, None)

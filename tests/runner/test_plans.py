@@ -1,4 +1,4 @@
-"""A plan is read with all its mistakes, expands to cells that are what they are made of, and is resumed."""
+"""A plan is read with all its mistakes, expands to trials that are what they are made of, and is resumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import steelyard as sy
 from steelyard.errors import AdapterError, PlanError, UsageError
 from steelyard.records import Run
-from steelyard.runner import Cell, open_plan
+from steelyard.runner import Trial, open_plan
 from steelyard.surfaces.cli import run
 from steelyard.workflow.read import RunReading
 
@@ -60,7 +60,7 @@ def test_a_mistake_in_an_agents_file_stops_only_a_plan_that_uses_it(plan: Path) 
     own.mkdir()
     (own / "bea.toml").write_text("command = [\n")
     (own / "codex.toml").write_text('command = ["true"]\n')  # the name is taken
-    assert open_plan(plan).cells
+    assert open_plan(plan).trials
     for name, problem in (("bea", "TOML"), ("codex", "taken")):
         with pytest.raises(AdapterError, match=problem):
             open_plan(changed(plan, 'use = "nop"', f'use = "{name}"'))
@@ -70,7 +70,7 @@ def test_a_mistake_in_an_agents_file_stops_only_a_plan_that_uses_it(plan: Path) 
 
 
 def ids(plan: Path) -> list[str]:
-    return [cell.id for cell in open_plan(plan).cells]
+    return [trial.id for trial in open_plan(plan).trials]
 
 
 def records(folder: Path) -> list[Run]:
@@ -80,22 +80,22 @@ def records(folder: Path) -> list[Run]:
     return told
 
 
-def test_a_plan_yields_a_run_for_each_cell_and_is_not_run_twice(plan: Path, tmp_path: Path) -> None:
+def test_a_plan_yields_a_run_for_each_trial_and_is_not_run_twice(plan: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     result = sy.run(plan, out=out)
-    assert (result.done, result.cells) == (6, 6)  # 1 task x 3 agents x 2 attempts
+    assert (result.done, result.trials) == (6, 6)  # 1 task x 3 agents x 2 attempts
     groups = {group.agent: (group.passed, group.failed) for group in result.groups}
     assert groups == {"nop": (0, 2), "oracle": (2, 0), "shell": (2, 0)}
     before = {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
     assert sy.run(plan, out=out).to_dict()["groups"] == result.to_dict()["groups"]
     assert {path: path.stat().st_mtime_ns for path in out.rglob("result.json")} == before
-    assert len(list(out.glob("cells/*/try-*"))) == 6
+    assert len(list(out.glob("trials/*/try-*"))) == 6
 
 
 def test_every_verb_reads_the_folder_of_a_plan_once(plan: Path, tmp_path: Path) -> None:
     sy.run(plan, out=tmp_path / "runs")
     trace = '{"task": "another", "passed": true}\n'
-    for folder in tmp_path.glob("runs/cells/*/try-1/work"):
+    for folder in tmp_path.glob("runs/trials/*/try-1/work"):
         (folder / "runs.jsonl").write_text(trace)  # what an agent leaves in its work tree is no run of ours
     assert [record.task for record in records(tmp_path / "runs")] == ["write"] * 6
 
@@ -105,8 +105,8 @@ def test_more_attempts_amend_a_plan(plan: Path, tmp_path: Path) -> None:
     sy.run(plan, out=tmp_path / "runs")
     assert ids(changed(plan, "attempts = 2", "attempts = 3"))[:6] == first
     result = sy.run(plan, out=tmp_path / "runs")
-    assert (result.done, result.cells) == (9, 9)
-    assert len(list((tmp_path / "runs").glob("cells/*/try-*"))) == 9
+    assert (result.done, result.trials) == (9, 9)
+    assert len(list((tmp_path / "runs").glob("trials/*/try-*"))) == 9
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_more_attempts_amend_a_plan(plan: Path, tmp_path: Path) -> None:
         ('["test", "-f", "done.txt"]', '["test", "-s", "done.txt"]', False),
     ],
 )
-def test_a_cell_is_what_it_is_made_of_not_what_it_is_called(plan: Path, old: str, new: str, is_same: bool) -> None:
+def test_a_trial_is_what_it_is_made_of_not_what_it_is_called(plan: Path, old: str, new: str, is_same: bool) -> None:
     before = ids(plan)
     assert (ids(changed(plan, old, new)) == before) is is_same
 
 
-def test_files_change_what_a_cell_is_but_their_place_and_times_do_not(plan: Path, tmp_path: Path) -> None:
+def test_files_change_what_a_trial_is_but_their_place_and_times_do_not(plan: Path, tmp_path: Path) -> None:
     before = ids(plan)
     (tmp_path / "work").rename(tmp_path / "moved")
     changed(plan, 'work = "work"', 'work = "moved"')
@@ -136,7 +136,7 @@ def test_files_change_what_a_cell_is_but_their_place_and_times_do_not(plan: Path
     assert not set(ids(plan)) & set(before)
 
 
-def test_looking_at_a_repository_does_not_change_a_cell(plan: Path, tmp_path: Path) -> None:
+def test_looking_at_a_repository_does_not_change_a_trial(plan: Path, tmp_path: Path) -> None:
     git = tmp_path / "work" / ".git"
     (git / "refs" / "heads").mkdir(parents=True)
     (git / "refs" / "heads" / "main").write_text("a" * 40)
@@ -177,7 +177,7 @@ MISTAKES = {
     "two of one name": ('name = "shell"', 'name = "nop"', "2 agents are named 'nop'"),
     "two prompts": ('work = "work"', 'work = "work"\nprompt_file = "plan.toml"', "prompt or prompt_file"),
     "no duration": ("parallel = 3", 'time_limit = "soon"', "not a duration"),
-    "two cells of one id": ('use = "nop"', 'use = "nop"\nsettings = [{}, {}]', "names alone do not make"),
+    "two trials of one id": ('use = "nop"', 'use = "nop"\nsettings = [{}, {}]', "names alone do not make"),
     "a key in the plan": (
         "[[tasks]]",
         '[endpoints.e]\nkind = "chat"\nurl = "http://localhost"\nkey = "sk-1"\n[[tasks]]',
@@ -219,30 +219,30 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(plan: Path) -> None:
     assert [part["where"] for part in told.value.as_dict()["parts"]] == places  # type: ignore[index, attr-defined]
 
 
-def test_a_cell_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trial_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "runs")
     assert run(["run", str(plan), "--out", out, "--list"]) == 0
     listed = capsys.readouterr().out.split()
     assert listed == ids(plan)
-    for cell in listed[:2]:
-        assert run(["run", "cell", out, cell]) == 0
-    assert run(["run", "cell", out, listed[0]]) == 0  # done already
+    for trial in listed[:2]:
+        assert run(["run", "trial", out, trial]) == 0
+    assert run(["run", "trial", out, listed[0]]) == 0  # done already
     assert run(["run", str(plan), "--out", out, "--list"]) == 0
     assert listed[2:] == capsys.readouterr().out.split()[-4:]
     assert sy.run(plan, out=tmp_path / "runs").done == 6
-    assert len(list((tmp_path / "runs").glob("cells/*/try-*"))) == 6
+    assert len(list((tmp_path / "runs").glob("trials/*/try-*"))) == 6
 
 
 def test_mended_checks_are_applied_to_the_work_that_there_is(plan: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     wrong = changed(plan, '["test", "-f", "done.txt"]', '["test", "-f", "dun.txt"]')
     assert sy.run(wrong, out=out).to_dict()["endings"] == {"failed": 6}
-    tries = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/try-*/evidence.json")}
+    tries = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/try-*/evidence.json")}
     mended = changed(plan, '["test", "-f", "dun.txt"]', '["test", "-f", "done.txt"]')
     assert sy.run(mended, out=out, dry_run=True).done == 0
     result = sy.run(mended, out=out, regrade=True)
     assert (result.done, result.to_dict()["endings"]) == (6, {"failed": 2, "passed": 4})
-    kept = {path: path.stat().st_mtime_ns for path in out.glob("cells/*/try-*/evidence.json")}
+    kept = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/try-*/evidence.json")}
     assert set(kept.values()) == set(tries.values())  # no agent ran again
     assert sorted(record.verdict or False for record in records(out)) == [False, False, True, True, True, True]
     assert sy.run(mended, out=out, regrade=True).to_dict()["endings"] == {"failed": 2, "passed": 4}
@@ -250,8 +250,8 @@ def test_mended_checks_are_applied_to_the_work_that_there_is(plan: Path, tmp_pat
 
 def test_regrading_runs_no_agent(plan: Path, tmp_path: Path) -> None:
     result = sy.run(plan, out=tmp_path / "runs", regrade=True)
-    assert (result.done, result.cells) == (0, 6)
-    assert not list(tmp_path.glob("runs/cells/*/try-*"))
+    assert (result.done, result.trials) == (0, 6)
+    assert not list(tmp_path.glob("runs/trials/*/try-*"))
 
 
 def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_path: Path) -> None:
@@ -262,9 +262,9 @@ def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_pa
     with pytest.raises(UsageError, match=r"shell 1\.0, now none.*accept_drift"):
         sy.run(plan, out=out)
     assert sy.run(plan, out=out, dry_run=True).done == 2
-    shell = next(cell.id for cell in open_plan(plan).cells if cell.agent == "shell")
-    assert run(["run", "cell", str(out), shell]) == 2
-    assert run(["run", "cell", str(out), shell, "--accept-drift"]) == 0
+    shell = next(trial.id for trial in open_plan(plan).trials if trial.agent == "shell")
+    assert run(["run", "trial", str(out), shell]) == 2
+    assert run(["run", "trial", str(out), shell, "--accept-drift"]) == 0
     result = sy.run(plan, out=out, accept_drift=True)
     assert result.done == 6
     assert "version_drift" in [finding.code for finding in result.findings]
@@ -284,7 +284,7 @@ def test_a_changed_script_stops_a_resume_even_when_all_is_done(plan: Path, scrip
     out = tmp_path / "runs"
     sy.run(plan, out=out)
     again = sy.run(plan, out=out)
-    assert "nothing to run, 6 of 6 cells done" in again.sentence
+    assert "nothing to run, 6 of 6 trials done" in again.sentence
     assert "--out" in again.sentence
     script.write_text("#!/bin/sh\ntrue\n")
     with pytest.raises(UsageError, match=r"shell sha256:[0-9a-f]{12}, now sha256:.*accept_drift"):
@@ -297,14 +297,14 @@ def test_a_changed_script_stops_a_resume_even_when_all_is_done(plan: Path, scrip
     assert sy.run(plan, out=out).done == 6  # nothing to start and nothing to compare
 
 
-def test_a_changed_script_stops_a_cell_alone(
+def test_a_changed_script_stops_a_trial_alone(
     plan: Path, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "runs")
     assert run(["run", str(plan), "--out", out, "--list"]) == 0
-    shell = next(cell.id for cell in open_plan(plan).cells if cell.agent == "shell")
+    shell = next(trial.id for trial in open_plan(plan).trials if trial.agent == "shell")
     script.write_text("#!/bin/sh\ntrue\n")
-    assert run(["run", "cell", out, shell]) == 2
+    assert run(["run", "trial", out, shell]) == 2
     assert ", now sha256:" in capsys.readouterr().err
 
 
@@ -336,7 +336,7 @@ def test_what_a_command_prints_need_not_be_a_log(plan: Path, tmp_path: Path) -> 
     assert sy.run(plan, out=tmp_path / "runs", only=["shell"]).findings == ()
 
 
-def test_the_list_of_cells_and_the_summary_agree_on_what_passed(
+def test_the_list_of_trials_and_the_summary_agree_on_what_passed(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed(plan, "echo hi > done.txt", "echo hi > done.txt; exit 3")
@@ -345,12 +345,12 @@ def test_the_list_of_cells_and_the_summary_agree_on_what_passed(
     assert "(4 passed, 2 failed)" in result.sentence  # who crashed had done the work, as the oracle; nop does none
     capsys.readouterr()
     assert run(["run", "list", str(tmp_path / "runs"), "--json"]) == 0
-    cells = json.loads(capsys.readouterr().out)["cells"]
-    found = sorted((cell["ending"], cell["verdict"]) for cell in cells)
+    trials = json.loads(capsys.readouterr().out)["trials"]
+    found = sorted((trial["ending"], trial["verdict"]) for trial in trials)
     assert found == [("agent_crashed", "passed")] * 2 + [("failed", "failed")] * 2 + [("passed", "passed")] * 2
 
 
-def test_an_unknown_cell_is_answered_with_what_there_is(
+def test_an_unknown_trial_is_answered_with_what_there_is(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sy.run(plan, out=tmp_path / "runs")
@@ -366,11 +366,11 @@ def test_an_unknown_cell_is_answered_with_what_there_is(
 def test_a_plan_runs_where_one_stands(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["run", "plan.toml"]) == 0
-    assert run(["run", "cell", "runs/small", ids(plan)[0]]) == 0
+    assert run(["run", "trial", "runs/small", ids(plan)[0]]) == 0
 
 
 def test_first_attempts_come_first(plan: Path) -> None:
-    attempts = [cell.attempt for cell in open_plan(plan).cells]
+    attempts = [trial.attempt for trial in open_plan(plan).trials]
     assert attempts == sorted(attempts)
 
 
@@ -381,12 +381,12 @@ def test_a_folder_of_other_files_is_left_alone(plan: Path, tmp_path: Path) -> No
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
-def test_only_some_of_the_cells(plan: Path, tmp_path: Path) -> None:
+def test_only_some_of_the_trials(plan: Path, tmp_path: Path) -> None:
     result = sy.run(plan, out=tmp_path / "runs", only=["nop"])
-    assert (result.done, result.cells) == (2, 6)
+    assert (result.done, result.trials) == (2, 6)
     assert run(["run", str(plan), "--out", str(tmp_path / "runs"), "--only", "nob"]) == 2
 
 
-def test_a_cell_tells_what_it_is() -> None:
-    cell = Cell(id="0" * 16, task="t", agent="a", model="m", setting={"seed": 7}, time_limit_seconds=1.0)
-    assert cell.sentence == "t · a · m · seed=7 · attempt 1"
+def test_a_trial_tells_what_it_is() -> None:
+    trial = Trial(id="0" * 16, task="t", agent="a", model="m", setting={"seed": 7}, time_limit_seconds=1.0)
+    assert trial.sentence == "t · a · m · seed=7 · attempt 1"

@@ -1,4 +1,4 @@
-"""Which cells run, how often, and when no more of them start."""
+"""Which trials run, how often, and when no more of them start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Run, Usage
-from steelyard.runner import Budget, Cell, Ending, TryOutcome, TryResult
+from steelyard.runner import Budget, Ending, Trial, TryOutcome, TryResult
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._scheduling import SAME_FAILURES, PlanProgress, Scheduler
@@ -27,32 +27,32 @@ REFUSED = Ending(name="not_started", cause="infrastructure", stops_agent=True, d
 class Scripted:
     """Ends each try as it is told."""
 
-    def __init__(self, ending: Callable[[Cell, int], Ending], *, tokens: Callable[[Cell], int] | None = None) -> None:
+    def __init__(self, ending: Callable[[Trial, int], Ending], *, tokens: Callable[[Trial], int] | None = None) -> None:
         self._ending, self._tokens = ending, tokens
         self.tried: Counter[str] = Counter()
         self.together = self.max_together = 0
         self._lock = threading.Lock()
 
-    def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
         with self._lock:
-            self.tried[cell.id] += 1
-            number = self.tried[cell.id]
+            self.tried[trial.id] += 1
+            number = self.tried[trial.id]
             self.together += 1
             self.max_together = max(self.max_together, self.together)
         time.sleep(0.001)
         with self._lock:
             self.together -= 1
         if stop.is_set():
-            return self._outcome(cell, folder, Ending(name="cancelled", cause="cancelled", is_retried=True), 0)
-        used = self._tokens(cell) if self._tokens else 0
+            return self._outcome(trial, folder, Ending(name="cancelled", cause="cancelled", is_retried=True), 0)
+        used = self._tokens(trial) if self._tokens else 0
         if allowed.tokens is not None and used > allowed.tokens:
-            return self._outcome(cell, folder, CRASHED, int(allowed.tokens))  # the meter refuses more
-        return self._outcome(cell, folder, self._ending(cell, number), used)
+            return self._outcome(trial, folder, CRASHED, int(allowed.tokens))  # the meter refuses more
+        return self._outcome(trial, folder, self._ending(trial, number), used)
 
-    def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
-        return self._outcome(cell, folder, Ending(name="interrupted", cause="cancelled", is_retried=True), 0)
+    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
+        return self._outcome(trial, folder, Ending(name="interrupted", cause="cancelled", is_retried=True), 0)
 
-    def _outcome(self, cell: Cell, folder: Path, ending: Ending, used: int) -> TryOutcome:
+    def _outcome(self, trial: Trial, folder: Path, ending: Ending, used: int) -> TryOutcome:
         at = datetime(2026, 11, 16, tzinfo=UTC)
         result = TryResult(
             number=int(folder.name.removeprefix("try-")),
@@ -61,19 +61,19 @@ class Scripted:
             ended_at=at + timedelta(seconds=36),
             usage=Usage(input_tokens=used),
         )
-        return TryOutcome(result=result, run=Run(task=cell.task))
+        return TryOutcome(result=result, run=Run(task=trial.task))
 
 
-def cells(count: int, agents: Sequence[str] = ("a",)) -> list[Cell]:
+def trials(count: int, agents: Sequence[str] = ("a",)) -> list[Trial]:
     return [
-        Cell(id=f"{number:016x}", task="t", agent=agents[number % len(agents)], time_limit_seconds=36.0)
+        Trial(id=f"{number:016x}", task="t", agent=agents[number % len(agents)], time_limit_seconds=36.0)
         for number in range(count)
     ]
 
 
 def scheduled(
     folder: Path,
-    listed: Sequence[Cell],
+    listed: Sequence[Trial],
     executor: Scripted,
     *,
     budget: Budget | None = None,
@@ -82,7 +82,7 @@ def scheduled(
     tell: Callable[[PlanProgress], None] | None = None,
 ) -> Scheduler:
     place = PlanFolder(folder)
-    spending = Spending(budget, {cell.agent for cell in listed}, parallel=parallel)
+    spending = Spending(budget, {trial.agent for trial in listed}, parallel=parallel)
     scheduler = Scheduler(
         place,
         listed,
@@ -98,10 +98,10 @@ def scheduled(
     return scheduler
 
 
-def test_every_cell_runs_once_and_so_many_at_a_time(tmp_path: Path) -> None:
-    executor = Scripted(lambda _cell, _number: PASSED)
+def test_every_trial_runs_once_and_so_many_at_a_time(tmp_path: Path) -> None:
+    executor = Scripted(lambda _trial, _number: PASSED)
     told: list[PlanProgress] = []
-    scheduled(tmp_path, cells(30), executor, parallel=4, tell=told.append)
+    scheduled(tmp_path, trials(30), executor, parallel=4, tell=told.append)
     assert set(executor.tried.values()) == {1}
     assert len(executor.tried) == 30
     assert 1 < executor.max_together <= 4
@@ -111,8 +111,8 @@ def test_every_cell_runs_once_and_so_many_at_a_time(tmp_path: Path) -> None:
 
 
 def test_only_infrastructure_failures_are_tried_again_and_every_try_is_kept(tmp_path: Path) -> None:
-    listed = cells(2, ["unlucky", "bad"])
-    executor = Scripted(lambda cell, number: CRASHED if cell.agent == "bad" else SATURATED if number < 3 else PASSED)
+    listed = trials(2, ["unlucky", "bad"])
+    executor = Scripted(lambda trial, number: CRASHED if trial.agent == "bad" else SATURATED if number < 3 else PASSED)
     scheduled(tmp_path, listed, executor)
     assert dict(executor.tried) == {listed[0].id: 3, listed[1].id: 1}
     result = PlanFolder(tmp_path).result(listed[0].id)
@@ -120,8 +120,8 @@ def test_only_infrastructure_failures_are_tried_again_and_every_try_is_kept(tmp_
     assert [each.ending.name for each in result.tries] == ["endpoint_saturated", "endpoint_saturated", "passed"]
 
 
-def test_a_cell_without_a_result_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
-    listed = cells(1)
+def test_a_trial_without_a_result_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
+    listed = trials(1)
     scheduled(tmp_path, listed, Scripted(lambda *_: SATURATED), retries=1)
     place = PlanFolder(tmp_path)
     assert not place.is_done(listed[0].id)
@@ -133,70 +133,70 @@ def test_a_cell_without_a_result_is_tried_again_by_the_next_run(tmp_path: Path) 
 
 
 def test_the_same_failure_again_and_again_stops_the_agent_and_no_other(tmp_path: Path) -> None:
-    listed = cells(40, ["broken", "fine"])
-    executor = Scripted(lambda cell, _number: SATURATED if cell.agent == "broken" else PASSED)
+    listed = trials(40, ["broken", "fine"])
+    executor = Scripted(lambda trial, _number: SATURATED if trial.agent == "broken" else PASSED)
     scheduler = scheduled(tmp_path, listed, executor, parallel=1)
     assert scheduler.stopped == {"broken": f"endpoint_saturated: 429, {SAME_FAILURES} times in a row"}
-    assert sum(count for cell, count in executor.tried.items() if int(cell, 16) % 2 == 0) == SAME_FAILURES
+    assert sum(count for trial, count in executor.tried.items() if int(trial, 16) % 2 == 0) == SAME_FAILURES
     assert len(PlanFolder(tmp_path).finished()) == 20
     assert not list(tmp_path.rglob("claim"))
 
 
 def test_a_success_in_between_ends_the_row(tmp_path: Path) -> None:
-    listed = cells(30)
-    failing = Scripted(lambda cell, _number: PASSED if int(cell.id, 16) % 4 == 0 else SATURATED)
+    listed = trials(30)
+    failing = Scripted(lambda trial, _number: PASSED if int(trial.id, 16) % 4 == 0 else SATURATED)
     scheduler = scheduled(tmp_path, listed, failing, parallel=1, retries=0)
     assert scheduler.stopped == {}  # three failures, then a success
 
 
 def test_a_refused_key_stops_the_agent_at_once(tmp_path: Path) -> None:
     executor = Scripted(lambda *_: REFUSED)
-    scheduler = scheduled(tmp_path, cells(20), executor, parallel=1)
+    scheduler = scheduled(tmp_path, trials(20), executor, parallel=1)
     assert sum(executor.tried.values()) == 1
     assert scheduler.stopped == {"a": "not_started: 401"}
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_cells_never_spend_more_than_the_plan_has(tmp_path: Path, seed: int) -> None:
+def test_trials_never_spend_more_than_the_plan_has(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     limit = chance.randint(1, 2000)
-    used = {cell.id: chance.choice([1, 10, 100, 900]) for cell in cells(40)}
-    executor = Scripted(lambda *_: PASSED, tokens=lambda cell: used[cell.id])
-    scheduled(tmp_path, cells(40), executor, budget=Budget(tokens=limit), parallel=chance.randint(1, 8))
+    used = {trial.id: chance.choice([1, 10, 100, 900]) for trial in trials(40)}
+    executor = Scripted(lambda *_: PASSED, tokens=lambda trial: used[trial.id])
+    scheduled(tmp_path, trials(40), executor, budget=Budget(tokens=limit), parallel=chance.randint(1, 8))
     results = PlanFolder(tmp_path).results()
     spent = sum(each.usage.total or 0 for result in results for each in result.tries if each.usage)
     assert spent <= limit
     assert spent == sum(used.values()) or len(executor.tried) < 40 or spent > 0
 
 
-def test_the_budget_leaves_cells_for_later_and_says_so(tmp_path: Path) -> None:
-    executor = Scripted(lambda *_: PASSED, tokens=lambda _cell: 100)
-    scheduler = scheduled(tmp_path, cells(20), executor, budget=Budget(tokens=1000), parallel=2)
+def test_the_budget_leaves_trials_for_later_and_says_so(tmp_path: Path) -> None:
+    executor = Scripted(lambda *_: PASSED, tokens=lambda _trial: 100)
+    scheduler = scheduled(tmp_path, trials(20), executor, budget=Budget(tokens=1000), parallel=2)
     assert len(PlanFolder(tmp_path).finished()) == 10
     assert scheduler.is_over_budget
-    assert not scheduled(tmp_path / "more", cells(3), executor, budget=Budget(tokens=1000)).is_over_budget
+    assert not scheduled(tmp_path / "more", trials(3), executor, budget=Budget(tokens=1000)).is_over_budget
 
 
 def test_hours_are_spent_by_tries(tmp_path: Path) -> None:
     executor = Scripted(lambda *_: PASSED)  # each takes 36 seconds, 0.01 hours
-    scheduled(tmp_path, cells(20), executor, budget=Budget(hours=0.05), parallel=1)
+    scheduled(tmp_path, trials(20), executor, budget=Budget(hours=0.05), parallel=1)
     assert len(PlanFolder(tmp_path).finished()) == 5
 
 
 def test_a_cost_that_is_not_known_stops_a_plan_with_a_budget(tmp_path: Path) -> None:
     executor = Scripted(lambda *_: PASSED)  # states tokens, no cost
-    scheduler = scheduled(tmp_path, cells(20), executor, budget=Budget(usd=1.0), parallel=1)
+    scheduler = scheduled(tmp_path, trials(20), executor, budget=Budget(usd=1.0), parallel=1)
     assert len(PlanFolder(tmp_path).finished()) == 1
     assert scheduler.is_over_budget
 
 
 def test_a_judge_waits_for_what_it_judges(tmp_path: Path) -> None:
-    run, *_ = cells(1)
-    judge = Cell(id="f" * 16, kind="judge", task="t", agent="j", time_limit_seconds=1.0, judged=(run.id,))
+    run, *_ = trials(1)
+    judge = Trial(id="f" * 16, kind="judge", task="t", agent="j", time_limit_seconds=1.0, judged=(run.id,))
     seen: list[bool] = []
 
-    def ending(cell: Cell, _number: int) -> Ending:
-        if cell.kind == "judge":
+    def ending(trial: Trial, _number: int) -> Ending:
+        if trial.kind == "judge":
             seen.append(PlanFolder(tmp_path).is_done(run.id))
         return PASSED
 
@@ -209,15 +209,15 @@ def test_a_judge_waits_for_what_it_judges(tmp_path: Path) -> None:
 
 
 def test_what_the_executor_raises_reaches_the_caller(tmp_path: Path) -> None:
-    def ending(_cell: Cell, _number: int) -> Ending:
+    def ending(_trial: Trial, _number: int) -> Ending:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        scheduled(tmp_path, cells(5), Scripted(ending))
+        scheduled(tmp_path, trials(5), Scripted(ending))
 
 
-def test_a_cell_of_another_runner_is_left_to_it(tmp_path: Path) -> None:
-    listed = cells(2)
+def test_a_trial_of_another_runner_is_left_to_it(tmp_path: Path) -> None:
+    listed = trials(2)
     assert PlanFolder(tmp_path).claim(listed[0].id)
     executor = Scripted(lambda *_: PASSED)
     scheduled(tmp_path, listed, executor)
@@ -225,7 +225,7 @@ def test_a_cell_of_another_runner_is_left_to_it(tmp_path: Path) -> None:
 
 
 def test_a_try_that_was_cut_off_is_counted(tmp_path: Path) -> None:
-    listed = cells(1)
+    listed = trials(1)
     place = PlanFolder(tmp_path)
     assert place.claim(listed[0].id)
     place.new_try(listed[0].id)

@@ -153,7 +153,7 @@ def test_a_budget_in_mid_run_stops_further_calls(tmp_path: Path) -> None:
     with bench(Script(steps=(Step(run="true"),), has_many_calls=True)) as scripted:
         job = shell_job(tmp_path, "retry", seconds=30)
         tried = scripted.tried(job, tmp_path / "try-1", limits=CallLimits(tokens=50_000))
-    assert (tried.ending.name, tried.ending.cause) == ("budget_cell", "agent")
+    assert (tried.ending.name, tried.ending.cause) == ("budget_trial", "agent")
     assert "tokens" in (tried.ending.detail or "")
     # A call is 22,100 tokens and some: after the third the budget is used up.
     assert len(tried.server.calls) == 3

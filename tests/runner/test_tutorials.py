@@ -74,7 +74,7 @@ def test_there_is_a_tutorial_for_each_family() -> None:
 @needs_bubblewrap
 def test_outcome_tiers_and_tasks(tutorial: Tutorial) -> None:
     ran, measured, _, _, judged = tutorial.all("outcome")
-    assert "24 of 24 cells done" in ran.stdout  # 2 tasks x 2 tiers x 2 attempts, 2 x 2 for calibration, a judge on all
+    assert "24 of 24 trials done" in ran.stdout  # 2 tasks x 2 tiers x 2 attempts, 2 x 2 for calibration, a judge on all
     assert "T1 prompted" in measured.stdout
     answer = tutorial.json("steelyard measure runs/tiers --by tier --metrics pass_rate,impl_rate,cost_usd")
     groups = answer["groups"]
@@ -84,7 +84,7 @@ def test_outcome_tiers_and_tasks(tutorial: Tutorial) -> None:
     assert all(group["metrics"]["cost_usd"]["mean"] > 0 for group in groups)
     assert "1 judge of 8 runs" in judged.stdout  # nop and oracle, which it saw too, are no runs of the plan
     again = tutorial.run("steelyard run tiers.toml")
-    assert "24 of 24 cells done" in again.stdout
+    assert "24 of 24 trials done" in again.stdout
 
 
 def test_repeatability_samples_with_a_contract(tutorial: Tutorial) -> None:
@@ -114,7 +114,7 @@ def test_speedup_of_nop_oracle_and_agent(tutorial: Tutorial) -> None:
 
 
 @needs_bubblewrap
-def test_arena_is_fed_as_cells_finish(tutorial: Tutorial) -> None:
+def test_arena_is_fed_as_trials_finish(tutorial: Tutorial) -> None:
     *_, leaderboard = tutorial.all("arena")
     assert "2 submissions" in leaderboard.stdout
     again = tutorial.run("steelyard run weekly.toml")

@@ -15,14 +15,14 @@ from agents.model_server import ModelServer, Script, model_server
 from steelyard import sandbox
 from steelyard.records import Finding, Run
 from steelyard.runner._adapters import Adapter, adapters
-from steelyard.runner._cell_records import Cell, Ending
 from steelyard.runner._endings import ending_of
 from steelyard.runner._meter import Meter
 from steelyard.runner._meter_records import CallLimits, ResolvedEndpoint
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier, Verify
-from steelyard.runner._run_of_cell import run_of_cell
+from steelyard.runner._run_of_trial import run_of_trial
+from steelyard.runner._trial_records import Ending, Trial
 from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
-from steelyard.runner._trying import try_cell
+from steelyard.runner._trying import try_trial
 from steelyard.runner._verifying import verify
 
 needs_bubblewrap = pytest.mark.skipif(
@@ -31,7 +31,7 @@ needs_bubblewrap = pytest.mark.skipif(
 SHELL_AGENT = Path(__file__).with_name("shell_agent.sh").read_bytes()
 SAYS_HELLO = Verify(command=("grep", "-qx", "hello", "hello.txt"))
 KEY = "key-of-the-endpoint"
-CELL = "0123456789abcdef"
+TRIAL = "0123456789abcdef"
 
 
 def job_of(
@@ -46,10 +46,10 @@ def job_of(
     tier: Tier | None = None,
     **task: Any,
 ) -> Job:
-    """A cell of a plan in the folder; without a kind it has no endpoint."""
+    """A trial of a plan in the folder; without a kind it has no endpoint."""
     planned = PlanTask(id="hello", prompt="Write hello into the file hello.txt.", **task)
-    cell = Cell(
-        id=CELL,
+    trial = Trial(
+        id=TRIAL,
         task="hello",
         agent=adapter.name,
         model=model,
@@ -65,7 +65,7 @@ def job_of(
     )
     assert planned.prompt is not None
     return Job(
-        cell=cell,
+        trial=trial,
         task=planned,
         use=use,
         adapter=adapter,
@@ -78,7 +78,7 @@ def job_of(
 
 
 def shell_job(folder: Path, *arguments: str, **options: Any) -> Job:
-    """A cell of the shell agent, which lies in its own work tree."""
+    """A trial of the shell agent, which lies in its own work tree."""
     work = folder / "repository"
     work.mkdir(exist_ok=True)
     (work / "agent.sh").write_bytes(SHELL_AGENT)
@@ -112,11 +112,11 @@ class Bench:
     def tried(self, job: Job, folder: Path, *, limits: CallLimits | None = None, unsafe: bool = False) -> Tried:
         """One try in the folder, which is made, verified and told as a Run."""
         folder.mkdir(parents=True)
-        evidence = try_cell(job, folder, meter=self.meter, call_limits=limits, stop=self.stop, unsafe=unsafe)
+        evidence = try_trial(job, folder, meter=self.meter, call_limits=limits, stop=self.stop, unsafe=unsafe)
         is_verified = ending_of(evidence).is_verified
         verified = verify(job, folder, stop=self.stop, unsafe=unsafe) if is_verified else None
         ending = ending_of(evidence, verified)
-        run, findings = run_of_cell(job, folder, evidence, ending, verified=verified)
+        run, findings = run_of_trial(job, folder, evidence, ending, verified=verified)
         return Tried(evidence, verified, ending, run, findings, self.server, folder)
 
 

@@ -128,7 +128,7 @@ models = ["small"]
 """
 
 WEEKLY = f"""\
-# Who leads? Each run is submitted to the arena when its cell is done.
+# Who leads? Each run is submitted to the arena when its trial is done.
 [plan]
 name = "weekly"
 attempts = 2

@@ -50,8 +50,8 @@ def file_repeated(shown: str) -> Finding:
     return Finding(code="file_repeated", severity="info", message=message, where=shown)
 
 
-PLAN_CELLS, PLAN_LIST, PLAN_RUNS = "cells", "cells.jsonl", "runs.jsonl"
-"""What the folder of a plan holds. Its runs tell everything; the logs of its cells, read too, would tell it twice."""
+PLAN_TRIALS, PLAN_LIST, PLAN_RUNS = "trials", "trials.jsonl", "runs.jsonl"
+"""What the folder of a plan holds. Its runs tell everything; the logs of its trials, read too, would tell it twice."""
 PLAN_TIMINGS = "timings"
 """Where a plan that measures speed keeps its timings."""
 SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
@@ -59,7 +59,7 @@ SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".ven
 
 def is_plan_folder(folder: Path) -> bool:
     """Whether the folder is that of a plan that `run` made."""
-    return (folder / PLAN_CELLS).is_dir() and (folder / PLAN_LIST).is_file()
+    return (folder / PLAN_TRIALS).is_dir() and (folder / PLAN_LIST).is_file()
 
 
 _HERE = os.path.join(os.curdir, "")  # a text, as `scandir` gives it
@@ -196,7 +196,7 @@ def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
             yield Rejected(path=Path(here).as_posix(), reason=reason, code="unreadable_file")
             continue
         folders: list[str] = []
-        if {PLAN_CELLS, PLAN_LIST} <= {entry.name for entry in inside}:
+        if {PLAN_TRIALS, PLAN_LIST} <= {entry.name for entry in inside}:
             inside = [entry for entry in inside if entry.name == PLAN_RUNS]
         for entry in inside:
             if entry.is_dir(follow_symlinks=False):

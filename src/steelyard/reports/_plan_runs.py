@@ -1,4 +1,4 @@
-"""The outcome of a plan, what it would do, and its cells, for a terminal."""
+"""The outcome of a plan, what it would do, and its trials, for a terminal."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
-from steelyard.results import PlanCells, PlanOutlook, PlanRun
+from steelyard.results import PlanOutlook, PlanRun, PlanTrials
 
 _STATES: dict[str, Style] = {"done": "green", "unfinished": "red"}
-_COUNTS = ("cells", "passed", "failed", "no_verdict", "unfinished", "open", "tries", "tried_again")
+_COUNTS = ("trials", "passed", "failed", "no_verdict", "unfinished", "open", "tries", "tried_again")
 SHOWN = 200
-"""Cells that a table lists."""
+"""Trials that a table lists."""
 
 
-def plan_parts(result: PlanRun | PlanOutlook | PlanCells) -> Iterator[str | TextTable]:
+def plan_parts(result: PlanRun | PlanOutlook | PlanTrials) -> Iterator[str | TextTable]:
     """The sentence, and the table below it."""
     yield result.sentence
     if isinstance(result, PlanRun):
@@ -24,11 +24,11 @@ def plan_parts(result: PlanRun | PlanOutlook | PlanCells) -> Iterator[str | Text
     elif isinstance(result, PlanOutlook):
         yield _forecasts(result)
     else:
-        yield _cells(result)
+        yield _trials(result)
         if result.tries:
             yield _tries(result)
         if len(result.listed) > SHOWN:
-            yield f"... and {len(result.listed) - SHOWN:,} more cells; --json lists them"
+            yield f"... and {len(result.listed) - SHOWN:,} more trials; --json lists them"
 
 
 def _groups(result: PlanRun) -> TextTable:
@@ -57,34 +57,34 @@ def _forecasts(result: PlanOutlook) -> TextTable:
     table = plain_table()
     for heading in ("agent", "model"):
         table.add_column(heading)
-    for heading in ("cells", "done", "at least", "at most"):
+    for heading in ("trials", "done", "at least", "at most"):
         table.add_column(heading, justify="right")
     for heading in ("basis", "command"):
         table.add_column(heading)
     for each in result.forecasts:
         low, high = number_text(each.low_usd, "USD"), number_text(each.high_usd, "USD")
-        counts = (f"{each.cells:,}", f"{each.done:,}")
+        counts = (f"{each.trials:,}", f"{each.done:,}")
         add_row(table, each.agent, each.model or DASH, *counts, low, high, each.basis, each.command or DASH)
     return table
 
 
-def _cells(result: PlanCells) -> TextTable:
+def _trials(result: PlanTrials) -> TextTable:
     table = plain_table()
     for heading in ("id", "state", "ending", "verdict", "task", "agent", "model", "tier", "setting"):
         table.add_column(heading)
     for spare, heading in ((1, "attempt"), (2, "tries"), (0, "cost")):
         table.add_column(heading, justify="right", spare=spare)
     table.add_column("detail")
-    for cell in result.listed[:SHOWN]:
-        style = _STATES.get(cell.state)
-        state = Painted(cell.state, style) if style else cell.state
-        names = (cell.ending, cell.verdict, cell.task, cell.agent, cell.model, cell.tier, cell.setting)
-        numbers = (str(cell.attempt), str(cell.tries), number_text(cell.cost_usd, "USD"))
-        add_row(table, cell.id, state, *(name or DASH for name in names), *numbers, cell.detail or DASH)
+    for trial in result.listed[:SHOWN]:
+        style = _STATES.get(trial.state)
+        state = Painted(trial.state, style) if style else trial.state
+        names = (trial.ending, trial.verdict, trial.task, trial.agent, trial.model, trial.tier, trial.setting)
+        numbers = (str(trial.attempt), str(trial.tries), number_text(trial.cost_usd, "USD"))
+        add_row(table, trial.id, state, *(name or DASH for name in names), *numbers, trial.detail or DASH)
     return table
 
 
-def _tries(result: PlanCells) -> TextTable:
+def _tries(result: PlanTrials) -> TextTable:
     table = plain_table("Tries")
     table.add_column("try", justify="right")
     for heading in ("ending", "cause"):

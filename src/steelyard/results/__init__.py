@@ -206,12 +206,12 @@ if TYPE_CHECKING:
         metric_dict as metric_dict,
     )
     from steelyard.results._plan_runs import (
-        PlanCell as PlanCell,
-        PlanCells as PlanCells,
         PlanForecast as PlanForecast,
         PlanGroup as PlanGroup,
         PlanOutlook as PlanOutlook,
         PlanRun as PlanRun,
+        PlanTrial as PlanTrial,
+        PlanTrials as PlanTrials,
         PlanTry as PlanTry,
     )
     from steelyard.results._ranking import (

@@ -1,4 +1,4 @@
-"""What `run` gives: the outcome of a plan, what it would do, and its cells."""
+"""What `run` gives: the outcome of a plan, what it would do, and its trials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.results._base import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGroup:
-    """The cells of one agent, model, tier and setting."""
+    """The trials of one agent, model, tier and setting."""
 
     agent: str
     model: str | None = None
@@ -22,7 +22,7 @@ class PlanGroup:
     setting: str | None = None
     kind: Literal["run", "judge", "calibration"] = "run"
     """Whether an agent works, a judge judges, or the unchanged or solved task is made for judges to tell apart."""
-    cells: int
+    trials: int
     passed: int
     failed: int
     no_verdict: int
@@ -33,7 +33,7 @@ class PlanGroup:
     """Not tried yet."""
     tries: int
     tried_again: int
-    """Cells with more than one try. Trying again shifts the distribution of what is measured."""
+    """Trials with more than one try. Trying again shifts the distribution of what is measured."""
     cost_usd: float | None
     """What all tries cost; None where a cost is not known."""
     tokens: int | None
@@ -43,7 +43,7 @@ class PlanGroup:
 
     @property
     def done(self) -> int:
-        """Cells with a result."""
+        """Trials with a result."""
         return self.passed + self.failed + self.no_verdict
 
 
@@ -55,29 +55,29 @@ class PlanRun(Result):
     folder: Path
     groups: tuple[PlanGroup, ...]
     endings: Mapping[str, int]
-    """Endings of the cells' last tries, by name."""
+    """Endings of the trials' last tries, by name."""
     stopped: Mapping[str, str]
-    """Agents whose cells were started no more, with the reason."""
+    """Agents whose trials were started no more, with the reason."""
     spent: str | None = None
     """What was spent of the budget; None without one."""
     is_over_budget: bool = False
-    """Whether cells were not started because the budget does not allow it."""
+    """Whether trials were not started because the budget does not allow it."""
     is_interrupted: bool = False
     """Whether it was stopped by Ctrl-C."""
     had_nothing_to_run: bool = False
-    """Whether every cell that was asked for had a result before."""
+    """Whether every trial that was asked for had a result before."""
     next_command: str | None = None
     """The command that answers what the plan asks; None while nothing is done."""
     findings: tuple[Finding, ...] = ()
 
     @property
-    def cells(self) -> int:
-        """Cells of the plan."""
-        return sum(group.cells for group in self.groups)
+    def trials(self) -> int:
+        """Trials of the plan."""
+        return sum(group.trials for group in self.groups)
 
     @property
     def done(self) -> int:
-        """Cells with a result."""
+        """Trials with a result."""
         return sum(group.done for group in self.groups)
 
     @property
@@ -93,7 +93,7 @@ class PlanRun(Result):
         }
         told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
         begin = "nothing to run, " if self.had_nothing_to_run else ""
-        count = f"{self.done:,} of {_cells_text(self.cells)} done" + (f" ({told})" if told else "")
+        count = f"{self.done:,} of {_trials_text(self.trials)} done" + (f" ({told})" if told else "")
         parts = [f"{self.name}: {begin}{count}"]
         unfinished = sum(group.unfinished for group in self.groups)
         if unfinished:
@@ -104,8 +104,8 @@ class PlanRun(Result):
         if self.spent:
             parts.append(f"spent {self.spent}")
         if self.had_nothing_to_run:
-            parts.append("to run cells again, name a new folder with --out")
-        elif self.done < self.cells:
+            parts.append("to run trials again, name a new folder with --out")
+        elif self.done < self.trials:
             parts.append("the same command goes on")
         return "; ".join(parts) + "."
 
@@ -120,7 +120,7 @@ class PlanRun(Result):
         return {
             "plan": self.name,
             "folder": str(self.folder),
-            "cells": self.cells,
+            "trials": self.trials,
             "done": self.done,
             "groups": self.to_dicts(),
             "endings": dict(self.endings),
@@ -136,11 +136,11 @@ class PlanRun(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanForecast:
-    """What the cells of one agent and model would cost."""
+    """What the trials of one agent and model would cost."""
 
     agent: str
     model: str | None
-    cells: int
+    trials: int
     done: int
     low_usd: float | None
     """The least that is expected; None where nothing is known."""
@@ -149,7 +149,7 @@ class PlanForecast:
     basis: str
     """What the range rests on."""
     command: str
-    """The command of its first cell, keys masked."""
+    """The command of its first trial, keys masked."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -164,24 +164,24 @@ class PlanOutlook(Result):
     findings: tuple[Finding, ...] = ()
 
     @property
-    def cells(self) -> int:
-        """Cells of the plan."""
-        return sum(forecast.cells for forecast in self.forecasts)
+    def trials(self) -> int:
+        """Trials of the plan."""
+        return sum(forecast.trials for forecast in self.forecasts)
 
     @property
     def done(self) -> int:
-        """Cells with a result."""
+        """Trials with a result."""
         return sum(forecast.done for forecast in self.forecasts)
 
     @property
     def sentence(self) -> str:
         """What would run, and what it would cost."""
-        open_ = [forecast for forecast in self.forecasts if forecast.done < forecast.cells]
+        open_ = [forecast for forecast in self.forecasts if forecast.done < forecast.trials]
         unknown = [forecast.agent for forecast in open_ if forecast.high_usd is None]
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
         high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
         known = f"{amount(low, 'USD')} to {amount(high, 'USD')}"
-        parts = [f"{self.name}: {_cells_text(self.cells)}, {self.done:,} done, {self.cells - self.done:,} to run"]
+        parts = [f"{self.name}: {_trials_text(self.trials)}, {self.done:,} done, {self.trials - self.done:,} to run"]
         if unknown:
             others = f", {known} for the others" if len(unknown) < len(open_) else ""
             parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
@@ -202,7 +202,7 @@ class PlanOutlook(Result):
         return {
             "plan": self.name,
             "folder": str(self.folder),
-            "cells": self.cells,
+            "trials": self.trials,
             "done": self.done,
             "forecasts": self.to_dicts(),
             "budget": self.budget,
@@ -212,8 +212,8 @@ class PlanOutlook(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanCell:
-    """A cell of a plan."""
+class PlanTrial:
+    """A trial of a plan."""
 
     id: str
     kind: Literal["run", "judge"]
@@ -239,7 +239,7 @@ class PlanCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTry:
-    """A try of a cell."""
+    """A try of a trial."""
 
     number: int
     ending: str
@@ -261,32 +261,32 @@ class PlanTry:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PlanCells(Result):
-    """Cells of a plan, with the outcome of each."""
+class PlanTrials(Result):
+    """Trials of a plan, with the outcome of each."""
 
     name: str
     folder: Path
-    listed: tuple[PlanCell, ...]
+    listed: tuple[PlanTrial, ...]
     tries: tuple[PlanTry, ...] = ()
-    """The tries of the cell, where one alone was asked for."""
+    """The tries of the trial, where one alone was asked for."""
 
     @property
     def sentence(self) -> str:
         """How many there are, and how many are done."""
-        done = sum(cell.state == "done" for cell in self.listed)
-        return f"{self.name}: {_cells_text(len(self.listed))}, {done:,} done."
+        done = sum(trial.state == "done" for trial in self.listed)
+        return f"{self.name}: {_trials_text(len(self.listed))}, {done:,} done."
 
     def _about(self) -> str:
         return self.sentence.removesuffix(".")
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a cell."""
-        return [asdict(cell) for cell in self.listed]
+        """One flat row a trial."""
+        return [asdict(trial) for trial in self.listed]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         tries = {"tries": [asdict(each) for each in self.tries]} if self.tries else {}
-        return {"plan": self.name, "folder": str(self.folder), "cells": self.to_dicts(), **tries}
+        return {"plan": self.name, "folder": str(self.folder), "trials": self.to_dicts(), **tries}
 
 
-def _cells_text(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count:,} cells"
+def _trials_text(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count:,} trials"

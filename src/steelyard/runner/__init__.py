@@ -1,4 +1,4 @@
-"""Running what is to be weighed: a plan expands to cells, a cell has tries and yields one Run."""
+"""Running what is to be weighed: a plan expands to trials, a trial has tries and yields one Run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.runner._adapters import adapters as adapters
-    from steelyard.runner._cell_records import (
-        Cell as Cell,
-        CellResult as CellResult,
-        Ending as Ending,
-        TryOutcome as TryOutcome,
-        TryResult as TryResult,
-    )
     from steelyard.runner._executing import (
         command_shown as command_shown,
     )
@@ -26,8 +19,8 @@ if TYPE_CHECKING:
         forecasts as forecasts,
     )
     from steelyard.runner._gathering import (
-        CellState as CellState,
-        cell_states as cell_states,
+        TrialState as TrialState,
+        trial_states as trial_states,
     )
     from steelyard.runner._harbor import (
         write_harbor_job as write_harbor_job,
@@ -54,15 +47,22 @@ if TYPE_CHECKING:
     from steelyard.runner._running import (
         OpenedPlan as OpenedPlan,
         RunSettings as RunSettings,
-        list_cells as list_cells,
+        list_trials as list_trials,
         missing_here as missing_here,
         open_plan as open_plan,
-        run_cell as run_cell,
         run_plan as run_plan,
+        run_trial as run_trial,
         spending_of as spending_of,
     )
     from steelyard.runner._scheduling import (
         PlanProgress as PlanProgress,
+    )
+    from steelyard.runner._trial_records import (
+        Ending as Ending,
+        Trial as Trial,
+        TrialResult as TrialResult,
+        TryOutcome as TryOutcome,
+        TryResult as TryResult,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

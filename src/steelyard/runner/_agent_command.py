@@ -1,4 +1,4 @@
-"""What an agent is started with: its adapter's command, variables and files, filled in for one cell."""
+"""What an agent is started with: its adapter's command, variables and files, filled in for one trial."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command_of(job: Job, *, endpoint: str, token: str) -> AgentCommand:
     values = _values(job, endpoint=endpoint, token=token)
     declared = _declared(job)
     line = [filled(word, values) for word in declared]
-    for name, value in job.cell.setting.items():
+    for name, value in job.trial.setting.items():
         line += [word.replace("{value}", str(value)) for word in adapter.settings.get(name, ())]
     if max(len(word.encode()) for word in line) > _MAX_ARGUMENT_LENGTH:
         raise UsageError(
@@ -78,7 +78,7 @@ def _values(job: Job, *, endpoint: str, token: str) -> dict[str, str]:
         **{name: str(value) for name, value in job.use.options.items()},
         **PLACES,
         "prompt": job.prompt,
-        "model": job.cell.model or "",
+        "model": job.trial.model or "",
         "endpoint": endpoint,
         "token": token,
         "oracle": str(_solution(job)),

@@ -55,12 +55,12 @@ _TRAILER = re.compile(
 )
 _HOME = re.compile(r"(?<![\w.])/(?:home|Users)/[A-Za-z0-9._\-]+")
 _ROOT_HOME = re.compile(r"(?<![\w./])/root(?=/)")
-_OWN_PLACE = r"(?:/cells/[0-9a-f]{4,64}(?:/try-[0-9]+)?)?(?:/(?:work|home|verify))?"
+_OWN_PLACE = r"(?:/trials/[0-9a-f]{4,64}(?:/try-[0-9]+)?)?(?:/(?:work|home|verify))?"
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """What must not reach a judge about the cells it judges, and about the plan."""
+    """What must not reach a judge about the trials it judges, and about the plan."""
 
     agents: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Secrets:
     paths: tuple[str, ...] = ()
     """Folders of this machine."""
     ids: tuple[str, ...] = ()
-    """Ids of cells and runs."""
+    """Ids of trials and runs."""
     costs_usd: tuple[float, ...] = ()
     tokens: tuple[int, ...] = ()
     overlaid: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What a plan may spend: counted over all tries, and reserved before a cell starts."""
+"""What a plan may spend: counted over all tries, and reserved before a trial starts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steelyard.records import sum_in_order
-from steelyard.runner._cell_records import Cell, TryResult
 from steelyard.runner._plan_records import Budget
+from steelyard.runner._trial_records import Trial, TryResult
 
 Kind = tuple[str, str | None]
-"""An agent and a model: what cells cost is like what others of the same kind cost."""
+"""An agent and a model: what trials cost is like what others of the same kind cost."""
 _SECONDS_AN_HOUR = 3600.0
 
 
@@ -37,7 +37,7 @@ def amounts_of(result: TryResult) -> Amounts:
 class Spending:
     """Keeps the budget. Not thread-safe by itself: the scheduler asks under its lock.
 
-    What a cell may spend is set apart for it before it starts, so that cells which run at the same time never spend
+    What a trial may spend is set apart for it before it starts, so that trials which run at the same time never spend
     more than there is, however much each of them takes.
     """
 
@@ -62,53 +62,53 @@ class Spending:
         """What was spent."""
         return Amounts(**self._spent)
 
-    def add(self, cell: Cell, result: TryResult) -> None:
+    def add(self, trial: Trial, result: TryResult) -> None:
         """Count a try."""
         amounts = amounts_of(result)
-        most = self._most.setdefault((cell.agent, cell.model), {})
+        most = self._most.setdefault((trial.agent, trial.model), {})
         for unit in UNITS:
             amount = getattr(amounts, unit)
             if amount is not None:
                 self._spent[unit] += amount
                 most[unit] = max(most.get(unit, 0.0), amount)
-            elif getattr(self.limits, unit) is not None and cell.agent in self._metered:
-                self.unknown = f"{cell.sentence}, try {result.number}: {unit} not known"
+            elif getattr(self.limits, unit) is not None and trial.agent in self._metered:
+                self.unknown = f"{trial.sentence}, try {result.number}: {unit} not known"
 
-    def release(self, cell: Cell) -> None:
-        """The cell runs no longer."""
-        self._reserved.pop(cell.id, None)
+    def release(self, trial: Trial) -> None:
+        """The trial runs no longer."""
+        self._reserved.pop(trial.id, None)
 
-    def reserve(self, cell: Cell) -> Amounts | None:
-        """What the cell may spend, now set apart for it; None where what it is expected to spend does not fit."""
+    def reserve(self, trial: Trial) -> Amounts | None:
+        """What the trial may spend, now set apart for it; None where what it is expected to spend does not fit."""
         if self.unknown is not None:
             return None
-        allowed = {unit: self._share(cell, unit) for unit in UNITS}
+        allowed = {unit: self._share(trial, unit) for unit in UNITS}
         if any(share is not None and share <= 0 for share in allowed.values()):
             return None
-        self._reserved[cell.id] = Amounts(**allowed)
-        return self._reserved[cell.id]
+        self._reserved[trial.id] = Amounts(**allowed)
+        return self._reserved[trial.id]
 
-    def _share(self, cell: Cell, unit: str) -> float | None:
-        """What the cell gets of what is left: twice what its kind took at most, or an equal share; 0 if that is less.
+    def _share(self, trial: Trial, unit: str) -> float | None:
+        """What the trial gets of what is left: twice what its kind took at most, or an equal share; 0 if that is less.
 
         None where nothing limits it.
         """
-        hours = cell.time_limit_seconds / _SECONDS_AN_HOUR
-        cap: float | None = hours if unit == "hours" else getattr(self._budget, f"cell_{unit}")
+        hours = trial.time_limit_seconds / _SECONDS_AN_HOUR
+        cap: float | None = hours if unit == "hours" else getattr(self._budget, f"trial_{unit}")
         limit: float | None = getattr(self.limits, unit)
-        if limit is None or (unit != "hours" and cell.agent not in self._metered):
+        if limit is None or (unit != "hours" and trial.agent not in self._metered):
             return cap if unit != "hours" else None
         reserved = sum_in_order(getattr(each, unit) or 0.0 for each in self._reserved.values())
         left = limit - self._spent[unit] - reserved
-        expected = self._most.get((cell.agent, cell.model), {}).get(unit, hours if unit == "hours" else 0.0)
+        expected = self._most.get((trial.agent, trial.model), {}).get(unit, hours if unit == "hours" else 0.0)
         if expected > left:
             return 0.0
         equal = left / max(1, self._parallel - len(self._reserved))
         return min(max(2 * expected, equal), left, cap if cap is not None else left)
 
     def is_of_plan(self, allowed: Amounts) -> bool:
-        """Whether the plan's budget, not the cell's own, set what a cell may spend."""
-        pairs = ((allowed.usd, self._budget.cell_usd), (allowed.tokens, self._budget.cell_tokens))
+        """Whether the plan's budget, not the trial's own, set what a trial may spend."""
+        pairs = ((allowed.usd, self._budget.trial_usd), (allowed.tokens, self._budget.trial_tokens))
         return any(share is not None and share != cap for share, cap in pairs)
 
     def sentence(self) -> str | None:

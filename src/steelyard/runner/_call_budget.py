@@ -9,12 +9,12 @@ from steelyard.records import Missing
 from steelyard.runner._meter_records import CallLimits, MeteredCall
 
 REFUSALS = {
-    "cell_usd": "the budget of this cell in dollars is used up",
-    "cell_tokens": "the budget of this cell in tokens is used up",
-    "usage_unknown": "the endpoint does not state the usage of its answers, so the budget of this cell cannot be kept",
-    "price_unknown": "a model without a known price answered, so the budget of this cell cannot be kept",
-    "too_many_calls": "this cell has made as many calls as a cell may",
-    "time_limit": "the time limit of this cell is reached",
+    "trial_usd": "the budget of this trial in dollars is used up",
+    "trial_tokens": "the budget of this trial in tokens is used up",
+    "usage_unknown": "the endpoint does not state the usage of its answers, so the budget of this trial cannot be kept",
+    "price_unknown": "a model without a known price answered, so the budget of this trial cannot be kept",
+    "too_many_calls": "this trial has made as many calls as a trial may",
+    "time_limit": "the time limit of this trial is reached",
 }
 """What an agent is told when a call is refused."""
 
@@ -41,7 +41,7 @@ class CallBudget:
             return "usage_unknown" if call.error is None else None
         self._tokens += call.usage.total or 0
         if limits.tokens is not None and self._tokens >= limits.tokens:
-            return "cell_tokens"
+            return "trial_tokens"
         return None if limits.usd is None else self._spend_usd(call, limits.usd)
 
     def _spend_usd(self, call: MeteredCall, limit: float) -> str | None:
@@ -51,4 +51,4 @@ class CallBudget:
         if isinstance(cost, Missing):
             return "price_unknown"
         self._pico += cost
-        return "cell_usd" if self._pico >= Decimal(str(limit)) * PICO_PER_USD else None
+        return "trial_usd" if self._pico >= Decimal(str(limit)) * PICO_PER_USD else None

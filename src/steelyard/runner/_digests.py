@@ -25,8 +25,8 @@ def digest_of(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
 
-def cell_id(*parts: object) -> str:
-    """The id of a cell that is made of these parts."""
+def trial_id(*parts: object) -> str:
+    """The id of a trial that is made of these parts."""
     return digest_of(*parts)[:ID_DIGITS]
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.runner._cell_records import Ending
 from steelyard.runner._meter_records import MeteredCall
+from steelyard.runner._trial_records import Ending
 from steelyard.runner._try_records import TryEvidence, VerifyEvidence
 
 NOT_ALLOWED = frozenset({401, 402, 403})
@@ -17,7 +17,7 @@ NOT_ALLOWED = frozenset({401, 402, 403})
 _USED_UP = ("insufficient_quota", "billing", "credit", "payment")
 """Parts of what endpoints call the error of an account that is used up."""
 _LAST_CALLS = 3
-_BUDGETS = {"cell_usd": "its budget in dollars", "cell_tokens": "its budget in tokens"}
+_BUDGETS = {"trial_usd": "its budget in dollars", "trial_tokens": "its budget in tokens"}
 _COUNTLESS = {
     "usage_unknown": "the endpoint does not state usage, so that no budget can hold",
     "price_unknown": "the model that answered has no price, so that no budget can hold",
@@ -72,7 +72,7 @@ def _of_a_refusal(evidence: TryEvidence) -> Ending:
     if refusal in _COUNTLESS:
         return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[refusal])
     if refusal in _BUDGETS:
-        return _agents("budget_cell", f"the cell used up {_BUDGETS[refusal]}")
+        return _agents("budget_trial", f"the trial used up {_BUDGETS[refusal]}")
     return Ending(name="cancelled", cause="cancelled", detail=f"calls were refused: {refusal or 'budget'}")
 
 

@@ -1,4 +1,4 @@
-"""One try of one cell, from an empty folder to a Run: tried, verified, read and priced."""
+"""One try of one trial, from an empty folder to a Run: tried, verified, read and priced."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book, token_
 from steelyard.records import Run, calls_in
 from steelyard.runner._agent_command import shown_command
 from steelyard.runner._budgets import Amounts, Spending
-from steelyard.runner._cell_records import Cell, Ending, TryOutcome, TryResult
-from steelyard.runner._cells import task_digest, tier_scheme_of
 from steelyard.runner._endings import ending_of
 from steelyard.runner._endpoint_book import EndpointBook
 from steelyard.runner._folders import PlanFolder, read_record, started_at
-from steelyard.runner._judging import judge_as_agent, judge_cell
+from steelyard.runner._judging import judge_as_agent, judge_trial
 from steelyard.runner._lock import machine
 from steelyard.runner._meter import Meter
 from steelyard.runner._meter_records import NO_TOKENS, CallLimits, ResolvedEndpoint, read_meter
 from steelyard.runner._plan import PlanRead, value_of
 from steelyard.runner._plan_records import Budget, PlanTask
-from steelyard.runner._run_of_cell import run_of_cell
+from steelyard.runner._run_of_trial import run_of_trial
 from steelyard.runner._scripted import SCRIPTED, ScriptedModel
+from steelyard.runner._trial_records import Ending, Trial, TryOutcome, TryResult
+from steelyard.runner._trials import task_digest, tier_scheme_of
 from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
-from steelyard.runner._trying import try_cell
+from steelyard.runner._trying import try_trial
 from steelyard.runner._verifying import verify
 from steelyard.version import __version__
 
@@ -49,61 +49,61 @@ class PlanExecutor:
     ) -> None:
         self._read, self._meter, self._versions, self._unsafe = read, meter, versions, unsafe
         self._digests: dict[str, str] = {}
-        self._cells: dict[str, Cell] = {}
+        self._trials: dict[str, Trial] = {}
 
-    def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
-        """Run the cell in an empty folder, within what it may spend; `stop` ends it early."""
+    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+        """Run the trial in an empty folder, within what it may spend; `stop` ends it early."""
         limits = CallLimits(usd=allowed.usd, tokens=None if allowed.tokens is None else int(allowed.tokens))
         is_of_plan = _is_of_plan(self._read.plan.plan.budget, allowed)
 
         def tried(job: Job) -> TryOutcome:
-            evidence = try_cell(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
+            evidence = try_trial(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
             (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
             return self._outcome(job, folder, evidence, stop, is_of_plan=is_of_plan)
 
-        if cell.kind == "run":
-            return tried(self.job(cell))
+        if trial.kind == "run":
+            return tried(self.job(trial))
         place = PlanFolder(folder.parent.parent.parent)
-        self._cells = self._cells or {each.id: each for each in place.cells()}
-        return judge_cell(
-            cell,
+        self._trials = self._trials or {each.id: each for each in place.trials()}
+        return judge_trial(
+            trial,
             self._read,
             place,
             number=_number(folder),
-            cells=self._cells,
-            ask=lambda task: tried(self.job(cell, task)),
+            trials=self._trials,
+            ask=lambda task: tried(self.job(trial, task)),
         )
 
-    def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
+    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
         """The outcome of a try whose runner was stopped before it could say: its calls are counted, if it made any."""
-        job, began = self.job(cell), started_at(folder)
+        job, began = self.job(trial), started_at(folder)
         ended = max(began, datetime.fromtimestamp(_last_written(folder), UTC))
         count = read_meter(folder / "meter.jsonl") if job.uses_calls else None
         evidence = TryEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
         return self._told(job, folder, evidence, INTERRUPTED, None)
 
-    def regraded(self, cell: Cell, folder: Path, stop: threading.Event) -> TryOutcome | None:
+    def regraded(self, trial: Trial, folder: Path, stop: threading.Event) -> TryOutcome | None:
         """The same try with its work verified again; None where nothing is left to verify."""
         evidence = read_record(folder / _EVIDENCE, TryEvidence)
-        return None if evidence is None else self._outcome(self.job(cell), folder, evidence, stop, is_of_plan=False)
+        return None if evidence is None else self._outcome(self.job(trial), folder, evidence, stop, is_of_plan=False)
 
-    def job(self, cell: Cell, asked: PlanTask | None = None) -> Job:
-        """The cell with all that running it takes; a judge is asked something else than the task."""
-        read, task = self._read, self._read.task_of(cell.task)
-        use = read.use_of(cell.agent) if cell.kind == "run" else judge_as_agent(read, cell)
+    def job(self, trial: Trial, asked: PlanTask | None = None) -> Job:
+        """The trial with all that running it takes; a judge is asked something else than the task."""
+        read, task = self._read, self._read.task_of(trial.task)
+        use = read.use_of(trial.agent) if trial.kind == "run" else judge_as_agent(read, trial)
         endpoint = read.endpoint_of(use)
-        if cell.task not in self._digests:
-            self._digests[cell.task] = task_digest(read, task)
+        if trial.task not in self._digests:
+            self._digests[trial.task] = task_digest(read, task)
         facts = {
-            "agent_version": self._versions.get(cell.agent),
-            "task_digest": self._digests[cell.task][:16],
+            "agent_version": self._versions.get(trial.agent),
+            "task_digest": self._digests[trial.task][:16],
             "steelyard": __version__,
             "machine": machine(),
             "prices": self._book(endpoint).label if endpoint is not None else None,
         }
         return Job(
-            cell=cell,
-            task=task if cell.kind == "run" else asked or PlanTask(id=task.id, prompt=""),
+            trial=trial,
+            task=task if trial.kind == "run" else asked or PlanTask(id=task.id, prompt=""),
             use=use,
             adapter=read.adapters[use.use],
             prompt=read.prompt_of(asked or task),
@@ -118,7 +118,7 @@ class PlanExecutor:
         self, job: Job, folder: Path, evidence: TryEvidence, stop: threading.Event, *, is_of_plan: bool
     ) -> TryOutcome:
         ending, verified = ending_of(evidence), None
-        if is_of_plan and ending.name == "budget_cell":
+        if is_of_plan and ending.name == "budget_trial":
             ending = OVER_BUDGET  # no fault of the agent's: another day there is more to spend
         if ending.is_verified:
             try:
@@ -131,7 +131,7 @@ class PlanExecutor:
     def _told(
         self, job: Job, folder: Path, evidence: TryEvidence, ending: Ending, verified: VerifyEvidence | None
     ) -> TryOutcome:
-        run, findings = run_of_cell(
+        run, findings = run_of_trial(
             job, folder, evidence, ending, verified=verified, tier_scheme=tier_scheme_of(self._read)
         )
         run, cost_usd = self._priced(job, run)
@@ -197,10 +197,10 @@ def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedE
     )
 
 
-def command_shown(read: PlanRead, cell: Cell) -> str:
-    """The command of a cell as `--dry-run` shows it, keys masked."""
+def command_shown(read: PlanRead, trial: Trial) -> str:
+    """The command of a trial as `--dry-run` shows it, keys masked."""
     executor = PlanExecutor(read, meter=None, versions={})
-    return " ".join(_quoted(word) for word in shown_command(executor.job(cell)))
+    return " ".join(_quoted(word) for word in shown_command(executor.job(trial)))
 
 
 def _quoted(word: str) -> str:

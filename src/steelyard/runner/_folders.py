@@ -1,7 +1,7 @@
-"""A plan's folder: a folder for each cell, claimed by whoever runs it and finished by one rename.
+"""A plan's folder: a folder for each trial, claimed by whoever runs it and finished by one rename.
 
-runs/NAME/ plan.toml lock.json cells.jsonl runs.jsonl
-  cells/ID/ cell.json claim result.json           # written last: its presence means that the cell is done
+runs/NAME/ plan.toml lock.json trials.jsonl runs.jsonl
+  trials/ID/ trial.json claim result.json           # written last: its presence means that the trial is done
     try-1/ started.json work/ home/ stdout stderr meter.jsonl ending.json verify/
 """
 
@@ -25,13 +25,13 @@ import msgspec
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.files import whole_file
 from steelyard.records import Record, iso, now_microseconds
-from steelyard.runner._cell_records import Cell, CellResult, TryOutcome
+from steelyard.runner._trial_records import Trial, TrialResult, TryOutcome
 
 TOUCHED_SECONDS = 10.0
 """How often a claim is renewed."""
 STALE_SECONDS = 60.0
 """From when on a claim that nobody renews is void."""
-_OWN = frozenset({"cells", "cells.jsonl", "plan.toml", "lock.json", "runs.jsonl"})
+_OWN = frozenset({"trials", "trials.jsonl", "plan.toml", "lock.json", "runs.jsonl"})
 """What a plan's folder holds."""
 _TRY = re.compile(r"try-([0-9]{1,6})")
 _PLACE = re.compile(r"[0-9a-f]{16}")
@@ -39,7 +39,7 @@ Written = TypeVar("Written", bound=Record)
 
 
 class Claim(Record, frozen=True, kw_only=True):
-    """Who runs a cell."""
+    """Who runs a trial."""
 
     host: str
     """The machine."""
@@ -54,7 +54,7 @@ class Claim(Record, frozen=True, kw_only=True):
 
 
 class PlanFolder:
-    """Where a plan's cells, tries and results are kept."""
+    """Where a plan's trials, tries and results are kept."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.shown = root.absolute(), root
@@ -66,61 +66,61 @@ class PlanFolder:
         if not self.is_plan and {name for name in os.listdir(self.root) if not name.startswith(".")} - _OWN:
             hint = "name another folder with --out"
             raise UsageError("the folder holds other files, not those of a plan", where=str(self.shown), hint=hint)
-        (self.root / "cells").mkdir(exist_ok=True)
+        (self.root / "trials").mkdir(exist_ok=True)
 
     @property
     def is_plan(self) -> bool:
         """Whether it is the folder of a plan."""
-        return (self.root / "cells").is_dir() and (self.root / "cells.jsonl").is_file()
+        return (self.root / "trials").is_dir() and (self.root / "trials.jsonl").is_file()
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file of the plan in place, whole or not at all."""
         _replace(self.root / name, content)
 
-    def write_cells(self, cells: Iterable[Cell]) -> None:
-        """Keep the list of cells; its order is the order of array jobs."""
-        self.write("cells.jsonl", b"".join(msgspec.json.encode(cell) + b"\n" for cell in cells))
+    def write_trials(self, trials: Iterable[Trial]) -> None:
+        """Keep the list of trials; its order is the order of array jobs."""
+        self.write("trials.jsonl", b"".join(msgspec.json.encode(trial) + b"\n" for trial in trials))
 
-    def cells(self) -> list[Cell]:
-        """The cells of the plan, in their order."""
+    def trials(self) -> list[Trial]:
+        """The trials of the plan, in their order."""
         if not self.is_plan:
             hint = "name the folder of a plan, such as runs/NAME"
             raise UsageError("there is no plan in this folder", where=str(self.shown), hint=hint)
-        lines = whole_file(self.root / "cells.jsonl").splitlines()
-        return [msgspec.json.decode(line, type=Cell) for line in lines if line]
+        lines = whole_file(self.root / "trials.jsonl").splitlines()
+        return [msgspec.json.decode(line, type=Trial) for line in lines if line]
 
-    def cell_named(self, name: str) -> Cell:
-        """The cell of that id, or of the only id that begins so."""
-        cells = {cell.id: cell for cell in self.cells()}
-        like = [cell for cell in cells.values() if cell.id.startswith(name)]
-        if name in cells or len(like) == 1:
-            return cells.get(name) or like[0]
+    def trial_named(self, name: str) -> Trial:
+        """The trial of that id, or of the only id that begins so."""
+        trials = {trial.id: trial for trial in self.trials()}
+        like = [trial for trial in trials.values() if trial.id.startswith(name)]
+        if name in trials or len(like) == 1:
+            return trials.get(name) or like[0]
         if like and name:
-            raise UsageError(f"{len(like)} cells begin with {name!r}", hint=f"{like[0].id} is one of them")
-        raise UnknownNameError("cell", name, cells)
+            raise UsageError(f"{len(like)} trials begin with {name!r}", hint=f"{like[0].id} is one of them")
+        raise UnknownNameError("trial", name, trials)
 
-    def cell(self, cell_id: str) -> Path:
-        """The folder of a cell."""
-        return self.root / "cells" / cell_id
+    def trial(self, trial_id: str) -> Path:
+        """The folder of a trial."""
+        return self.root / "trials" / trial_id
 
-    def is_done(self, cell_id: str) -> bool:
-        """Whether the cell has a result that can be read."""
-        return self.result(cell_id) is not None
+    def is_done(self, trial_id: str) -> bool:
+        """Whether the trial has a result that can be read."""
+        return self.result(trial_id) is not None
 
-    def result(self, cell_id: str) -> CellResult | None:
-        """The outcome of the cell; None where it is not done, or its result cannot be read."""
-        return read_record(self.cell(cell_id) / "result.json", CellResult)
+    def result(self, trial_id: str) -> TrialResult | None:
+        """The outcome of the trial; None where it is not done, or its result cannot be read."""
+        return read_record(self.trial(trial_id) / "result.json", TrialResult)
 
     def finished(self) -> set[str]:
-        """The ids of all cells with a result file, whether the plan still has them or not."""
-        with suppress(FileNotFoundError), os.scandir(self.root / "cells") as entries:
+        """The ids of all trials with a result file, whether the plan still has them or not."""
+        with suppress(FileNotFoundError), os.scandir(self.root / "trials") as entries:
             places = [entry.name for entry in entries if _PLACE.fullmatch(entry.name)]
-            return {name for name in places if (self.cell(name) / "result.json").is_file()}
+            return {name for name in places if (self.trial(name) / "result.json").is_file()}
         return set()
 
-    def tries(self, cell_id: str) -> list[Path]:
+    def tries(self, trial_id: str) -> list[Path]:
         """The folders of its tries, first to last."""
-        folder = self.cell(cell_id)
+        folder = self.trial(trial_id)
         with suppress(FileNotFoundError):
             numbered = {int(match[1]): name for name in os.listdir(folder) if (match := _TRY.fullmatch(name))}
             return [folder / numbered[number] for number in sorted(numbered)]
@@ -130,51 +130,51 @@ class PlanFolder:
         """The outcome of a try; None where whoever ran it was stopped before it ended."""
         return read_record(try_folder / "ending.json", TryOutcome)
 
-    def claim(self, cell_id: str, *, again: bool = False) -> bool:
-        """Whether the cell is now ours to run: nobody else runs it, and it is not done unless it is done `again`."""
-        folder = self.cell(cell_id)
+    def claim(self, trial_id: str, *, again: bool = False) -> bool:
+        """Whether the trial is now ours to run: nobody else runs it, and it is not done unless it is done `again`."""
+        folder = self.trial(trial_id)
         folder.mkdir(parents=True, exist_ok=True)
         ours = _own_claim()
         content = msgspec.json.encode(ours)
         if not _create(folder / "claim", content) and not _take_over(folder / "claim", content):
             return False
-        self._tokens[cell_id] = ours.token
-        if not again and self.is_done(cell_id):  # by somebody who ended between our look and our claim
-            self.release(cell_id)
+        self._tokens[trial_id] = ours.token
+        if not again and self.is_done(trial_id):  # by somebody who ended between our look and our claim
+            self.release(trial_id)
             return False
         return True
 
-    def holds(self, cell_id: str) -> bool:
+    def holds(self, trial_id: str) -> bool:
         """Whether the claim is still ours; another runner takes it over when it was not renewed for too long."""
-        claim = read_record(self.cell(cell_id) / "claim", Claim)
-        return claim is not None and claim.token == self._tokens.get(cell_id)
+        claim = read_record(self.trial(trial_id) / "claim", Claim)
+        return claim is not None and claim.token == self._tokens.get(trial_id)
 
-    def release(self, cell_id: str) -> None:
-        """Give the cell up for others."""
-        if self.holds(cell_id):
-            (self.cell(cell_id) / "claim").unlink(missing_ok=True)
-        self._tokens.pop(cell_id, None)
+    def release(self, trial_id: str) -> None:
+        """Give the trial up for others."""
+        if self.holds(trial_id):
+            (self.trial(trial_id) / "claim").unlink(missing_ok=True)
+        self._tokens.pop(trial_id, None)
 
     def touch_claims(self) -> None:
         """Renew what we hold."""
-        for cell_id in list(self._tokens):
+        for trial_id in list(self._tokens):
             with suppress(FileNotFoundError):
-                os.utime(self.cell(cell_id) / "claim")
+                os.utime(self.trial(trial_id) / "claim")
 
-    def describe(self, cell: Cell) -> None:
-        """Keep what the cell is, for when the plan no longer has it."""
-        _replace(self.cell(cell.id) / "cell.json", msgspec.json.encode(cell))
+    def describe(self, trial: Trial) -> None:
+        """Keep what the trial is, for when the plan no longer has it."""
+        _replace(self.trial(trial.id) / "trial.json", msgspec.json.encode(trial))
 
     def done_works(self) -> dict[str, str]:
-        """Of cells with a result, by what their agent was given: the id of one whose work can be checked again."""
-        described = [read_record(self.cell(cell_id) / "cell.json", Cell) for cell_id in sorted(self.finished())]
-        return {cell.work: cell.id for cell in described if cell is not None and cell.work}
+        """Of trials with a result, by what their agent was given: the id of one whose work can be checked again."""
+        described = [read_record(self.trial(trial_id) / "trial.json", Trial) for trial_id in sorted(self.finished())]
+        return {trial.work: trial.id for trial in described if trial is not None and trial.work}
 
-    def new_try(self, cell_id: str) -> Path:
+    def new_try(self, trial_id: str) -> Path:
         """An empty folder for the next try; what an earlier one left is never used again."""
-        earlier = self.tries(cell_id)
+        earlier = self.tries(trial_id)
         number = int(earlier[-1].name.removeprefix("try-")) + 1 if earlier else 1
-        folder = self.cell(cell_id) / f"try-{number}"
+        folder = self.trial(trial_id) / f"try-{number}"
         folder.mkdir()
         _replace(folder / "started.json", msgspec.json.encode({"at": iso(now_microseconds())}))
         return folder
@@ -183,23 +183,23 @@ class PlanFolder:
         """Keep the outcome of a try."""
         _replace(try_folder / "ending.json", msgspec.json.encode(outcome))
 
-    def finish(self, result: CellResult) -> bool:
-        """Keep the outcome of the cell and give it up; False where somebody else has taken it over meanwhile."""
+    def finish(self, result: TrialResult) -> bool:
+        """Keep the outcome of the trial and give it up; False where somebody else has taken it over meanwhile."""
         if not self.holds(result.id):
             self._tokens.pop(result.id, None)
             return False
-        _replace(self.cell(result.id) / "result.json", msgspec.json.encode(result), keep=True)
+        _replace(self.trial(result.id) / "result.json", msgspec.json.encode(result), keep=True)
         self.release(result.id)
         return True
 
-    def reopen(self, cell_id: str) -> None:
-        """Take the cell's result back, so that it runs again; its tries stay."""
-        (self.cell(cell_id) / "result.json").unlink(missing_ok=True)
+    def reopen(self, trial_id: str) -> None:
+        """Take the trial's result back, so that it runs again; its tries stay."""
+        (self.trial(trial_id) / "result.json").unlink(missing_ok=True)
 
-    def results(self) -> Iterator[CellResult]:
+    def results(self) -> Iterator[TrialResult]:
         """Every result, in the order of ids."""
-        for cell_id in sorted(self.finished()):
-            if (result := self.result(cell_id)) is not None:
+        for trial_id in sorted(self.finished()):
+            if (result := self.result(trial_id)) is not None:
                 yield result
 
 

@@ -1,4 +1,4 @@
-"""Judges as cells: what each is asked about the work of others, and what it answers.
+"""Judges as trials: what each is asked about the work of others, and what it answers.
 
 A judge sees the task, the change and the test report. It does not see who made the change, with which model or tier,
 in which folder, at what cost, or what the agent says of its own work.
@@ -18,12 +18,12 @@ import msgspec
 from steelyard.files import whole_file
 from steelyard.records import Criterion, Record, TestResults
 from steelyard.runner._blinding import Blinding, Secrets
-from steelyard.runner._cell_records import Cell, CellResult, Ending, TryOutcome
-from steelyard.runner._digests import cell_id
+from steelyard.runner._digests import trial_id
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, JudgeUse, PlanTask
 from steelyard.runner._rubrics import Rubric, Shown, Winner, prompt_for, read_comparison, read_rubric, read_scores
+from steelyard.runner._trial_records import Ending, Trial, TrialResult, TryOutcome
 from steelyard.runner._work_diff import work_diff
 
 _MAX_OUTPUT_CHARS = 4_000
@@ -48,19 +48,19 @@ class JudgeAnswer(Record, frozen=True, kw_only=True):
     """What was taken out of what the judge saw; empty where nothing was."""
 
 
-def with_judges(read: PlanRead, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells, and those of every judge: one for each attempt and sample, or two for each pair."""
+def with_judges(read: PlanRead, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials, and those of every judge: one for each attempt and sample, or two for each pair."""
     seed = read.plan.plan.seed
-    judging: list[Cell] = []
+    judging: list[Trial] = []
     for judge in read.plan.judges:
         rubric = rubric_of(read, judge)
         adapter = read.adapters[judge.use].digest
-        groups = _pairs(read, cells) if judge.pairs else [(cell,) for cell in cells if _is_judged(read, cell)]
+        groups = _pairs(read, trials) if judge.pairs else [(trial,) for trial in trials if _is_judged(read, trial)]
         for judged, sample in itertools.product(groups, range(1, judge.samples + 1)):
-            ids = tuple(cell.id for cell in judged)
+            ids = tuple(trial.id for trial in judged)
             judging.append(
-                Cell(
-                    id=cell_id(FORMAT_VERSION, "judge", ids, adapter, judge.model, rubric.digest, seed, sample),
+                Trial(
+                    id=trial_id(FORMAT_VERSION, "judge", ids, adapter, judge.model, rubric.digest, seed, sample),
                     kind="judge",
                     task=judged[0].task,
                     agent=judge.label,
@@ -70,20 +70,20 @@ def with_judges(read: PlanRead, cells: Sequence[Cell]) -> list[Cell]:
                     judged=ids,
                 )
             )
-    return [*cells, *judging]
+    return [*trials, *judging]
 
 
-def _is_judged(read: PlanRead, cell: Cell) -> bool:
-    """Whether the cell is put before judges: every attempt, but of `nop` and `oracle` the first, which say it all."""
-    return cell.kind == "run" and (cell.attempt == 1 or read.use_of(cell.agent).use not in (NOP, ORACLE))
+def _is_judged(read: PlanRead, trial: Trial) -> bool:
+    """Whether the trial is put before judges: every attempt, but of `nop` and `oracle` the first, which say it all."""
+    return trial.kind == "run" and (trial.attempt == 1 or read.use_of(trial.agent).use not in (NOP, ORACLE))
 
 
-def _pairs(read: PlanRead, cells: Iterable[Cell]) -> Iterator[tuple[Cell, Cell]]:
+def _pairs(read: PlanRead, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Trial]]:
     """Attempts of one number at one task by two different agents, each pair in both orders."""
-    groups: dict[tuple[str, int], list[Cell]] = {}
-    for cell in cells:
-        if _is_judged(read, cell):
-            groups.setdefault((cell.task, cell.attempt), []).append(cell)
+    groups: dict[tuple[str, int], list[Trial]] = {}
+    for trial in trials:
+        if _is_judged(read, trial):
+            groups.setdefault((trial.task, trial.attempt), []).append(trial)
     for group in groups.values():
         for first, second in itertools.combinations(group, 2):
             # nop and oracle are there to be told apart; against agents they would only cost
@@ -103,33 +103,33 @@ def rubric_of(read: PlanRead, judge: JudgeUse) -> Rubric:
     return _rubric_at(path, path.stat().st_mtime_ns)
 
 
-def judge_of(read: PlanRead, cell: Cell) -> JudgeUse:
-    """Who judges in this cell."""
-    return next(judge for judge in read.plan.judges if judge.label == cell.agent)
+def judge_of(read: PlanRead, trial: Trial) -> JudgeUse:
+    """Who judges in this trial."""
+    return next(judge for judge in read.plan.judges if judge.label == trial.agent)
 
 
-def judge_as_agent(read: PlanRead, cell: Cell) -> AgentUse:
+def judge_as_agent(read: PlanRead, trial: Trial) -> AgentUse:
     """The judge as an agent that is asked something."""
-    judge = judge_of(read, cell)
+    judge = judge_of(read, trial)
     return AgentUse(use=judge.use, name=judge.label, models=(judge.model,), endpoint=judge.endpoint)
 
 
-def judge_cell(
-    cell: Cell, read: PlanRead, folder: PlanFolder, *, number: int, cells: Mapping[str, Cell], ask: Ask
+def judge_trial(
+    trial: Trial, read: PlanRead, folder: PlanFolder, *, number: int, trials: Mapping[str, Trial], ask: Ask
 ) -> TryOutcome:
     """One try of a judge: asked, and its answer read. An answer that cannot be read is asked for once more.
 
-    `cells` holds the judged cells by id; `number` is that of the try.
+    `trials` holds the judged trials by id; `number` is that of the try.
     """
-    judge = judge_of(read, cell)
+    judge = judge_of(read, trial)
     rubric = rubric_of(read, judge)
-    question, blinding = judge_question(cell, read, folder, cells=cells)
-    outcome = ask(PlanTask(id=cell.task, prompt=question))
+    question, blinding = judge_question(trial, read, folder, trials=trials)
+    outcome = ask(PlanTask(id=trial.task, prompt=question))
     output = outcome.run.output if outcome.run is not None else None
     if output is None:
         return outcome if outcome.result.ending.cause else _not_judged(outcome, number, "it gave no answer")
     answer = JudgeAnswer(judge=judge.label, redacted=blinding.summary)
-    if len(cell.judged) == 2:
+    if len(trial.judged) == 2:
         better = read_comparison(output.text)
         answer = msgspec.structs.replace(answer, better=better)
         is_readable = better is not None
@@ -151,25 +151,25 @@ def _not_judged(outcome: TryOutcome, number: int, detail: str) -> TryOutcome:
 
 
 def judge_question(
-    cell: Cell, read: PlanRead, folder: PlanFolder, *, cells: Mapping[str, Cell]
+    trial: Trial, read: PlanRead, folder: PlanFolder, *, trials: Mapping[str, Trial]
 ) -> tuple[str, Blinding]:
     """What the judge is asked, and what was taken out of it."""
-    judge = judge_of(read, cell)
+    judge = judge_of(read, trial)
     rubric = rubric_of(read, judge)
-    judged = [cells[id_] for id_ in cell.judged]
-    task = read.task_of(cell.task)
+    judged = [trials[id_] for id_ in trial.judged]
+    task = read.task_of(trial.task)
     prompt = read.prompt_of(task)
     blinding = Blinding(_secrets(read, folder, judged), spoken_of=prompt)
     sides = [_shown(read, folder, each, task, blinding) for each in judged]
-    seed = f"{read.plan.plan.seed}/{judge.label}/{','.join(cell.judged)}/{cell.attempt}"
+    seed = f"{read.plan.plan.seed}/{judge.label}/{','.join(trial.judged)}/{trial.attempt}"
     mark = hashlib.sha256(f"{seed}{sides}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     question = prompt_for(blinding.text(prompt), sides, rubric.shuffled(seed), rubric=rubric, mark=f"=== {mark} ===")
     return question, blinding
 
 
-def _secrets(read: PlanRead, folder: PlanFolder, judged: Iterable[Cell]) -> Secrets:
+def _secrets(read: PlanRead, folder: PlanFolder, judged: Iterable[Trial]) -> Secrets:
     uses = read.plan.agents
-    results = [result for cell in judged if (result := folder.result(cell.id)) is not None]
+    results = [result for trial in judged if (result := folder.result(trial.id)) is not None]
     places = [read.folder, folder.root, Path.home()]
     counted = [result.run.total_usage for result in results if result.run is not None]
     return Secrets(
@@ -190,7 +190,7 @@ def _secrets(read: PlanRead, folder: PlanFolder, judged: Iterable[Cell]) -> Secr
     )
 
 
-def _costs(result: CellResult) -> Iterator[float]:
+def _costs(result: TrialResult) -> Iterator[float]:
     yield from (cost for each in result.tries if (cost := each.cost_usd) is not None)
     if result.run is not None and result.run.cost_usd is not None:
         yield result.run.cost_usd
@@ -210,10 +210,10 @@ def work_overlay(overlay: Path) -> Path:
     return overlay / "work" if (overlay / "work").is_dir() or (overlay / "home").is_dir() else overlay
 
 
-def _shown(read: PlanRead, folder: PlanFolder, cell: Cell, task: PlanTask, blinding: Blinding) -> Shown:
-    result, tries = folder.result(cell.id), folder.tries(cell.id)
+def _shown(read: PlanRead, folder: PlanFolder, trial: Trial, task: PlanTask, blinding: Blinding) -> Shown:
+    result, tries = folder.result(trial.id), folder.tries(trial.id)
     before = [read.path_of(task.work)] if task.work else []
-    tier = read.use_of(cell.agent).tiers.get(cell.tier or "")
+    tier = read.use_of(trial.agent).tiers.get(trial.tier or "")
     before += [work_overlay(read.path_of(tier.overlay))] if tier is not None and tier.overlay else []
     diff = blinding.diff(work_diff(before, tries[-1] / "work")) if tries else ""
     tests = result.run.tests if result is not None and result.run is not None else None

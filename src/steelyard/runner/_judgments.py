@@ -9,11 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.records import Finding, Judgment, Run, exact_mean, model_group, sum_of_known
-from steelyard.runner._cell_records import Cell, CellResult
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._judging import JudgeAnswer
 from steelyard.runner._measuring import measured_samples, with_benchmarks
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
+from steelyard.runner._trial_records import Trial, TrialResult
 
 MAX_MISTAKES = 0.1
 """From which share of wrong answers about `nop` and `oracle` on a judge is unfit."""
@@ -22,64 +22,64 @@ _FAMILIES = {"gpt": "openai", "chatgpt": "openai", "codex": "openai", "o": "open
 
 
 class Judged(NamedTuple):
-    """One finished cell of a judge."""
+    """One finished trial of a judge."""
 
-    cell: Cell
+    trial: Trial
     answer: JudgeAnswer
     cost_usd: float | None
 
 
 def completed_runs(
-    read: PlanRead, folder: PlanFolder, cells: Sequence[Cell], runs: Mapping[str, Run]
+    read: PlanRead, folder: PlanFolder, trials: Sequence[Trial], runs: Mapping[str, Run]
 ) -> tuple[list[Run], list[Finding]]:
-    """The runs (by cell) with judgments and timings, and what is to be told of the judges.
+    """The runs (by trial) with judgments and timings, and what is to be told of the judges.
 
     Runs that exist for calibration alone are left out.
     """
-    by_id = {cell.id: cell for cell in cells}
-    results = {cell.id: result for cell in cells if (result := folder.result(cell.id)) is not None}
-    answers = [_judged(cell, results[cell.id]) for cell in cells if cell.kind == "judge" and cell.id in results]
+    by_id = {trial.id: trial for trial in trials}
+    results = {trial.id: result for trial in trials if (result := folder.result(trial.id)) is not None}
+    answers = [_judged(trial, results[trial.id]) for trial in trials if trial.kind == "judge" and trial.id in results]
     readable = [judged for judged in answers if judged is not None]
     findings = [
-        *_unread(cells, results),
+        *_unread(trials, results),
         *_redacted(readable, by_id),
         *_families(readable, by_id),
     ]
-    unfit, told = calibration(readable, by_id, results, uses={cell.agent: _use(read, cell) for cell in cells})
+    unfit, told = calibration(readable, by_id, results, uses={trial.agent: _use(read, trial) for trial in trials})
     findings += told
-    fit = [judged for judged in readable if judged.cell.agent not in unfit]
+    fit = [judged for judged in readable if judged.trial.agent not in unfit]
     judgments = _of_single(fit)
     compared, disagreements = _of_pairs(fit)
     findings += disagreements
-    samples = measured_samples(read, folder, cells)
+    samples = measured_samples(read, folder, trials)
     completed = []
-    for cell in cells:
-        if cell.kind == "run" and not cell.is_calibration and cell.id in runs:
-            own = (*judgments.get(cell.id, ()), *compared.get(cell.id, ()))
-            run = with_benchmarks(runs[cell.id], samples.get(cell.id))
+    for trial in trials:
+        if trial.kind == "run" and not trial.is_calibration and trial.id in runs:
+            own = (*judgments.get(trial.id, ()), *compared.get(trial.id, ()))
+            run = with_benchmarks(runs[trial.id], samples.get(trial.id))
             completed.append(msgspec.structs.replace(run, judgments=own) if own else run)
     return completed, findings
 
 
-def _use(read: PlanRead, cell: Cell) -> str:
-    return read.use_of(cell.agent).use if cell.kind == "run" else cell.kind
+def _use(read: PlanRead, trial: Trial) -> str:
+    return read.use_of(trial.agent).use if trial.kind == "run" else trial.kind
 
 
-def _judged(cell: Cell, result: CellResult) -> Judged | None:
-    """The answer of a judge's cell; None where it gave none."""
+def _judged(trial: Trial, result: TrialResult) -> Judged | None:
+    """The answer of a judge's trial; None where it gave none."""
     if result.judgment is None:
         return None
     cost_usd = sum_of_known(each.cost_usd for each in result.tries)
-    return Judged(cell, msgspec.convert(result.judgment, JudgeAnswer), cost_usd)
+    return Judged(trial, msgspec.convert(result.judgment, JudgeAnswer), cost_usd)
 
 
-def _unread(cells: Iterable[Cell], results: Mapping[str, CellResult]) -> list[Finding]:
+def _unread(trials: Iterable[Trial], results: Mapping[str, TrialResult]) -> list[Finding]:
     """Judges that did not judge, each with how often."""
     asked, missing = Counter[str](), Counter[str]()
-    for cell in cells:
-        if cell.kind == "judge" and cell.id in results:
-            asked[cell.agent] += 1
-            missing[cell.agent] += results[cell.id].judgment is None
+    for trial in trials:
+        if trial.kind == "judge" and trial.id in results:
+            asked[trial.agent] += 1
+            missing[trial.agent] += results[trial.id].judgment is None
     return [
         Finding(
             code="not_judged",
@@ -91,31 +91,31 @@ def _unread(cells: Iterable[Cell], results: Mapping[str, CellResult]) -> list[Fi
     ]
 
 
-def _redacted(answers: Iterable[Judged], cells: Mapping[str, Cell]) -> list[Finding]:
+def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Finding]:
     """Attempts that give away who made them, each told once for all judges."""
     told: dict[str, str] = {}
     for judged in answers:
-        if judged.answer.redacted and len(judged.cell.judged) == 1:
-            told.setdefault(judged.cell.judged[0], judged.answer.redacted)
+        if judged.answer.redacted and len(judged.trial.judged) == 1:
+            told.setdefault(judged.trial.judged[0], judged.answer.redacted)
     return [
         Finding(
             code="judge_blinded",
             severity="info",
             message=f"taken out of what judges saw: {redacted}",
-            where=cells[id_].sentence,
+            where=trials[id_].sentence,
         )
         for id_, redacted in told.items()
     ]
 
 
-def _families(answers: Iterable[Judged], cells: Mapping[str, Cell]) -> list[Finding]:
+def _families(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Finding]:
     """Judges that judged models of their own family, which they tend to prefer."""
     own: dict[str, set[str]] = {}
     for judged in answers:
-        for id_ in judged.cell.judged:
-            model = cells[id_].model
-            if model is not None and family_of(model) == family_of(judged.cell.model or ""):
-                own.setdefault(judged.cell.agent, set()).add(model)
+        for id_ in judged.trial.judged:
+            model = trials[id_].model
+            if model is not None and family_of(model) == family_of(judged.trial.model or ""):
+                own.setdefault(judged.trial.agent, set()).add(model)
     return [
         Finding(
             code="judge_same_family",
@@ -139,8 +139,8 @@ def family_of(model: str) -> str:
 
 def calibration(
     answers: Iterable[Judged],
-    cells: Mapping[str, Cell],
-    results: Mapping[str, CellResult],
+    trials: Mapping[str, Trial],
+    results: Mapping[str, TrialResult],
     *,
     uses: Mapping[str, str],
 ) -> tuple[set[str], list[Finding]]:
@@ -150,8 +150,8 @@ def calibration(
     """
     asked, wrong = Counter[str](), dict[str, list[str]]()
     for judged in answers:
-        kinds = [uses[cells[id_].agent] for id_ in judged.cell.judged]
-        if any(_is_contradicted(kind, results[id_]) for kind, id_ in zip(kinds, judged.cell.judged, strict=True)):
+        kinds = [uses[trials[id_].agent] for id_ in judged.trial.judged]
+        if any(_is_contradicted(kind, results[id_]) for kind, id_ in zip(kinds, judged.trial.judged, strict=True)):
             continue
         mistake: str | None
         if kinds in ([NOP], [ORACLE]):
@@ -163,16 +163,16 @@ def calibration(
             is_right = judged.answer.better == "AB"[kinds.index(ORACLE)]
         else:
             continue
-        judge = judged.cell.agent
+        judge = judged.trial.agent
         asked[judge] += 1
         if not is_right:
-            wrong.setdefault(judge, []).append(f"{mistake} ({judged.cell.task})")
+            wrong.setdefault(judge, []).append(f"{mistake} ({judged.trial.task})")
     unfit = {judge for judge, mistakes in wrong.items() if len(mistakes) > MAX_MISTAKES * asked[judge]}
     findings = [_calibrated(judge, wrong[judge], asked[judge], is_unfit=judge in unfit) for judge in wrong]
     return unfit, findings
 
 
-def _is_contradicted(kind: str, result: CellResult) -> bool:
+def _is_contradicted(kind: str, result: TrialResult) -> bool:
     verdict = result.run.verdict if result.run is not None else None
     return verdict is (kind == NOP) if kind in (NOP, ORACLE) else False
 
@@ -187,7 +187,7 @@ def _calibrated(judge: str, mistakes: Sequence[str], asked: int, *, is_unfit: bo
 
 
 def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
-    """Judgments by judged cell, where one attempt was judged."""
+    """Judgments by judged trial, where one attempt was judged."""
     judgments: dict[str, list[Judgment]] = {}
     for judged in answers:
         if judged.answer.criteria:
@@ -197,19 +197,19 @@ def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
                 cost_usd=judged.cost_usd,
                 criteria=judged.answer.criteria,
             )
-            judgments.setdefault(judged.cell.judged[0], []).append(said)
+            judgments.setdefault(judged.trial.judged[0], []).append(said)
     return judgments
 
 
 def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], list[Finding]]:
-    """One judgment for each judge and cell: the share of its pairs that it won, a tie counting half.
+    """One judgment for each judge and trial: the share of its pairs that it won, a tie counting half.
 
     A pair counts when both orders were judged. Where they disagree, the order decided and not the work: a tie.
     """
     orders: dict[tuple[str, int, frozenset[str]], list[Judged]] = {}
     for judged in answers:
         if judged.answer.better is not None:
-            orders.setdefault((judged.cell.agent, judged.cell.attempt, frozenset(judged.cell.judged)), []).append(
+            orders.setdefault((judged.trial.agent, judged.trial.attempt, frozenset(judged.trial.judged)), []).append(
                 judged
             )
     points: dict[tuple[str, str], list[float]] = {}
@@ -245,6 +245,6 @@ def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], lis
 
 
 def _winner(judged: Judged) -> str | None:
-    """The id of the better cell; None for a tie."""
+    """The id of the better trial; None for a tie."""
     place = {"A": 0, "B": 1}.get(judged.answer.better or "")
-    return None if place is None else judged.cell.judged[place]
+    return None if place is None else judged.trial.judged[place]

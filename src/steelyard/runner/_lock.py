@@ -71,7 +71,7 @@ def known_lock(folder: PlanFolder) -> Lock:
     """The lock of the folder, which must have one."""
     lock = read_lock(folder)
     if lock is None:
-        hint = "run the plan first, or list its cells: steelyard run PLAN --list"
+        hint = "run the plan first, or list its trials: steelyard run PLAN --list"
         raise UsageError("the folder has no lock.json, so its plan is not known", where=str(folder.shown), hint=hint)
     return lock
 
@@ -87,7 +87,7 @@ def locked(folder: PlanFolder, lock: Lock, *, accept_drift: bool) -> list[Findin
     drifted = checked_drift(before, lock, accept_drift=accept_drift) if before is not None else []
     kept = {**(before.agents if before is not None else {}), **lock.agents}
     folder.write(NAME, msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(lock, agents=kept))))
-    message = "cells of this plan ran with different versions"
+    message = "trials of this plan ran with different versions"
     return [Finding(code="version_drift", message=message, where=told) for told in drifted]
 
 
@@ -103,7 +103,7 @@ def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
 def drift(before: Lock, now: Lock) -> list[str]:
     """What differs, in words; agents that are new do not.
 
-    The machine may differ: cells of one plan run on many.
+    The machine may differ: trials of one plan run on many.
     """
     told = [f"steelyard {before.steelyard}, now {now.steelyard}"] if before.steelyard != now.steelyard else []
     return told + [

@@ -1,4 +1,4 @@
-"""Who may use this machine: cells run side by side, and measuring wants it for itself.
+"""Who may use this machine: trials run side by side, and measuring wants it for itself.
 
 A lock of the kernel on one file a user: it is gone with the process that held it, however that ended.
 """
@@ -16,17 +16,17 @@ from steelyard.errors import UsageError
 
 
 @contextmanager
-def cells_running() -> Iterator[None]:
-    """Held while cells run here; refused while somebody measures."""
-    message = "speed is being measured on this machine, and cells would disturb it"
+def trials_running() -> Iterator[None]:
+    """Held while trials run here; refused while somebody measures."""
+    message = "speed is being measured on this machine, and trials would disturb it"
     with _locked(fcntl.LOCK_SH, message):
         yield
 
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """Held while speed is measured here; refused while cells run."""
-    message = "cells are running on this machine, and would disturb the measuring"
+    """Held while speed is measured here; refused while trials run."""
+    message = "trials are running on this machine, and would disturb the measuring"
     with _locked(fcntl.LOCK_EX, message):
         yield
 

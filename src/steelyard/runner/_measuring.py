@@ -24,13 +24,13 @@ from steelyard.files import PLAN_TIMINGS, whole_file
 from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._agent_command import files_below
-from steelyard.runner._cell_records import Cell
 from steelyard.runner._digests import digest_of
 from steelyard.runner._folders import PlanFolder, read_record
 from steelyard.runner._machine import measuring
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_records import Bounds, Measure, seconds_of
 from steelyard.runner._programs import program_named
+from steelyard.runner._trial_records import Trial
 from steelyard.runner._trying import AGENT_LIMITS
 from steelyard.sandbox import Stay
 
@@ -51,17 +51,17 @@ class MeasuredRound(Record, frozen=True, kw_only=True):
     command: str
     """The digest of how it was measured; a round measured in another way is not mixed in."""
     order: tuple[str, ...]
-    """The cells in the order in which they were measured."""
+    """The trials in the order in which they were measured."""
     sides: dict[str, Samples]
-    """Seconds by benchmark, for each cell."""
+    """Seconds by benchmark, for each trial."""
     failures: dict[str, str] = msgspec.field(default_factory=dict)
-    """Why a cell has no timings in this round."""
+    """Why a trial has no timings in this round."""
 
 
 def measure_sides(
     read: PlanRead,
     folder: PlanFolder,
-    cells: Sequence[Cell],
+    trials: Sequence[Trial],
     *,
     unsafe: bool = False,
     stop: Event | None = None,
@@ -70,7 +70,7 @@ def measure_sides(
     """Measure what is not measured yet, and write `timings/`, which `steelyard speedup` reads."""
     measure = read.plan.plan.measure
     assert measure is not None  # nobody measures without
-    by_task = _sides(read, folder, cells)
+    by_task = _sides(read, folder, trials)
     command = _command_digest(measure)
     rounds = {task: _kept(folder.root, task, command, sides) for task, sides in by_task.items()}
     missing = [
@@ -88,12 +88,12 @@ def measure_sides(
             Random(f"{read.plan.plan.seed}/{task}/{number}").shuffle(order)  # noqa: S311  # an order, not a secret
             sides: dict[str, Samples] = {}
             failures: dict[str, str] = {}
-            for cell in order:
-                measured = _measured(measure, by_task[task][cell], hidden, unsafe=unsafe, stop=stop)
+            for trial in order:
+                measured = _measured(measure, by_task[task][trial], hidden, unsafe=unsafe, stop=stop)
                 if isinstance(measured, str):
-                    failures[cell] = measured
+                    failures[trial] = measured
                 else:
-                    sides[cell] = measured
+                    sides[trial] = measured
                 done += 1
                 if tell is not None:
                     tell(done, total, f"{task}, round {number} of {measure.repeats}")
@@ -101,8 +101,8 @@ def measure_sides(
             _keep(folder.root, task, made)
             rounds[task].append(made)
     for task, kept in rounds.items():
-        _write_timings(read, folder, task, [cell for cell in cells if cell.id in by_task[task]], samples_of(kept))
-    return [finding for task, kept in rounds.items() for finding in _failed(task, kept, cells)]
+        _write_timings(read, folder, task, [trial for trial in trials if trial.id in by_task[task]], samples_of(kept))
+    return [finding for task, kept in rounds.items() for finding in _failed(task, kept, trials)]
 
 
 def _command_digest(measure: Measure) -> str:
@@ -110,16 +110,16 @@ def _command_digest(measure: Measure) -> str:
     return digest_of(measure.command, measure.format, measure.report, measure.cores, measure.hidden)
 
 
-def _sides(read: PlanRead, folder: PlanFolder, cells: Iterable[Cell]) -> dict[str, dict[str, Path]]:
-    """The work to measure, by task and cell: every finished attempt of agents, and nop and oracle once."""
+def _sides(read: PlanRead, folder: PlanFolder, trials: Iterable[Trial]) -> dict[str, dict[str, Path]]:
+    """The work to measure, by task and trial: every finished attempt of agents, and nop and oracle once."""
     sides: dict[str, dict[str, Path]] = {}
-    for cell in cells:
-        if cell.kind != "run" or not folder.is_done(cell.id):
+    for trial in trials:
+        if trial.kind != "run" or not folder.is_done(trial.id):
             continue
-        if cell.attempt == 1 or read.use_of(cell.agent).use not in (NOP, ORACLE):
-            work = folder.tries(cell.id)[-1] / "work"
+        if trial.attempt == 1 or read.use_of(trial.agent).use not in (NOP, ORACLE):
+            work = folder.tries(trial.id)[-1] / "work"
             if work.is_dir():
-                sides.setdefault(cell.task, {})[cell.id] = work
+                sides.setdefault(trial.task, {})[trial.id] = work
     return sides
 
 
@@ -208,23 +208,23 @@ def _keep(root: Path, task: str, made: MeasuredRound) -> None:
 
 
 def samples_of(rounds: Sequence[MeasuredRound]) -> dict[str, Samples]:
-    """All samples of each cell, round after round."""
+    """All samples of each trial, round after round."""
     joined: dict[str, Samples] = {}
     for made in sorted(rounds, key=lambda made: made.number):
-        for cell, samples in made.sides.items():
-            own = joined.setdefault(cell, {})
+        for trial, samples in made.sides.items():
+            own = joined.setdefault(trial, {})
             for name, values in samples.items():
                 own[name] = (*own.get(name, ()), *values)
     return joined
 
 
-def _failed(task: str, rounds: Sequence[MeasuredRound], cells: Iterable[Cell]) -> list[Finding]:
-    names = {cell.id: cell.sentence for cell in cells}
+def _failed(task: str, rounds: Sequence[MeasuredRound], trials: Iterable[Trial]) -> list[Finding]:
+    names = {trial.id: trial.sentence for trial in trials}
     findings = []
-    for cell in {cell: None for made in rounds for cell in made.failures}:
-        reasons = [made.failures[cell] for made in rounds if cell in made.failures]
+    for trial in {trial: None for made in rounds for trial in made.failures}:
+        reasons = [made.failures[trial] for made in rounds if trial in made.failures]
         message = f"could not be measured in {len(reasons)} of {len(rounds)} rounds: {reasons[-1]}"
-        where = names.get(cell, task)
+        where = names.get(trial, task)
         findings.append(Finding(code="not_measured", severity="error", message=message, where=where))
     return findings
 
@@ -237,40 +237,40 @@ def with_benchmarks(run: Run, samples: Samples | None) -> Run:
     return msgspec.structs.replace(run, benchmarks=timed)
 
 
-def measured_samples(read: PlanRead, folder: PlanFolder, cells: Sequence[Cell]) -> dict[str, Samples]:
-    """The samples of every cell that was measured as the plan says."""
+def measured_samples(read: PlanRead, folder: PlanFolder, trials: Sequence[Trial]) -> dict[str, Samples]:
+    """The samples of every trial that was measured as the plan says."""
     measure = read.plan.plan.measure
     if measure is None:
         return {}
     samples: dict[str, Samples] = {}
-    for task, sides in _sides(read, folder, cells).items():
+    for task, sides in _sides(read, folder, trials).items():
         samples |= samples_of(_kept(folder.root, task, _command_digest(measure), sides))
     return samples
 
 
 def _write_timings(
-    read: PlanRead, folder: PlanFolder, task: str, cells: Iterable[Cell], samples: Mapping[str, Samples]
+    read: PlanRead, folder: PlanFolder, task: str, trials: Iterable[Trial], samples: Mapping[str, Samples]
 ) -> None:
     """The task's folder in the layout that `speedup` reads."""
     place = folder.root / PLAN_TIMINGS / file_name(task)
     attempts: dict[tuple[str, str], int] = {}
-    for cell in cells:
-        result = folder.result(cell.id)
-        if cell.id not in samples or result is None or result.run is None:
+    for trial in trials:
+        result = folder.result(trial.id)
+        if trial.id not in samples or result is None or result.run is None:
             continue
-        if (use := read.use_of(cell.agent).use) in (NOP, ORACLE):
+        if (use := read.use_of(trial.agent).use) in (NOP, ORACLE):
             path = place / f"{use}.json"
         else:
-            key = (_agent_name(cell), cell.model or "default")
+            key = (_agent_name(trial), trial.model or "default")
             attempts[key] = number = attempts.get(key, 0) + 1
             *above, last = map(file_name, key[1].split("/"))
             name = f"{last}{'' if number == 1 else f'#{number}'}.json"
             path = Path(place, "agents", key[0], *above, name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode_run(with_benchmarks(result.run, samples[cell.id])) + b"\n")
+        path.write_bytes(encode_run(with_benchmarks(result.run, samples[trial.id])) + b"\n")
 
 
-def _agent_name(cell: Cell) -> str:
+def _agent_name(trial: Trial) -> str:
     """The agent with its tier and setting, which make it another one."""
-    setting = json.dumps(cell.setting, sort_keys=True) if cell.setting else None
-    return file_name("+".join(part for part in (cell.agent, cell.tier, setting) if part))
+    setting = json.dumps(trial.setting, sort_keys=True) if trial.setting else None
+    return file_name("+".join(part for part in (trial.agent, trial.tier, setting) if part))

@@ -96,7 +96,7 @@ class MeterCount(Record, frozen=True, kw_only=True):
     calls: tuple[MeteredCall, ...] = ()
     """In the order in which they were passed on."""
     refusal: str | None = None
-    """Why calls were refused from some moment on: `cell_usd`, `cell_tokens`, `time_limit`, ...; None when none were."""
+    """Why calls were rejected: `trial_usd`, `trial_tokens`, `time_limit`, ...; None if none were."""
 
     @property
     def usage(self) -> Usage | None:

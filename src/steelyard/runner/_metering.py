@@ -136,7 +136,7 @@ class Gate:
         endpoint, address = self.upstream.endpoint, self.upstream.address
         asked = swapped(head, query, token=self.token, key=endpoint.key)
         if asked is None:
-            return await agent.say(401, "this is not the token of this cell")
+            return await agent.say(401, "this is not the token of this trial")
         request = request_of(endpoint.kind, head.method, path, body, base=address.base)
         if request is None:
             return await agent.say(404, f"an endpoint of the kind {endpoint.kind} has no {head.method} of this path")

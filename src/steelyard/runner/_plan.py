@@ -321,7 +321,7 @@ def _endpoint_mistakes(read: PlanRead, use: AgentUse | JudgeUse, where: str) -> 
 def _price_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
     """Models without a price, where a budget in dollars could not be kept."""
     budget = read.plan.plan.budget
-    if budget is None or (budget.usd is None and budget.cell_usd is None):
+    if budget is None or (budget.usd is None and budget.trial_usd is None):
         return
     book = open_book(DEFAULT_BOOK)
     for label, use in read.workers.items():

@@ -1,6 +1,6 @@
 """What a plan says: tasks, agents, endpoints, judges, and how much of everything.
 
-Format history (the version goes into every cell's id):
+Format history (the version goes into every trial's id):
     1  2026-11  first version
 """
 
@@ -94,18 +94,18 @@ class Bounds(Record, frozen=True, kw_only=True):
 
 
 class Budget(Record, frozen=True, kw_only=True):
-    """What the plan, and a single cell, may spend."""
+    """What the plan, and a single trial, may spend."""
 
     usd: Positive | None = None
     """Dollars of the whole plan, all tries counted. Needs a price for every model."""
     tokens: FromOne | None = None
     """Tokens of the whole plan, all kinds added."""
     hours: Positive | None = None
-    """Hours of running, all tries of all cells added up."""
-    cell_usd: Positive | None = None
-    """Dollars of a cell; its calls are refused beyond."""
-    cell_tokens: FromOne | None = None
-    """Tokens of a cell; its calls are refused beyond."""
+    """Hours of running, all tries of all trials added up."""
+    trial_usd: Positive | None = None
+    """Dollars of a trial; its calls are refused beyond."""
+    trial_tokens: FromOne | None = None
+    """Tokens of a trial; its calls are refused beyond."""
 
 
 class EndpointPrice(Record, frozen=True, kw_only=True):
@@ -207,9 +207,9 @@ class AgentUse(Record, frozen=True, kw_only=True):
     endpoint: str | None = None
     """The endpoint; the only one of the plan by default."""
     settings: tuple[dict[str, Scalar], ...] = ({},)
-    """Settings, one cell each: `{ temperature = 0.0, seed = 7 }`."""
+    """Settings, one trial each: `{ temperature = 0.0, seed = 7 }`."""
     tiers: dict[str, Tier] = msgspec.field(default_factory=dict)
-    """Tiers by name, one cell each."""
+    """Tiers by name, one trial each."""
     command: tuple[str, ...] = ()
     """The command of the agent `command`."""
     time_limit: str | None = None
@@ -279,7 +279,7 @@ class PlanSettings(Record, frozen=True, kw_only=True):
     attempts: FromOne = 1
     """Runs for each task, agent, model, tier and setting."""
     parallel: FromOne = 2
-    """Cells that run at the same time."""
+    """Trials that run at the same time."""
     time_limit: str = "20m"
     """How long a try may take."""
     retries: Count = 2

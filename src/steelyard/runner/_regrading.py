@@ -10,23 +10,23 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.runner._cell_records import Cell, CellResult
 from steelyard.runner._executing import PlanExecutor
 from steelyard.runner._folders import PlanFolder
+from steelyard.runner._trial_records import Trial, TrialResult
 
 _KEPT = ("work", "home", "stdout", "stderr", "meter.jsonl", "evidence.json", "started.json")
 
 
 def regrade(
-    folder: PlanFolder, cells: Sequence[Cell], executor: PlanExecutor, *, parallel: int, stop: threading.Event
+    folder: PlanFolder, trials: Sequence[Trial], executor: PlanExecutor, *, parallel: int, stop: threading.Event
 ) -> None:
-    """Verify the work of every cell that has some, under its own id or under that of earlier checks."""
+    """Verify the work of every trial that has some, under its own id or under that of earlier checks."""
     works = folder.done_works()
     with ThreadPoolExecutor(parallel) as pool:
         waiting = [
-            pool.submit(_regrade_cell, folder, cell, works.get(cell.work), executor, stop)
-            for cell in cells
-            if cell.kind == "run"
+            pool.submit(_regrade_trial, folder, trial, works.get(trial.work), executor, stop)
+            for trial in trials
+            if trial.kind == "run"
         ]
         try:
             for future in waiting:
@@ -37,36 +37,36 @@ def regrade(
             raise
 
 
-def _regrade_cell(
-    folder: PlanFolder, cell: Cell, other: str | None, executor: PlanExecutor, stop: threading.Event
+def _regrade_trial(
+    folder: PlanFolder, trial: Trial, other: str | None, executor: PlanExecutor, stop: threading.Event
 ) -> None:
-    before = folder.result(cell.id)
-    source = cell.id if before is not None else other
+    before = folder.result(trial.id)
+    source = trial.id if before is not None else other
     result = before if before is not None or other is None else folder.result(other)
-    if source is None or result is None or not folder.claim(cell.id, again=True):
+    if source is None or result is None or not folder.claim(trial.id, again=True):
         return
     try:
         last = folder.tries(source)[-1]
-        if source != cell.id:
-            folder.describe(cell)
-            last = _taken_over(folder, cell, source)
-        outcome = executor.regraded(cell, last, stop)
+        if source != trial.id:
+            folder.describe(trial)
+            last = _taken_over(folder, trial, source)
+        outcome = executor.regraded(trial, last, stop)
         if outcome is None or not outcome.result.ending.is_final:
             return
         tries = (*result.tries[:-1], outcome.result)
-        regraded = CellResult(
-            id=cell.id, ending=outcome.result.ending, tries=tries, run=outcome.run, findings=outcome.findings
+        regraded = TrialResult(
+            id=trial.id, ending=outcome.result.ending, tries=tries, run=outcome.run, findings=outcome.findings
         )
         folder.end_try(last, outcome)
         folder.finish(msgspec.structs.replace(regraded, judgment=result.judgment))
     finally:
-        folder.release(cell.id)
+        folder.release(trial.id)
 
 
-def _taken_over(folder: PlanFolder, cell: Cell, source: str) -> Path:
-    """A copy of the last try of another cell: what the agent did is the same, whatever it is checked by."""
+def _taken_over(folder: PlanFolder, trial: Trial, source: str) -> Path:
+    """A copy of the last try of another trial: what the agent did is the same, whatever it is checked by."""
     last = folder.tries(source)[-1]
-    copy = folder.cell(cell.id) / last.name
+    copy = folder.trial(trial.id) / last.name
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir()
     for name in _KEPT:

@@ -11,19 +11,19 @@ from typing import TypeAlias
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.records import Finding
 from steelyard.runner._budgets import Spending
-from steelyard.runner._cell_records import Cell
-from steelyard.runner._cells import cells_of
 from steelyard.runner._executing import executing
 from steelyard.runner._folders import PlanFolder
-from steelyard.runner._gathering import CellState, cell_states, write_runs
+from steelyard.runner._gathering import TrialState, trial_states, write_runs
 from steelyard.runner._lock import checked_drift, known_lock, lock_of, locked, plan_path
-from steelyard.runner._machine import cells_running
+from steelyard.runner._machine import trials_running
 from steelyard.runner._measuring import Progress, measure_sides
 from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
 from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_digest, program_named
 from steelyard.runner._regrading import regrade
 from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
+from steelyard.runner._trial_records import Trial
+from steelyard.runner._trials import trials_of
 from steelyard.runner._trying import agent_version, isolation_for, missing_program
 
 Tell: TypeAlias = Callable[[PlanProgress], None]
@@ -33,10 +33,10 @@ MoreTasks: TypeAlias = Callable[[Plan], Sequence[PlanTask]]
 
 @dataclass(frozen=True)
 class OpenedPlan:
-    """A plan without mistakes, and its cells."""
+    """A plan without mistakes, and its trials."""
 
     read: PlanRead
-    cells: Sequence[Cell]
+    trials: Sequence[Trial]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +49,10 @@ class RunSettings:
     """Run no agent: check the work that there is, and have it judged again."""
     parallel: int | None = None
     only: Collection[str] = ()
-    """Labels of agents, ids of tasks or of cells; empty for all."""
+    """Labels of agents, ids of tasks or of trials; empty for all."""
     tell: Tell | None = None
     finished: Finished | None = None
-    """Told of each cell that is done."""
+    """Told of each trial that is done."""
     tell_measuring: Progress | None = None
     more_tasks: MoreTasks | None = None
 
@@ -61,57 +61,57 @@ class RunSettings:
 class PlanEnd:
     """The outcome of a plan."""
 
-    states: Sequence[CellState]
+    states: Sequence[TrialState]
     findings: Sequence[Finding] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
-    """Agents whose cells were started no more, with the reason."""
+    """Agents whose trials were started no more, with the reason."""
     spent: str | None = None
     is_over_budget: bool = False
-    """Whether cells were not started because the budget does not allow it."""
+    """Whether trials were not started because the budget does not allow it."""
     is_interrupted: bool = False
     had_nothing_to_run: bool = False
-    """Whether every cell that was asked for had a result before."""
+    """Whether every trial that was asked for had a result before."""
 
 
 def open_plan(path: Path, *, more_tasks: MoreTasks | None = None) -> OpenedPlan:
-    """The plan with its cells; `PlanError` with every mistake, before anything starts."""
+    """The plan with its trials; `PlanError` with every mistake, before anything starts."""
     read = load_plan(path)
     if more_tasks is not None and read.plan.plan.tasks_from is not None:
         read = read.with_tasks(more_tasks(read.plan))
-    return OpenedPlan(read, cells_of(read))
+    return OpenedPlan(read, trials_of(read))
 
 
-def chosen_cells(opened: OpenedPlan, only: Collection[str]) -> list[Cell]:
-    """The cells whose task, agent or id is among the names; all where none is named."""
+def chosen_trials(opened: OpenedPlan, only: Collection[str]) -> list[Trial]:
+    """The trials whose task, agent or id is among the names; all where none is named."""
     if not only:
-        return list(opened.cells)
-    known = {name for cell in opened.cells for name in (cell.id, cell.task, cell.agent)}
+        return list(opened.trials)
+    known = {name for trial in opened.trials for name in (trial.id, trial.task, trial.agent)}
     for name in only:
         if name not in known:
-            raise UnknownNameError("task, agent or cell", name, known)
-    return [cell for cell in opened.cells if {cell.id, cell.task, cell.agent} & set(only)]
+            raise UnknownNameError("task, agent or trial", name, known)
+    return [trial for trial in opened.trials if {trial.id, trial.task, trial.agent} & set(only)]
 
 
 def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> PlanEnd:
     """Run what is not done yet, and gather everything."""
     read, plan = opened.read, opened.read.plan.plan
-    cells = chosen_cells(opened, settings.only)
+    trials = chosen_trials(opened, settings.only)
     if settings.is_regrade:
-        for cell in cells:
-            if cell.kind == "judge":
-                folder.reopen(cell.id)
-    states = list(cell_states(folder, opened.cells))
-    done = {state.cell.id for state in states if state.state == "done"}
-    to_run = [cell for cell in cells if cell.id not in done]
+        for trial in trials:
+            if trial.kind == "judge":
+                folder.reopen(trial.id)
+    states = list(trial_states(folder, opened.trials))
+    done = {state.trial.id for state in states if state.state == "done"}
+    to_run = [trial for trial in trials if trial.id not in done]
     endpoints, versions = _ready(read, to_run, unsafe=settings.unsafe)
-    kept = {} if settings.is_regrade else _digests(read, _uses(read, cells))
+    kept = {} if settings.is_regrade else _digests(read, _uses(read, trials))
     findings = _set_up(opened, folder, {**kept, **versions}, accept_drift=settings.accept_drift)
     parallel = settings.parallel or plan.parallel
     spending = spending_of(read, states, parallel=parallel)
     with executing(read, endpoints, versions, unsafe=settings.unsafe) as executor:
         scheduler = Scheduler(
             folder,
-            [cell for cell in cells if cell.kind == "judge" or not settings.is_regrade],
+            [trial for trial in trials if trial.kind == "judge" or not settings.is_regrade],
             executor,
             spending=spending,
             parallel=parallel,
@@ -122,14 +122,14 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
             finished=settings.finished,
         )
         try:
-            with cells_running() if to_run or settings.is_regrade else nullcontext():
+            with trials_running() if to_run or settings.is_regrade else nullcontext():
                 if settings.is_regrade:
-                    regrade(folder, cells, executor, parallel=parallel, stop=scheduler.stop)
+                    regrade(folder, trials, executor, parallel=parallel, stop=scheduler.stop)
                 scheduler.run()
             if plan.measure is not None and not scheduler.is_interrupted:
                 findings += _measured(opened, folder, settings)
         finally:
-            states = list(cell_states(folder, opened.cells))
+            states = list(trial_states(folder, opened.trials))
             findings += write_runs(folder, read, states)
     return PlanEnd(
         states,
@@ -142,41 +142,41 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     )
 
 
-def spending_of(read: PlanRead, states: Iterable[CellState], *, parallel: int = 1) -> Spending:
-    """The plan's budget, with what the tries of all cells took so far."""
+def spending_of(read: PlanRead, states: Iterable[TrialState], *, parallel: int = 1) -> Spending:
+    """The plan's budget, with what the tries of all trials took so far."""
     metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
     spending = Spending(read.plan.plan.budget, metered, parallel=parallel)
     for state in states:
         for result in state.tries:
-            spending.add(state.cell, result)
+            spending.add(state.trial, result)
     return spending
 
 
 def _measured(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> list[Finding]:
-    """Measure the speed of what is done, once every cell that agents work in is."""
-    waiting = sum(cell.kind == "run" and not folder.is_done(cell.id) for cell in opened.cells)
+    """Measure the speed of what is done, once every trial that agents work in is."""
+    waiting = sum(trial.kind == "run" and not folder.is_done(trial.id) for trial in opened.trials)
     if waiting:
-        message = f"speed is measured when all cells are done; {waiting:,} are not"
+        message = f"speed is measured when all trials are done; {waiting:,} are not"
         return [Finding(code="not_measured_yet", message=message)]
-    return measure_sides(opened.read, folder, opened.cells, unsafe=settings.unsafe, tell=settings.tell_measuring)
+    return measure_sides(opened.read, folder, opened.trials, unsafe=settings.unsafe, tell=settings.tell_measuring)
 
 
-def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
-    """Run one cell of a plan's folder, for engines that start commands; a cell that is done stays as it is."""
-    cell = folder.cell_named(name)
+def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialState:
+    """Run one trial of a plan's folder, for engines that start commands; a trial that is done stays as it is."""
+    trial = folder.trial_named(name)
     opened = open_plan(plan_path(folder), more_tasks=settings.more_tasks)
-    if cell.id not in {each.id for each in opened.cells}:
-        hint = f"steelyard run {opened.read.path} --list writes the cells of today"
-        raise UsageError("the plan has changed and has no such cell any more", where=cell.id, hint=hint)
+    if trial.id not in {each.id for each in opened.trials}:
+        hint = f"steelyard run {opened.read.path} --list writes the trials of today"
+        raise UsageError("the plan has changed and has no such trial any more", where=trial.id, hint=hint)
     plan = opened.read.plan.plan
-    done = {each for each in (cell.id, *cell.judged) if folder.is_done(each)}
-    endpoints, versions = _ready(opened.read, [] if cell.id in done else [cell], unsafe=settings.unsafe)
+    done = {each for each in (trial.id, *trial.judged) if folder.is_done(each)}
+    endpoints, versions = _ready(opened.read, [] if trial.id in done else [trial], unsafe=settings.unsafe)
     now = lock_of(opened.read, folder, versions)
     checked_drift(known_lock(folder), now, accept_drift=settings.accept_drift)
     with executing(opened.read, endpoints, versions, unsafe=settings.unsafe) as executor:
         scheduler = Scheduler(
             folder,
-            [cell],
+            [trial],
             executor,
             spending=Spending(plan.budget, metered=()),
             parallel=1,
@@ -186,19 +186,19 @@ def run_cell(folder: PlanFolder, name: str, settings: RunSettings) -> CellState:
             tell=settings.tell,
             finished=settings.finished,
         )
-        with cells_running():
+        with trials_running():
             scheduler.run()
-    return next(iter(cell_states(folder, [cell])))
+    return next(iter(trial_states(folder, [trial])))
 
 
-def list_cells(opened: OpenedPlan, folder: PlanFolder) -> list[Cell]:
-    """Write the plan's folder without running anything, and tell its cells that have no result."""
+def list_trials(opened: OpenedPlan, folder: PlanFolder) -> list[Trial]:
+    """Write the plan's folder without running anything, and tell its trials that have no result."""
     _set_up(opened, folder, _versions_here(opened.read), accept_drift=False)
-    return [state.cell for state in cell_states(folder, opened.cells) if state.state != "done"]
+    return [state.trial for state in trial_states(folder, opened.trials) if state.state != "done"]
 
 
 def _versions_here(read: PlanRead) -> dict[str, str | None]:
-    """Versions of the agents that are installed on this machine, for the machines that run the cells."""
+    """Versions of the agents that are installed on this machine, for the machines that run the trials."""
     adapters = {label: read.adapters[use.use] for label, use in read.workers.items()}
     here = {
         label: adapter for label, adapter in adapters.items() if adapter.version and program_named(adapter.version[0])
@@ -223,16 +223,16 @@ def _set_up(
 ) -> list[Finding]:
     folder.make()
     findings = locked(folder, lock_of(opened.read, folder, versions), accept_drift=accept_drift)
-    folder.write_cells(opened.cells)
+    folder.write_trials(opened.trials)
     folder.write("plan.toml", opened.read.text)
     return findings
 
 
-def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[str], dict[str, str | None]]:
-    """The endpoints that the cells use and the versions of their agents; what is missing is told before any starts."""
-    if mistakes := missing_here(read, cells):
+def _ready(read: PlanRead, trials: Sequence[Trial], *, unsafe: bool) -> tuple[set[str], dict[str, str | None]]:
+    """The endpoints that the trials use and the versions of their agents; what is missing is told before any starts."""
+    if mistakes := missing_here(read, trials):
         raise PlanError(str(read.path), mistakes)
-    uses = _uses(read, cells)
+    uses = _uses(read, trials)
     endpoints = _endpoints(read, uses)
     for use in uses:
         if read.adapters[use.use].command:
@@ -241,20 +241,20 @@ def _ready(read: PlanRead, cells: Sequence[Cell], *, unsafe: bool) -> tuple[set[
     return endpoints, {**stated, **_digests(read, uses)}
 
 
-def missing_here(read: PlanRead, cells: Sequence[Cell]) -> list[SteelyardError]:
-    """What these cells need and this machine does not have: keys, programs of agents and programs of checks."""
-    uses = _uses(read, cells)
+def missing_here(read: PlanRead, trials: Sequence[Trial]) -> list[SteelyardError]:
+    """What these trials need and this machine does not have: keys, programs of agents and programs of checks."""
+    uses = _uses(read, trials)
     mistakes = list(key_mistakes(read, _endpoints(read, uses)))
     for use in uses:
         command = _command(read, use)
         if command and program_named(command[0], beside=read.folder) is None:
             problem = missing_program(read.adapters[use.use], command[0])
             mistakes.append(UsageError(problem, where=f"agent {use.label!r}"))
-    return [*mistakes, *_check_mistakes(read, sorted({cell.task for cell in cells if cell.kind == "run"}))]
+    return [*mistakes, *_check_mistakes(read, sorted({trial.task for trial in trials if trial.kind == "run"}))]
 
 
-def _uses(read: PlanRead, cells: Sequence[Cell]) -> list[AgentUse | JudgeUse]:
-    return [read.workers[label] for label in sorted({cell.agent for cell in cells})]
+def _uses(read: PlanRead, trials: Sequence[Trial]) -> list[AgentUse | JudgeUse]:
+    return [read.workers[label] for label in sorted({trial.agent for trial in trials})]
 
 
 def _endpoints(read: PlanRead, uses: Sequence[AgentUse | JudgeUse]) -> set[str]:

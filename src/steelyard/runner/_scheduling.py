@@ -1,4 +1,4 @@
-"""Which cell runs next: so many at a time, tried again after infrastructure failures, within the budget."""
+"""Which trial runs next: so many at a time, tried again after infrastructure failures, within the budget."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from types import FrameType
 from typing import Protocol, TypeAlias
 
 from steelyard.runner._budgets import Amounts, Spending
-from steelyard.runner._cell_records import Cell, CellResult, Ending, TryOutcome, TryResult
 from steelyard.runner._folders import TOUCHED_SECONDS, PlanFolder
+from steelyard.runner._trial_records import Ending, Trial, TrialResult, TryOutcome, TryResult
 
 SAME_FAILURES = 5
-"""After the same infrastructure failure so many times in a row, an agent's cells are started no more."""
+"""After the same infrastructure failure so many times in a row, an agent's trials are started no more."""
 MAX_WAIT_SECONDS = 300.0
 _TICK_SECONDS = 0.1
 
 
-Finished: TypeAlias = Callable[[Cell, TryOutcome], None]
-"""Told of each cell that is done, in the thread that ran it."""
+Finished: TypeAlias = Callable[[Trial, TryOutcome], None]
+"""Told of each trial that is done, in the thread that ran it."""
 
 
 class Executor(Protocol):
     """What runs a try."""
 
-    def attempt(self, cell: Cell, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
-        """Run the cell in an empty folder, within what it may spend; `stop` ends it early."""
+    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+        """Run the trial in an empty folder, within what it may spend; `stop` ends it early."""
 
-    def interrupted(self, cell: Cell, folder: Path) -> TryOutcome:
+    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
         """The outcome of a try whose runner was stopped before it could say."""
 
 
@@ -42,32 +42,32 @@ class PlanProgress:
     """How far a plan is."""
 
     total: int
-    """Cells of the plan."""
+    """Trials of the plan."""
     done: int
-    """Cells with a result."""
+    """Trials with a result."""
     running: int
-    """Cells that run now."""
+    """Trials that run now."""
     endings: Mapping[str, int]
     """Endings of the tries of this invocation, by name."""
     spent: str | None
     """What was spent of the budget; None without one."""
     stopped: Mapping[str, str]
-    """Agents whose cells are started no more, with the reason."""
+    """Agents whose trials are started no more, with the reason."""
 
     @property
     def sentence(self) -> str:
         """All of it in a line."""
         endings = ", ".join(f"{count:,} {name}" for name, count in sorted(self.endings.items()))
         stopped = ", ".join(f"{agent} stopped ({reason})" for agent, reason in self.stopped.items())
-        parts = [f"{self.done:,} of {self.total:,} cells, {self.running:,} running", endings, self.spent, stopped]
+        parts = [f"{self.done:,} of {self.total:,} trials, {self.running:,} running", endings, self.spent, stopped]
         return "; ".join(part for part in parts if part)
 
 
 @dataclass
 class _Waiting:
-    """A cell that is to run."""
+    """A trial that is to run."""
 
-    cell: Cell
+    trial: Trial
     ready_at: float = 0.0
     failures: int = 0
     """Infrastructure failures so far."""
@@ -76,12 +76,12 @@ class _Waiting:
 
 
 class Scheduler:
-    """Runs cells in threads, one a running cell."""
+    """Runs trials in threads, one a running trial."""
 
     def __init__(
         self,
         folder: PlanFolder,
-        cells: Sequence[Cell],
+        trials: Sequence[Trial],
         executor: Executor,
         *,
         spending: Spending,
@@ -95,10 +95,10 @@ class Scheduler:
         self._folder, self._executor, self._spending = folder, executor, spending
         self._parallel, self._retries, self._retry_wait = parallel, retries, retry_wait_seconds
         self._tell, self._finished = tell, finished
-        self._total = len(cells)
+        self._total = len(trials)
         self._done = set(done)
-        self._waiting = [_Waiting(cell) for cell in cells if cell.id not in done]
-        self._running: dict[str, Cell] = {}
+        self._waiting = [_Waiting(trial) for trial in trials if trial.id not in done]
+        self._running: dict[str, Trial] = {}
         self._endings: Counter[str] = Counter()
         self._streaks: dict[str, tuple[str, int]] = {}
         self._changed = threading.Condition()
@@ -107,7 +107,7 @@ class Scheduler:
         self._all_ended = threading.Event()
         self.stop = threading.Event()
         self.stopped: dict[str, str] = {}
-        """Agents whose cells are started no more, with the reason."""
+        """Agents whose trials are started no more, with the reason."""
         self.is_interrupted = False
 
     def run(self) -> None:
@@ -116,7 +116,7 @@ class Scheduler:
             self._run_threads()
         for entry in self._waiting:
             if entry.is_claimed:
-                self._folder.release(entry.cell.id)
+                self._folder.release(entry.trial.id)
         if self._failure is not None:
             raise self._failure
 
@@ -167,17 +167,17 @@ class Scheduler:
                     self._all_ended.set()
 
     def _next(self) -> tuple[_Waiting, Amounts] | None:
-        """The next cell and what it may spend, waited for; None when there is nothing more to start."""
+        """The next trial and what it may spend, waited for; None when there is nothing more to start."""
         with self._changed:
             while not self.stop.is_set():
                 self._drop_stopped()
                 for place, entry in enumerate(self._waiting):
                     if not self._is_ready(entry):
                         continue
-                    allowed = self._spending.reserve(entry.cell)
+                    allowed = self._spending.reserve(entry.trial)
                     if allowed is not None:
                         del self._waiting[place]
-                        self._running[entry.cell.id] = entry.cell
+                        self._running[entry.trial.id] = entry.trial
                         return entry, allowed
                 now = time.monotonic()
                 waits = [entry.ready_at - now for entry in self._waiting if entry.ready_at > now]
@@ -187,63 +187,63 @@ class Scheduler:
         return None
 
     def _is_ready(self, entry: _Waiting) -> bool:
-        return entry.ready_at <= time.monotonic() and all(judged in self._done for judged in entry.cell.judged)
+        return entry.ready_at <= time.monotonic() and all(judged in self._done for judged in entry.trial.judged)
 
     def _drop_stopped(self) -> None:
-        """Cells of agents that are stopped wait no longer; they have no result and the next run takes them up."""
+        """Trials of agents that are stopped wait no longer; they have no result and the next run takes them up."""
         if not self.stopped:
             return
         for entry in self._waiting:
-            if entry.is_claimed and entry.cell.agent in self.stopped:
-                self._folder.release(entry.cell.id)
-        self._waiting = [entry for entry in self._waiting if entry.cell.agent not in self.stopped]
+            if entry.is_claimed and entry.trial.agent in self.stopped:
+                self._folder.release(entry.trial.id)
+        self._waiting = [entry for entry in self._waiting if entry.trial.agent not in self.stopped]
 
     def _run(self, entry: _Waiting, allowed: Amounts) -> None:
         """One try. What is written is written outside the lock, so that no disk holds the others up."""
-        cell, outcome, is_done = entry.cell, None, False
+        trial, outcome, is_done = entry.trial, None, False
         try:
             if entry.is_claimed or self._claim(entry):
-                folder = self._folder.new_try(cell.id)
+                folder = self._folder.new_try(trial.id)
                 self._tell_progress()
-                outcome = self._executor.attempt(cell, folder, allowed, self.stop)
+                outcome = self._executor.attempt(trial, folder, allowed, self.stop)
                 self._folder.end_try(folder, outcome)
                 entry.tries.append(outcome.result)
                 is_done = outcome.result.ending.is_final and self._finish(entry, outcome)
             else:
-                is_done = self._folder.is_done(cell.id)
+                is_done = self._folder.is_done(trial.id)
         finally:
             with self._changed:
-                del self._running[cell.id]
-                self._spending.release(cell)
+                del self._running[trial.id]
+                self._spending.release(trial)
                 if is_done:
-                    self._done.add(cell.id)
+                    self._done.add(trial.id)
                 if outcome is not None:
                     self._after(entry, outcome)
                 self._changed.notify_all()
         if is_done and outcome is not None and self._finished is not None:
-            self._finished(cell, outcome)
+            self._finished(trial, outcome)
         self._tell_progress()
 
     def _claim(self, entry: _Waiting) -> bool:
-        """Whether the cell is ours now; then what earlier tries came to is counted, interrupted ones too."""
-        cell = entry.cell
-        if not self._folder.claim(cell.id):
+        """Whether the trial is ours now; then what earlier tries came to is counted, interrupted ones too."""
+        trial = entry.trial
+        if not self._folder.claim(trial.id):
             return False
         entry.is_claimed = True
-        self._folder.describe(cell)
-        for folder in self._folder.tries(cell.id):
+        self._folder.describe(trial)
+        for folder in self._folder.tries(trial.id):
             outcome = self._folder.outcome(folder)
             if outcome is None:
-                outcome = self._executor.interrupted(cell, folder)
+                outcome = self._executor.interrupted(trial, folder)
                 self._folder.end_try(folder, outcome)
                 with self._changed:
-                    self._spending.add(cell, outcome.result)
+                    self._spending.add(trial, outcome.result)
             entry.tries.append(outcome.result)
         return True
 
     def _finish(self, entry: _Waiting, outcome: TryOutcome) -> bool:
-        result = CellResult(
-            id=entry.cell.id,
+        result = TrialResult(
+            id=entry.trial.id,
             ending=outcome.result.ending,
             tries=tuple(entry.tries),
             run=outcome.run,
@@ -254,10 +254,10 @@ class Scheduler:
 
     def _after(self, entry: _Waiting, outcome: TryOutcome) -> None:
         """Count the try; one that failed by the infrastructure's fault is tried again, or left for another day."""
-        cell, ending = entry.cell, outcome.result.ending
-        self._spending.add(cell, outcome.result)
+        trial, ending = entry.trial, outcome.result.ending
+        self._spending.add(trial, outcome.result)
         self._endings[ending.name] += 1
-        self._watch_streak(cell.agent, ending)
+        self._watch_streak(trial.agent, ending)
         if ending.is_final:
             return
         entry.failures += 1
@@ -266,7 +266,7 @@ class Scheduler:
             entry.ready_at = time.monotonic() + wait
             self._waiting.insert(0, entry)
         else:
-            self._folder.release(cell.id)
+            self._folder.release(trial.id)
 
     def _watch_streak(self, agent: str, ending: Ending) -> None:
         """Stop an agent that cannot work: its key is refused, or the same failure comes again and again."""
@@ -298,5 +298,5 @@ class Scheduler:
 
     @property
     def is_over_budget(self) -> bool:
-        """Whether cells that could run were not started because the budget does not allow it."""
+        """Whether trials that could run were not started because the budget does not allow it."""
         return not self.stop.is_set() and any(self._is_ready(entry) for entry in self._waiting)

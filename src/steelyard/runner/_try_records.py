@@ -9,9 +9,9 @@ from typing import Literal
 
 from steelyard.records import Record, TestResults
 from steelyard.runner._adapters import Adapter
-from steelyard.runner._cell_records import Cell
 from steelyard.runner._meter_records import MeterCount
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier
+from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import IsolationName, LimitName
 
 EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
@@ -19,9 +19,9 @@ EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
 
 @dataclass(frozen=True)
 class Job:
-    """A cell with all that running it takes."""
+    """A trial with all that running it takes."""
 
-    cell: Cell
+    trial: Trial
     task: PlanTask
     use: AgentUse
     adapter: Adapter
@@ -41,7 +41,7 @@ class Job:
     @property
     def tier(self) -> Tier:
         """The tier's overlay and variables."""
-        return self.use.tiers.get(self.cell.tier or "", Tier())
+        return self.use.tiers.get(self.trial.tier or "", Tier())
 
     @property
     def uses_calls(self) -> bool:

@@ -1,4 +1,4 @@
-"""One try of one cell: the agent works in a sandbox on a copy, and nothing of it is left when that is over."""
+"""One try of one trial: the agent works in a sandbox on a copy, and nothing of it is left when that is over."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Clock:
         return True
 
 
-def try_cell(
+def try_trial(
     job: Job,
     folder: Path,
     *,
@@ -138,7 +138,7 @@ def _run(
         relay = Path(_relay.__file__).resolve()
         line = [isolation.python, "-I", "-S", str(relay), str(admission.socket), str(_RELAY_PORT), "--", *line]
         readable += [relay, admission.socket.parent]
-    clock = _Clock(job.cell.time_limit_seconds, admission)
+    clock = _Clock(job.trial.time_limit_seconds, admission)
     try:
         result = sandbox.run(
             line,
@@ -160,7 +160,7 @@ def _run(
 
 def _limits(job: Job) -> Limits:
     """The adapter's limits. The time limit is the clock's; the sandbox's own comes after it, if all else fails."""
-    limits = job.adapter.limits.limits(job.cell.time_limit_seconds + 3 * GRACE_SECONDS, default=AGENT_LIMITS)
+    limits = job.adapter.limits.limits(job.trial.time_limit_seconds + 3 * GRACE_SECONDS, default=AGENT_LIMITS)
     # A process with a thread on every processor has used this much when the time limit comes.
     return msgspec.structs.replace(limits, cpu_seconds=limits.cpu_seconds * (os.cpu_count() or 1))
 
@@ -182,7 +182,7 @@ def _address(admission: Admission, isolation: Isolation) -> str:
 
 
 def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolation) -> TryEvidence:
-    now = datetime.now(UTC)  # try_cell knows when it began
+    now = datetime.now(UTC)  # try_trial knows when it began
     if result is None:
         return TryEvidence(started_at=now, ended_at=now, ended_by=ended_by, isolation=isolation.name)
     return TryEvidence(
@@ -220,10 +220,10 @@ def _last_words(folder: Path) -> str | None:
 def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threading.Event) -> TryEvidence:
     """The agent `model`, which is our own code and needs no sandbox: one request, the text goes to `stdout`."""
     assert job.endpoint_kind is not None
-    assert job.cell.model is not None  # a plan without one is refused
-    question = ModelQuestion(job.endpoint_kind, job.cell.model, job.prompt, job.cell.setting)
+    assert job.trial.model is not None  # a plan without one is refused
+    question = ModelQuestion(job.endpoint_kind, job.trial.model, job.prompt, job.trial.setting)
     answers: list[ModelAnswer] = []
-    seconds = job.cell.time_limit_seconds
+    seconds = job.trial.time_limit_seconds
     url = admission.url_outside
     asking = threading.Thread(
         target=lambda: answers.append(ask(question, url=url, token=token, seconds=seconds)), daemon=True

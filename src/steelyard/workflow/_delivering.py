@@ -1,4 +1,4 @@
-"""Run: an arena's tasks are a plan's, and finished runs go to the arena as their cells are done."""
+"""Run: an arena's tasks are a plan's, and finished runs go to the arena as their trials are done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from steelyard.errors import StoreUnavailableError, UsageError
 from steelyard.prices import open_book
 from steelyard.records import DecodeError, Finding, Rejected, Run, Task
-from steelyard.runner import Cell, Ending, Plan, PlanFolder, PlanTask, TryOutcome
+from steelyard.runner import Ending, Plan, PlanFolder, PlanTask, Trial, TryOutcome
 from steelyard.settings import DEFAULT_STORE
 from steelyard.workflow._arena import open_arena
 from steelyard.workflow._arena_runs import FromRuns, submission_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT = "arena"
 """What a plan writes for the arena in the default store."""
 _MARK = "delivered.json"
-"""The file in a cell's folder that says what the arena answered."""
+"""The file in a trial's folder that says what the arena answered."""
 
 
 def arena_of(address: str) -> Arena:
@@ -50,7 +50,7 @@ def _prompt(task: Task) -> str:
 
 
 class Delivery:
-    """Submits runs to an arena, each once: what was delivered before is known by a file in its cell's folder."""
+    """Submits runs to an arena, each once: what was delivered before is known by a file in its trial's folder."""
 
     def __init__(self, address: str, folder: PlanFolder, *, tasks: set[str]) -> None:
         self._arena = arena_of(address)
@@ -66,35 +66,35 @@ class Delivery:
             hint = "steelyard arena task add FILE, or leave out deliver"
             raise UsageError(f"the arena has no task {missing[0]!r}, so its runs cannot be delivered", hint=hint)
 
-    def finished(self, cell: Cell, outcome: TryOutcome) -> None:
-        """Deliver the run of a cell that was just finished."""
-        self.deliver(cell, outcome.result.ending, outcome.run)
+    def finished(self, trial: Trial, outcome: TryOutcome) -> None:
+        """Deliver the run of a trial that was just finished."""
+        self.deliver(trial, outcome.result.ending, outcome.run)
 
-    def deliver(self, cell: Cell, ending: Ending, run: Run | None) -> None:
-        """Deliver the run of a cell that is done; what broke off through no fault of the agent is not delivered."""
-        mark = self._folder.cell(cell.id) / _MARK
+    def deliver(self, trial: Trial, ending: Ending, run: Run | None) -> None:
+        """Deliver the run of a trial that is done; what broke off through no fault of the agent is not delivered."""
+        mark = self._folder.trial(trial.id) / _MARK
         is_whole = ending.cause in (None, "agent")
-        if cell.kind != "run" or cell.is_calibration or run is None or not is_whole or mark.exists():
+        if trial.kind != "run" or trial.is_calibration or run is None or not is_whole or mark.exists():
             return
-        with self._lock:  # the store takes one writer at a time, and cells end in threads
-            refusal = self._refusal(cell, run)
+        with self._lock:  # the store takes one writer at a time, and trials end in threads
+            refusal = self._refusal(trial, run)
             if refusal is None:
                 mark.write_bytes(msgspec.json.encode({"arena": self._arena.store.address}))
             else:
-                self._refused[cell.id] = Finding(code="not_delivered", message=refusal, where=cell.sentence)
+                self._refused[trial.id] = Finding(code="not_delivered", message=refusal, where=trial.sentence)
 
     @property
     def findings(self) -> list[Finding]:
         """Runs that the arena did not take, each with the reason."""
         return list(self._refused.values())
 
-    def _refusal(self, cell: Cell, run: Run) -> str | None:
+    def _refusal(self, trial: Trial, run: Run) -> str | None:
         """Why the arena does not take the run; None where it is in the arena now."""
         try:
-            submission = submission_of(run, cell.task, self._given)
+            submission = submission_of(run, trial.task, self._given)
         except DecodeError as error:
             return f"the arena does not take it: {error.reason}"
-        work = self._folder.tries(cell.id)[-1] / "work"
+        work = self._folder.tries(trial.id)[-1] / "work"
         if work.is_dir() and any(work.iterdir()):
             artifacts = work.relative_to(self._folder.root).as_posix()
             submission = msgspec.structs.replace(submission, artifacts=artifacts)

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from steelyard.errors import UsageError
 from steelyard.records import Finding, Place, sum_of_known
-from steelyard.results import PlanCell, PlanCells, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTry
+from steelyard.results import PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTrial, PlanTrials, PlanTry
 from steelyard.runner import (
-    Cell,
-    CellState,
     OpenedPlan,
     Plan,
     PlanFolder,
@@ -23,17 +21,19 @@ from steelyard.runner import (
     PlanRead,
     PlanTask,
     RunSettings,
-    cell_states,
+    Trial,
+    TrialState,
     command_shown,
     cost_of_tries,
     forecasts,
     known_lock,
-    list_cells,
+    list_trials,
     missing_here,
     open_plan,
-    run_cell as run_in_folder,
     run_plan,
+    run_trial as run_in_folder,
     spending_of,
+    trial_states,
     write_harbor_job,
 )
 from steelyard.settings import named_path
@@ -54,13 +54,13 @@ class RunOptions(Options):
     """How `run` runs a plan."""
 
     out: Path | None = None
-    """The folder of the plan's cells and runs; runs/NAME by default."""
+    """The folder of the plan's trials and runs; runs/NAME by default."""
     dry_run: bool = False
     """Start nothing: tell what would run, with which commands, and what it would cost."""
     only: Names = ()
-    """Run only these tasks, agents or cells, separated by commas."""
+    """Run only these tasks, agents or trials, separated by commas."""
     parallel: int | None = None
-    """Cells that run at the same time; the plan's number by default."""
+    """Trials that run at the same time; the plan's number by default."""
     accept_drift: bool = False
     """Go on although an agent or steelyard has another version than when the plan was begun."""
     regrade: bool = False
@@ -85,7 +85,7 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
     ...     text = '[plan]\nname = "p"\n[[tasks]]\nid = "t"\nprompt = "Do it."\n[[agents]]\nuse = "nop"\n'
     ...     _ = Path(folder, "plan.toml").write_text(text)
     ...     result = sy.run(f"{folder}/plan.toml", out=f"{folder}/runs")
-    >>> result.done, result.cells
+    >>> result.done, result.trials
     (1, 1)
     """
     opened = open_plan(named_path(plan), more_tasks=_more_tasks)
@@ -147,13 +147,13 @@ def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
     return Delivery(address, folder, tasks={task.id for task in opened.read.plan.tasks})
 
 
-def _delivered(delivery: Delivery | None, states: Iterable[CellState]) -> list[Finding]:
+def _delivered(delivery: Delivery | None, states: Iterable[TrialState]) -> list[Finding]:
     """Deliver what an earlier run left undelivered; what the arena did not take."""
     if delivery is None:
         return []
     for state in states:
         if state.state == "done" and state.ending is not None:
-            delivery.deliver(state.cell, state.ending, state.run)
+            delivery.deliver(state.trial, state.ending, state.run)
     return delivery.findings
 
 
@@ -163,10 +163,10 @@ def _more_tasks(plan: Plan) -> list[PlanTask]:
     return arena_tasks(plan)
 
 
-def open_cells(plan: PlanInput, *, out: Path | None = None) -> list[str]:
-    """The ids of the plan's cells without a result, first to last; its folder is made ready for `run_cell`."""
+def open_trials(plan: PlanInput, *, out: Path | None = None) -> list[str]:
+    """The ids of the plan's trials without a result, first to last; its folder is made ready for `run_trial`."""
     opened = open_plan(named_path(plan), more_tasks=_more_tasks)
-    return [cell.id for cell in list_cells(opened, _folder(opened, RunOptions(out=out)))]
+    return [trial.id for trial in list_trials(opened, _folder(opened, RunOptions(out=out)))]
 
 
 def harbor_job(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[Finding]]:
@@ -176,26 +176,26 @@ def harbor_job(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[
     return folder, write_harbor_job(opened.read, folder)
 
 
-def run_cell(
+def run_trial(
     folder: Path,
-    cell: str,
+    trial: str,
     *,
     accept_drift: bool = False,
     unsafe: bool = False,
     progress: Progress | None = None,
-) -> PlanCells:
-    """Run one cell of a plan's folder; one that is done stays as it is."""
+) -> PlanTrials:
+    """Run one trial of a plan's folder; one that is done stays as it is."""
     place = PlanFolder(named_path(folder))
     settings = RunSettings(unsafe=unsafe, accept_drift=accept_drift, tell=_teller(progress), more_tasks=_more_tasks)
-    return _listed(place, [run_in_folder(place, cell, settings)])
+    return _listed(place, [run_in_folder(place, trial, settings)])
 
 
-def plan_cells(folder: Path, *, cell: str | None = None) -> PlanCells:
-    """The cells of a plan's folder, or one of them, with the outcome of each."""
+def plan_trials(folder: Path, *, trial: str | None = None) -> PlanTrials:
+    """The trials of a plan's folder, or one of them, with the outcome of each."""
     place = PlanFolder(named_path(folder))
-    cells: Sequence[Cell] = place.cells() if cell is None else [place.cell_named(cell)]
-    shown = _listed(place, cell_states(place, cells))
-    return shown if cell is None else replace(shown, tries=tuple(_tries(place, cell_states(place, cells))))
+    trials: Sequence[Trial] = place.trials() if trial is None else [place.trial_named(trial)]
+    shown = _listed(place, trial_states(place, trials))
+    return shown if trial is None else replace(shown, tries=tuple(_tries(place, trial_states(place, trials))))
 
 
 def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
@@ -225,7 +225,7 @@ def _measuring_teller(progress: Progress | None) -> Callable[[int, int, str], No
 
 
 def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
-    states = list(cell_states(folder, opened.cells))
+    states = list(trial_states(folder, opened.trials))
     return PlanOutlook(
         name=opened.read.plan.name,
         folder=folder.shown,
@@ -234,12 +234,12 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
             PlanForecast(
                 agent=each.agent,
                 model=each.model,
-                cells=each.cells,
+                trials=each.trials,
                 done=each.done,
                 low_usd=each.low_usd,
                 high_usd=each.high_usd,
                 basis=each.basis,
-                command=command_shown(opened.read, each.first.cell),
+                command=command_shown(opened.read, each.first.trial),
             )
             for each in forecasts(opened.read, states)
         ),
@@ -247,39 +247,39 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
     )
 
 
-def _missing_here(opened: OpenedPlan, states: Sequence[CellState]) -> tuple[Finding, ...]:
+def _missing_here(opened: OpenedPlan, states: Sequence[TrialState]) -> tuple[Finding, ...]:
     """What keeps the plan from running on this machine; another one may have it."""
-    lacking = missing_here(opened.read, [state.cell for state in states if state.state != "done"])
+    lacking = missing_here(opened.read, [state.trial for state in states if state.state != "done"])
     places = tuple(Place(where=error.where, message=error.message) for error in lacking)
     message = "this machine lacks what the plan needs"
     return (Finding(code="missing_here", message=message, places=places),) if places else ()
 
 
-def _setting_text(cell: Cell) -> str | None:
-    return ",".join(f"{name}={value}" for name, value in sorted(cell.setting.items())) or None
+def _setting_text(trial: Trial) -> str | None:
+    return ",".join(f"{name}={value}" for name, value in sorted(trial.setting.items())) or None
 
 
-def _groups(states: Iterable[CellState]) -> list[PlanGroup]:
-    grouped: dict[tuple[str, str | None, str | None, str | None, bool], list[CellState]] = {}
+def _groups(states: Iterable[TrialState]) -> list[PlanGroup]:
+    grouped: dict[tuple[str, str | None, str | None, str | None, bool], list[TrialState]] = {}
     for state in states:
-        cell = state.cell
-        key = (cell.agent, cell.model, cell.tier, _setting_text(cell), cell.is_calibration)
+        trial = state.trial
+        key = (trial.agent, trial.model, trial.tier, _setting_text(trial), trial.is_calibration)
         grouped.setdefault(key, []).append(state)
     return [_group(group) for group in grouped.values()]
 
 
-def _group(states: Sequence[CellState]) -> PlanGroup:
-    cell = states[0].cell
+def _group(states: Sequence[TrialState]) -> PlanGroup:
+    trial = states[0].trial
     verdicts = Counter(state.run.verdict if state.run else None for state in states if state.state == "done")
     tries = [result for state in states for result in state.tries]
     tokens = sum_of_known(result.usage.total if result.usage is not None else None for result in tries)
     return PlanGroup(
-        agent=cell.agent,
-        model=cell.model,
-        tier=cell.tier,
-        setting=_setting_text(cell),
-        kind="calibration" if cell.is_calibration else cell.kind,
-        cells=len(states),
+        agent=trial.agent,
+        model=trial.model,
+        tier=trial.tier,
+        setting=_setting_text(trial),
+        kind="calibration" if trial.is_calibration else trial.kind,
+        trials=len(states),
         passed=verdicts[True],
         failed=verdicts[False],
         no_verdict=verdicts[None],
@@ -293,7 +293,7 @@ def _group(states: Sequence[CellState]) -> PlanGroup:
     )
 
 
-def _tries(folder: PlanFolder, states: Iterable[CellState]) -> Iterator[PlanTry]:
+def _tries(folder: PlanFolder, states: Iterable[TrialState]) -> Iterator[PlanTry]:
     for state in states:
         for result in state.tries:
             yield PlanTry(
@@ -306,32 +306,32 @@ def _tries(folder: PlanFolder, states: Iterable[CellState]) -> Iterator[PlanTry]
                 tokens=result.usage.total if result.usage is not None else None,
                 cost_usd=result.cost_usd,
                 is_lower_bound=result.is_lower_bound,
-                folder=str(folder.shown / "cells" / state.cell.id / f"try-{result.number}"),
+                folder=str(folder.shown / "trials" / state.trial.id / f"try-{result.number}"),
             )
 
 
 VERDICTS: Mapping[bool | None, Literal["passed", "failed"] | None] = {True: "passed", False: "failed", None: None}
 
 
-def _listed(folder: PlanFolder, states: Iterable[CellState]) -> PlanCells:
+def _listed(folder: PlanFolder, states: Iterable[TrialState]) -> PlanTrials:
     listed = tuple(
-        PlanCell(
-            id=state.cell.id,
-            kind=state.cell.kind,
-            task=state.cell.task,
-            agent=state.cell.agent,
-            model=state.cell.model,
-            tier=state.cell.tier,
-            setting=_setting_text(state.cell),
-            attempt=state.cell.attempt,
+        PlanTrial(
+            id=state.trial.id,
+            kind=state.trial.kind,
+            task=state.trial.task,
+            agent=state.trial.agent,
+            model=state.trial.model,
+            tier=state.trial.tier,
+            setting=_setting_text(state.trial),
+            attempt=state.trial.attempt,
             state=state.state,
             ending=state.ending.name if state.ending else None,
             verdict=VERDICTS[state.run.verdict if state.run else None] if state.state == "done" else None,
             detail=state.ending.detail if state.ending else None,
             tries=len(state.tries),
             cost_usd=cost_of_tries(state),
-            folder=str(folder.shown / "cells" / state.cell.id),
+            folder=str(folder.shown / "trials" / state.trial.id),
         )
         for state in states
     )
-    return PlanCells(name=known_lock(folder).name, folder=folder.shown, listed=listed)
+    return PlanTrials(name=known_lock(folder).name, folder=folder.shown, listed=listed)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from steelyard.records import finding_dict
-from steelyard.results import PlanCells, PlanOutlook, PlanRun
+from steelyard.results import PlanOutlook, PlanRun, PlanTrials
 from steelyard.surfaces.cli._options import Csv, Json, OnePath, Quiet
 from steelyard.surfaces.cli._output import check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar, show_results
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow.run import RunOptions, harbor_job, open_cells, plan_cells, run as run_plan, run_cell
+from steelyard.workflow.run import RunOptions, harbor_job, open_trials, plan_trials, run as run_plan, run_trial
 
 if TYPE_CHECKING:
     from steelyard.results import Result
@@ -28,7 +28,7 @@ LINE_SECONDS = 30.0
 STOPPED = 130
 """The exit status after Ctrl-C."""
 Folder = Annotated[OnePath, Parameter(help="The folder of a plan, such as runs/NAME.")]
-CellId = Annotated[str, Parameter(help="The cell's id, or its beginning.")]
+TrialId = Annotated[str, Parameter(help="The trial's id, or its beginning.")]
 
 
 @run.default
@@ -38,7 +38,7 @@ def run_command(
     *,
     options: Typed[RunOptions] = DEFAULTS,
     list: Annotated[  # noqa: A002 # the user's word for it
-        bool, Parameter(help="Start nothing: print the ids of the cells to run, one a line.", negative="")
+        bool, Parameter(help="Start nothing: print the ids of the trials to run, one a line.", negative="")
     ] = False,
     as_: Annotated[
         Literal["harbor"] | None,
@@ -58,8 +58,8 @@ def run_command(
     if as_ is not None:
         return _as_harbor(plan, options.out, json=json)
     if list:
-        ids = open_cells(plan, out=options.out)
-        print_json({"cells": ids}) if json else print_lines(ids)
+        ids = open_trials(plan, out=options.out)
+        print_json({"trials": ids}) if json else print_lines(ids)
         return 0
     with _progress(shown=not quiet) as progress:
         result = run_plan(plan, options=options, progress=progress)
@@ -68,34 +68,34 @@ def run_command(
         print_findings(result.findings)
     if isinstance(result, PlanOutlook):
         return 0
-    return STOPPED if result.is_interrupted else 0 if result.done == result.cells else 1
+    return STOPPED if result.is_interrupted else 0 if result.done == result.trials else 1
 
 
 @run.command(name="list")
 def list_(folder: Folder, /, *, json: Json = False, csv: Csv = False) -> int:
-    """List the cells of a plan's folder, with the outcome of each.
+    """List the trials of a plan's folder, with the outcome of each.
 
     Example: steelyard run list runs/NAME
     """
     check_printed(json=json, csv=csv)
-    _give(plan_cells(folder), json=json, csv=csv)
+    _give(plan_trials(folder), json=json, csv=csv)
     return 0
 
 
 @run.command
-def show(folder: Folder, cell: CellId, /, *, json: Json = False) -> int:
-    """Show one cell: what it is, its tries, how it ended, and where its files are.
+def show(folder: Folder, trial: TrialId, /, *, json: Json = False) -> int:
+    """Show one trial: what it is, its tries, how it ended, and where its files are.
 
     Example: steelyard run show runs/NAME 0f3a
     """
-    _give(plan_cells(folder, cell=cell), json=json, csv=False)
+    _give(plan_trials(folder, trial=trial), json=json, csv=False)
     return 0
 
 
 @run.command
-def cell(
+def trial(
     folder: Folder,
-    cell: CellId,
+    trial: TrialId,
     /,
     *,
     accept_drift: Annotated[bool, Parameter(help="Go on although an agent has another version.", negative="")] = False,
@@ -103,12 +103,12 @@ def cell(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run one cell of a plan's folder, for engines that start commands: GNU parallel, Slurm, Kubernetes.
+    """Run one trial of a plan's folder, for engines that start commands: GNU parallel, Slurm, Kubernetes.
 
-    Example: steelyard run cell runs/NAME 0f3a9c1d2e4b5a67
+    Example: steelyard run trial runs/NAME 0f3a9c1d2e4b5a67
     """
     with _progress(shown=not quiet) as progress:
-        result = run_cell(folder, cell, accept_drift=accept_drift, unsafe=unsafe, progress=progress)
+        result = run_trial(folder, trial, accept_drift=accept_drift, unsafe=unsafe, progress=progress)
     _give(result, json=json, csv=False)
     return 0 if all(each.state == "done" for each in result.listed) else 1
 
@@ -135,7 +135,7 @@ def _give(result: Result, *, json: bool, csv: bool) -> None:
     else:
         from steelyard.reports import plan_parts
 
-        assert isinstance(result, PlanRun | PlanOutlook | PlanCells)
+        assert isinstance(result, PlanRun | PlanOutlook | PlanTrials)
         show_results(plan_parts(result))
 
 

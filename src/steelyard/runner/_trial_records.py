@@ -1,4 +1,4 @@
-"""A cell, its tries, how each ended, and what came of it: what stands in a plan's folder."""
+"""A trial, its tries, how each ended, and what came of it: what stands in a plan's folder."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import msgspec
 from steelyard.records import Amount, Count, FailureCause, Finding, Record, Run, Usage
 from steelyard.runner._plan_records import FromOne, Scalar
 
-CellKind = Literal["run", "judge"]
+TrialKind = Literal["run", "judge"]
 
 
-class Cell(Record, frozen=True, kw_only=True):
+class Trial(Record, frozen=True, kw_only=True):
     """One thing to run: a task, by an agent with a model, tier and setting, for the n-th time."""
 
     id: str
-    """Sixteen hexadecimal digits of the SHA-256 over what makes the cell what it is."""
-    kind: CellKind = "run"
-    """Whether an agent works on a task, or a judge judges what came of cells."""
+    """Sixteen hexadecimal digits of the SHA-256 over what makes the trial what it is."""
+    kind: TrialKind = "run"
+    """Whether an agent works on a task, or a judge judges what came of trials."""
     task: str
     """The task's id."""
     agent: str
@@ -37,13 +37,13 @@ class Cell(Record, frozen=True, kw_only=True):
     work: str = ""
     """The same digest without how the work is checked: `--regrade` finds by it what an agent did under other checks."""
     judged: tuple[str, ...] = ()
-    """The cells that a judge looks at, in the order in which it sees them."""
+    """The trials that a judge looks at, in the order in which it sees them."""
     is_calibration: bool = False
     """Whether it runs for the judges' sake alone, as `nop` and `oracle` that they must tell apart."""
 
     @property
     def sentence(self) -> str:
-        """What the cell is, in a few words."""
+        """What the trial is, in a few words."""
         settings = ", ".join(f"{name}={value}" for name, value in self.setting.items())
         parts = [self.task, self.agent, self.model, self.tier, settings, f"attempt {self.attempt}"]
         return " · ".join(part for part in parts if part)
@@ -61,13 +61,13 @@ class Ending(Record, frozen=True, kw_only=True):
     is_verified: bool = False
     """Whether the work is worth verifying."""
     stops_agent: bool = False
-    """Whether no other cell of the agent would fare better: 401, 403, or a quota that is used up."""
+    """Whether no other trial of the agent would fare better: 401, 403, or a quota that is used up."""
     detail: str | None = None
     """What was seen, for people."""
 
     @property
     def is_final(self) -> bool:
-        """Whether the cell is done with it; otherwise the same plan, run again, tries it again."""
+        """Whether the trial is done with it; otherwise the same plan, run again, tries it again."""
         return not (self.is_retried or self.stops_agent or self.cause == "cancelled")
 
 
@@ -105,11 +105,11 @@ class TryOutcome(Record, frozen=True, kw_only=True):
     """What a reader should know."""
 
 
-class CellResult(Record, frozen=True, kw_only=True):
-    """The outcome of a cell; its file is written last, so that it being there means that the cell is done."""
+class TrialResult(Record, frozen=True, kw_only=True):
+    """The outcome of a trial; its file is written last, so that it being there means that the trial is done."""
 
     id: str
-    """The cell's id."""
+    """The trial's id."""
     ending: Ending
     """How its last try ended."""
     tries: tuple[TryResult, ...]

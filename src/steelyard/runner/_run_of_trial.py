@@ -24,8 +24,8 @@ from steelyard.records import (
     calls_in,
     kinds_of,
 )
-from steelyard.runner._cell_records import Ending
 from steelyard.runner._meter_records import NO_TOKENS, MeterCount
+from steelyard.runner._trial_records import Ending
 from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.tables import NamedRun, each_once, gather
 
@@ -33,7 +33,7 @@ MAX_LOGS = 1_000
 _KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
 
-def run_of_cell(
+def run_of_trial(
     job: Job,
     folder: Path,
     evidence: TryEvidence,
@@ -60,13 +60,13 @@ def run_of_cell(
     if tier_scheme is not None:
         facts["tier_scheme"] = tier_scheme
     run = Run(
-        id=job.cell.id,
+        id=job.trial.id,
         experiment=job.experiment,
-        task=job.cell.task,
-        agent=job.cell.agent,
-        model=job.cell.model,
-        tier=job.cell.tier,
-        attempt=job.cell.attempt,
+        task=job.trial.task,
+        agent=job.trial.agent,
+        model=job.trial.model,
+        tier=job.trial.tier,
+        attempt=job.trial.attempt,
         started_at=evidence.started_at,
         ended_at=evidence.ended_at,
         provenance=provenance,
@@ -93,10 +93,10 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
     if rejected:
         count = "1 record" if len(rejected) == 1 else f"{len(rejected):,} records"
         reason = f"{count} of the agent's log could not be read: {rejected[0].reason}"
-        findings.append(Finding(code="unreadable_log", message=reason, where=f"cell {job.cell.id}"))
+        findings.append(Finding(code="unreadable_log", message=reason, where=f"trial {job.trial.id}"))
     if not runs and job.uses_calls and job.adapter.logs and job.adapter.needs_calls:
         message = "the agent left no log that can be read; tokens and calls are the meter's, tool calls are unknown"
-        findings.append(Finding(code="no_log", message=message, where=f"cell {job.cell.id}"))
+        findings.append(Finding(code="no_log", message=message, where=f"trial {job.trial.id}"))
     return runs
 
 
@@ -174,7 +174,7 @@ def _from_meter(count: MeterCount, provenance: dict[str, Provenance]) -> dict[st
 
 def _compare(job: Job, logged: Sequence[Run], count: MeterCount, findings: list[Finding]) -> None:
     """Where meter and log differ the meter counts, and a finding gives both."""
-    where = f"cell {job.cell.id}"
+    where = f"trial {job.trial.id}"
     told = add_usage(run.total_usage for run in logged)
     if told is not None:
         counted = count.usage or Usage()
@@ -221,13 +221,13 @@ def _origin(job: Job, evidence: TryEvidence, ending: Ending, folder: Path) -> di
         for name in ("temperature", "seed", "model_asked", "model_answered")
     }
     told = {
-        "x_cell": job.cell.id,
+        "x_trial": job.trial.id,
         "x_try": int(folder.name.removeprefix("try-")) if folder.name.startswith("try-") else None,
         "x_ending": ending.name,
         "x_isolation": evidence.isolation,
         "x_adapter": f"{job.adapter.name} {job.adapter.digest[:12]}",
         "x_endpoint": job.endpoint if job.uses_calls else None,
-        "x_setting": ",".join(f"{name}={value}" for name, value in sorted(job.cell.setting.items())) or None,
+        "x_setting": ",".join(f"{name}={value}" for name, value in sorted(job.trial.setting.items())) or None,
         "x_model_sent": ",".join(sent["model_asked"]) or None,
         "x_model_answered": ",".join(sent["model_answered"]) or None,
         "x_temperature_sent": ",".join(map(str, sent["temperature"])) or None,
@@ -241,19 +241,19 @@ def _origin(job: Job, evidence: TryEvidence, ending: Ending, folder: Path) -> di
 def _other_models(job: Job, count: MeterCount | None) -> Iterator[Finding]:
     """Models that the agent asked besides the one that the plan names: for titles, summaries, commit messages."""
     asked = {call.model_asked for call in count.calls} if count is not None else set()
-    others = sorted(name for name in asked - {job.cell.model} if name is not None)
-    if others and job.cell.model is not None:
-        message = f"the agent also asked {', '.join(others)}; the plan names {job.cell.model}"
-        yield Finding(code="other_model_asked", severity="info", message=message, where=f"cell {job.cell.id}")
+    others = sorted(name for name in asked - {job.trial.model} if name is not None)
+    if others and job.trial.model is not None:
+        message = f"the agent also asked {', '.join(others)}; the plan names {job.trial.model}"
+        yield Finding(code="other_model_asked", severity="info", message=message, where=f"trial {job.trial.id}")
 
 
 def _settings_not_sent(job: Job, count: MeterCount | None) -> Iterator[Finding]:
     """Settings of the plan that did not reach the model as they were asked for."""
     for name in ("temperature", "seed"):
-        asked = job.cell.setting.get(name)
+        asked = job.trial.setting.get(name)
         sent = {getattr(call, name) for call in count.calls} if count is not None and count.calls else None
         if asked is None or sent is None or sent == {asked}:
             continue
         told = ", ".join(sorted("none" if value is None else str(value) for value in sent))
         message = f"{name} {asked} was asked for, and {told} was sent"
-        yield Finding(code="setting_not_sent", message=message, where=f"cell {job.cell.id}")
+        yield Finding(code="setting_not_sent", message=message, where=f"trial {job.trial.id}")

@@ -1,4 +1,4 @@
-"""A plan expands to cells. A cell is what it is made of, whatever it is called and wherever it lies."""
+"""A plan expands to trials. A trial is what it is made of, whatever it is called and wherever it lies."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from steelyard.errors import PlanError, UsageError
 from steelyard.records import DEFAULT_SCHEME, tier_problem
-from steelyard.runner._cell_records import Cell
-from steelyard.runner._digests import ID_DIGITS, cell_id, digest_of, tree_digest
+from steelyard.runner._digests import ID_DIGITS, digest_of, tree_digest, trial_id
 from steelyard.runner._judging import with_judges
 from steelyard.runner._plan import ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, PlanTask, Tier
+from steelyard.runner._trial_records import Trial
 
 
-def cells_of(read: PlanRead) -> list[Cell]:
-    """Every cell, first attempts first, so that early results tell of all agents and tasks alike."""
+def trials_of(read: PlanRead) -> list[Trial]:
+    """Every trial, first attempts first, so that early results tell of all agents and tasks alike."""
     tasks = [(task, _asked_digest(read, task), _checked_digest(read, task)) for task in read.plan.tasks]
     variants = [
         (use, model, tier, setting, _variant_digest(read, use, tiers[tier]))
@@ -24,7 +24,7 @@ def cells_of(read: PlanRead) -> list[Cell]:
         for tier in tiers
         for setting in use.settings
     ]
-    cells: list[Cell] = []
+    trials: list[Trial] = []
     for attempt in range(1, read.plan.plan.attempts + 1):
         for task, asked, checked in tasks:
             for use, model, tier, setting, variant in variants:
@@ -34,9 +34,9 @@ def cells_of(read: PlanRead) -> list[Cell]:
                 limit = read.time_limit_seconds(task, use)
                 own = _solution_digest(read, task) if use.use == ORACLE else None
                 work = digest_of(FORMAT_VERSION, asked, variant, own, model, setting, attempt, limit)
-                cells.append(
-                    Cell(
-                        id=cell_id(work, checked),
+                trials.append(
+                    Trial(
+                        id=trial_id(work, checked),
                         work=work[:ID_DIGITS],
                         task=task.id,
                         agent=use.label,
@@ -48,8 +48,8 @@ def cells_of(read: PlanRead) -> list[Cell]:
                         is_calibration=is_calibration,
                     )
                 )
-    _refuse_equal(read, cells)
-    return with_judges(read, cells)
+    _refuse_equal(read, trials)
+    return with_judges(read, trials)
 
 
 def _tiers(use: AgentUse) -> Mapping[str | None, Tier]:
@@ -62,15 +62,15 @@ def tier_scheme_of(read: PlanRead) -> str:
     return DEFAULT_SCHEME if not any(tier_problem(name, DEFAULT_SCHEME) for name in names) else read.plan.name
 
 
-def _refuse_equal(read: PlanRead, cells: list[Cell]) -> None:
-    by_id: dict[str, Cell] = {}
+def _refuse_equal(read: PlanRead, trials: list[Trial]) -> None:
+    by_id: dict[str, Trial] = {}
     mistakes = []
-    for cell in cells:
-        first = by_id.setdefault(cell.id, cell)
-        if first is not cell and cell.attempt == 1:
+    for trial in trials:
+        first = by_id.setdefault(trial.id, trial)
+        if first is not trial and trial.attempt == 1:
             hint = "leave one out; for more runs of the same raise attempts"
-            message = f"it is the same as {first.sentence}: names alone do not make two cells different"
-            mistakes.append(UsageError(message, where=cell.sentence, hint=hint))
+            message = f"it is the same as {first.sentence}: names alone do not make two trials different"
+            mistakes.append(UsageError(message, where=trial.sentence, hint=hint))
     if mistakes:
         raise PlanError(str(read.path), mistakes)
 

@@ -13,9 +13,9 @@ import pytest
 from runner.trying import job_of
 from steelyard.records import Call, TestResults, Usage
 from steelyard.runner._adapters import Adapter
-from steelyard.runner._cell_records import Ending
 from steelyard.runner._meter_records import MeterCount, MeteredCall
-from steelyard.runner._run_of_cell import log_files, run_of_cell
+from steelyard.runner._run_of_trial import log_files, run_of_trial
+from steelyard.runner._trial_records import Ending
 from steelyard.runner._try_records import TryEvidence, VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -57,7 +57,7 @@ def folder_with(tmp_path: Path, *records: dict[str, Any]) -> Path:
 
 
 def test_the_meter_counts_and_the_log_says_what_it_alone_knows(tmp_path: Path) -> None:
-    run, findings = run_of_cell(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), seen(call(1)), PASSED)
+    run, findings = run_of_trial(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), seen(call(1)), PASSED)
     usage = Usage(input_tokens=100, output_tokens=10)
     assert run.calls == (Call(model="m-1", at=NOON, usage=usage),)
     assert (run.tool_calls, run.success, run.experiment, run.agent) == (4, True, "plan", "mine")
@@ -70,7 +70,7 @@ def test_the_meter_counts_and_the_log_says_what_it_alone_knows(tmp_path: Path) -
 
 def test_a_call_that_is_in_no_log_is_told_with_both_numbers(tmp_path: Path) -> None:
     evidence = seen(call(1), call(2, "m-small"))
-    run, findings = run_of_cell(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), evidence, PASSED)
+    run, findings = run_of_trial(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), evidence, PASSED)
     assert run.total_usage == Usage(input_tokens=200, output_tokens=20)
     told = {finding.code: finding.message for finding in findings}
     assert set(told) == {"meter_and_log_differ", "calls_not_logged", "other_model_asked"}
@@ -81,14 +81,14 @@ def test_a_call_that_is_in_no_log_is_told_with_both_numbers(tmp_path: Path) -> N
 
 def test_a_call_without_an_end_makes_a_lower_bound(tmp_path: Path) -> None:
     cut = call(2, status=None, usage=None, ended=None, is_lower_bound=True)
-    run, _ = run_of_cell(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), seen(call(1), cut), PASSED)
+    run, _ = run_of_trial(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), seen(call(1), cut), PASSED)
     assert (run.provenance or {})["usage"] == "lower_bound"
     assert len(run.calls or ()) == 2
 
 
 def test_refused_calls_used_nothing(tmp_path: Path) -> None:
     refused = call(1, status=401, usage=None, model_answered=None)
-    run, _ = run_of_cell(job_of(AGENT, tmp_path), folder_with(tmp_path), seen(refused), PASSED)
+    run, _ = run_of_trial(job_of(AGENT, tmp_path), folder_with(tmp_path), seen(refused), PASSED)
     assert run.calls is None
     assert run.total_usage is not None
     assert run.total_usage.total == 0
@@ -97,7 +97,7 @@ def test_refused_calls_used_nothing(tmp_path: Path) -> None:
 def test_several_sessions_are_one_run(tmp_path: Path) -> None:
     other = {**LOGGED, "id": "b", "tool_calls": 2}
     folder = folder_with(tmp_path, {**LOGGED, "id": "a"}, other)
-    run, findings = run_of_cell(job_of(AGENT, tmp_path), folder, seen(call(1), call(2)), PASSED)
+    run, findings = run_of_trial(job_of(AGENT, tmp_path), folder, seen(call(1), call(2)), PASSED)
     assert run.tool_calls == 6
     assert findings == ()
 
@@ -105,7 +105,7 @@ def test_several_sessions_are_one_run(tmp_path: Path) -> None:
 def test_without_a_log_tool_calls_are_unknown_and_that_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "try-1"
     folder.mkdir()
-    run, findings = run_of_cell(job_of(AGENT, tmp_path), folder, seen(call(1)), PASSED)
+    run, findings = run_of_trial(job_of(AGENT, tmp_path), folder, seen(call(1)), PASSED)
     assert run.tool_calls is None
     assert [finding.code for finding in findings] == ["no_log"]
 
@@ -115,14 +115,14 @@ def test_what_need_not_be_a_log_is_no_finding(tmp_path: Path) -> None:
     codes = {}
     for logs_optional in (False, True):
         agent = msgspec.structs.replace(AGENT, logs_optional=logs_optional)
-        _, findings = run_of_cell(job_of(agent, tmp_path), folder, seen(call(1)), PASSED)
+        _, findings = run_of_trial(job_of(agent, tmp_path), folder, seen(call(1)), PASSED)
         codes[logs_optional] = [finding.code for finding in findings]
     assert codes == {False: ["unreadable_log", "no_log"], True: []}
 
 
 def test_without_a_meter_the_log_counts(tmp_path: Path) -> None:
     evidence = TryEvidence(started_at=NOON, ended_at=NOON, ended_by="itself", exit_status=0)
-    run, _ = run_of_cell(job_of(AGENT, tmp_path, kind=None), folder_with(tmp_path, LOGGED), evidence, PASSED)
+    run, _ = run_of_trial(job_of(AGENT, tmp_path, kind=None), folder_with(tmp_path, LOGGED), evidence, PASSED)
     assert run.total_usage == Usage(input_tokens=100, output_tokens=10)
     assert (run.cost_usd, (run.provenance or {})["cost_usd"]) == (9.0, "reported")
 
@@ -148,7 +148,7 @@ def test_a_verdict_needs_a_check(
     ending: Ending, verified: VerifyEvidence | None, outcome: str, passed: bool | None, tmp_path: Path
 ) -> None:
     folder = folder_with(tmp_path, LOGGED)
-    run, _ = run_of_cell(job_of(AGENT, tmp_path), folder, seen(call(1)), ending, verified=verified)
+    run, _ = run_of_trial(job_of(AGENT, tmp_path), folder, seen(call(1)), ending, verified=verified)
     assert (run.outcome, run.verdict) == (outcome, passed)
     assert (run.failure is not None) == (ending.cause is not None)
 
@@ -157,7 +157,7 @@ def test_results_of_tests_are_kept(tmp_path: Path) -> None:
     tests = TestResults(passed=("a",), failed=("b",))
     verified = VerifyEvidence(exit_status=1, ending="", tests=tests)
     folder = folder_with(tmp_path, LOGGED)
-    run, _ = run_of_cell(job_of(AGENT, tmp_path), folder, seen(call(1)), Ending(name="failed"), verified=verified)
+    run, _ = run_of_trial(job_of(AGENT, tmp_path), folder, seen(call(1)), Ending(name="failed"), verified=verified)
     assert run.tests == tests
 
 
