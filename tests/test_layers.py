@@ -18,7 +18,7 @@ pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
-BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text", "scratch"})
+BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text", "formatting", "scratch"})
 """What everything may import."""
 
 ALLOWED: dict[str, set[str]] = {

@@ -38,6 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
+from steelyard.formatting import file_size
+
 MAX_ERROR_CHARS = 200
 """Characters of another program's or a library's message that an error shows."""
 
@@ -192,7 +194,7 @@ class MemoryLimitError(UsageError):
     def __init__(self, runs: int, *, needed: int, free: int) -> None:
         message = (
             f"this takes the values of all {runs:,} runs in memory at once, because it works on single runs: about "
-            f"{needed / 10**9:.3g} GB, and {free / 10**9:.3g} GB are free"
+            f"{file_size(needed)}, and {file_size(free)} are free"
         )
         super().__init__(message, hint="choose fewer runs with --where or fewer --metrics; measure has no such limit")
 

@@ -15,6 +15,7 @@ from steelyard.engines._columns import number_column
 from steelyard.engines._grouping import KeyCoder
 from steelyard.engines._identical_results import AGENT
 from steelyard.engines._protocol import RUNS, Engine, Key
+from steelyard.formatting import dollars
 from steelyard.profiles import UNSCORED_FAILS
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
 from steelyard.statistics import mean_of
@@ -297,9 +298,9 @@ def _cost_sentence(means: Sequence[float], sizes: Sequence[tuple[int, int]]) -> 
     told = f"known for {passed_known:,} of {passed:,} passed and {failed_known:,} of {failed:,} failed runs"
     of_failed, of_passed = means
     if math.isnan(of_failed):
-        return f"{told}: cost of pass is ${of_passed:.4g} over passes alone, and unknown by verdict"
-    complete = f"${(passed_known * of_passed + failed_known * of_failed) / passed_known:.4g}"
-    by_verdict = f"${(passed * of_passed + failed * of_failed) / passed:.4g}"
+        return f"{told}: cost of pass is {dollars(of_passed)} over passes alone, and unknown by verdict"
+    complete = dollars((passed_known * of_passed + failed_known * of_failed) / passed_known)
+    by_verdict = dollars((passed * of_passed + failed * of_failed) / passed)
     if complete == by_verdict:
         return None
     return f"{told}: cost of pass over runs is {complete} over the complete cases, {by_verdict} by verdict"

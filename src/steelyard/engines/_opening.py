@@ -19,6 +19,7 @@ from steelyard.engines._local import LocalEngine
 from steelyard.engines._protocol import Engine
 from steelyard.engines._spark_session import is_spark, spark_session
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
+from steelyard.formatting import file_size
 from steelyard.profiles import Profile
 from steelyard.records import Finding
 from steelyard.settings import MEMORY_LIMIT, SPILL_FOLDER
@@ -74,24 +75,20 @@ def choose_engine(table: RunTable) -> RunTable:
         if needed <= free // 2:
             return replace(table, engine="local")
         name = "duckdb"
-        reason = f"{_runs(table.n)} would take about {_size(needed)} of memory, and {_size(free)} are free"
+        reason = f"{_runs(table.n)} would take about {file_size(needed)} of memory, and {file_size(free)} are free"
         if importlib.util.find_spec("duckdb") is None:
             raise MissingExtraError("DuckDB", extra="duckdb", purpose=reason + ": measuring them on disk")
     if name == "local":
         return table
     if any(note.code == "engine" for note in table.notes):
         return table
-    limit = f", memory limit {_size(memory_limit())}" if name == "duckdb" else ""
+    limit = f", memory limit {file_size(memory_limit())}" if name == "duckdb" else ""
     told = Finding(code="engine", severity="info", message=f"evaluated with {name}, {reason}{limit}")
     return replace(table, engine=name if table.engine == "auto" else table.engine, notes=(*table.notes, told))
 
 
 def _runs(n: int) -> str:
     return "1 run" if n == 1 else f"{n:,} runs"
-
-
-def _size(size: int) -> str:
-    return f"{size / 10**9:.3g} GB" if size >= 10**8 else f"{size / 10**6:.3g} MB"
 
 
 def bytes_a_row(table: RunTable) -> int:

@@ -10,12 +10,13 @@ from steelyard.figures._figure import Figure
 from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading, left_out, nothing
 from steelyard.figures._markup import HATCHED, Mark, cut, dot, group, px, text_width, words
 from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, short_text, value_text
+from steelyard.formatting import percent
 
 MAX_CELLS = 3000
 """Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""
 SLANTED = 74.0
 """The most room above the columns, and right of the last one, for names at 45 degrees."""
-_RANGES = ((0.0, "no run"), (0.25, "up to 25 %"), (0.5, "25 to 50 %"), (0.75, "50 to 75 %"), (0.999, "75 to 99 %"))
+_RANGES = ((0.0, "no run"), (0.25, "up to 25%"), (0.5, "25 to 50%"), (0.75, "50 to 75%"), (0.999, "75 to 99%"))
 _ALL = "every run"
 
 
@@ -193,7 +194,7 @@ def _cells(grid: _Grid) -> list[Mark]:
 def _count(cell: Tried | Valued, scale: Scale | None, x: float, y: float, room: float) -> list[Mark]:
     """How many of the runs passed, or which share of them, or the value, where there is room for it."""
     if isinstance(cell, Tried):
-        texts: tuple[str, ...] = (f"{cell.passed}/{cell.runs}", f"{100 * cell.passed / cell.runs:.0f} %")
+        texts: tuple[str, ...] = (f"{cell.passed}/{cell.runs}", percent(cell.passed / cell.runs, decimals=0))
     else:
         texts = (short_text(cell.value, scale.axis.unit),) if is_drawn(cell.value) and scale is not None else ()
     fitting = (text for text in texts if text_width(text, size=10) <= room - 2)

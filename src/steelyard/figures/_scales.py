@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeGuard
 
+from steelyard.formatting import difference_text, quantity, tick
+
 HUGE, TINY = 1e300, 1e-300
 """What is farther out or closer together is drawn at these ends; titles tell the number itself."""
 
@@ -18,8 +20,8 @@ class Axis:
 
     title: str
     unit: str = ""
-    """`share` (in percent), `share points` (a difference of shares), `USD`, `s`, `tokens`, `count`, `day` (counted from
-    the first of year 1) or another."""
+    """`share` (printed as a percentage), `pp` (a difference of fractions, in percentage points), `USD`, `s`, `tokens`,
+    `count`, `day` (counted from the first of year 1) or another."""
     low: float | None = None
     """The metric's lowest value, where it has one: the axis begins there."""
     high: float | None = None
@@ -162,73 +164,24 @@ def _day_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def value_text(value: float | None, unit: str) -> str:
-    """A number as a label has it.
+    """Return a number as a label shows it.
 
     >>> value_text(0.7121, "share"), value_text(0.61239, "USD"), value_text(12345.6, "tokens"), value_text(None, "s")
-    ('71.2 %', '$0.612', '12,346', 'unknown')
+    ('71.2%', '$0.6124', '12,346', 'unknown')
     """
     if value is None or math.isnan(value):
         return "unknown"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if unit == "day":
+    if unit == "day" and math.isfinite(value):
         return _day_text(value)
-    if unit == "share":
-        return f"{_significant(100 * value, places=1)} %"
-    if unit == "share points":
-        return f"{_signed(_significant(100 * value, places=1), value)} points"
-    if unit == "USD":
-        return f"{'-' if value < 0 else ''}${_significant(abs(value))}"
-    number = f"{value:,.0f}" if unit in ("tokens", "count") and abs(value) < 1e15 else _significant(value)
-    return f"{number} {unit}" if unit == "s" else number
+    if unit == "pp":
+        return difference_text(value, "share", signed=True)
+    return quantity(value, unit, in_table=True)
 
 
 def short_text(value: float, unit: str) -> str:
-    """A number on an axis: thousands as k, M and G."""
-    if unit == "day":
-        return _day_text(value)
-    if unit == "times":  # of a scale in doublings
-        return f"{_trimmed(2.0**value)} x"
-    if unit == "share":
-        return f"{_trimmed(100 * value)} %"
-    if unit == "share points":
-        return _signed(_trimmed(100 * value), value)
-    sign, size = ("-" if value < 0 else ""), abs(value)
-    letter = ""
-    for letter, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)):  # noqa: B007 # the last one stands
-        if size >= factor and size < 1e13:
-            size /= factor
-            break
-    else:
-        letter = ""
-    number = f"{_trimmed(size)}{letter}"
-    return f"{sign}${number}" if unit == "USD" else f"{sign}{number} s" if unit == "s" else f"{sign}{number}"
+    """Return a number as an axis shows it: thousands as k, M and G."""
+    return _day_text(value) if unit == "day" else tick(value, unit)
 
 
 def _day_text(value: float) -> str:
     return date.fromordinal(min(max(int(value), 1), date.max.toordinal())).isoformat()
-
-
-def _signed(text: str, value: float) -> str:
-    return f"+{text}" if value > 0 else text
-
-
-def _significant(value: float, places: int | None = None) -> str:
-    """Three digits that count, or so many places; powers of ten only far out."""
-    size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-6:
-        return f"{value:.2e}"
-    if places is not None:
-        text = f"{value:,.{places}f}"
-    else:
-        digits = 3 if size == 0 else max(0, 2 - math.floor(math.log10(size)))
-        text = f"{value:,.{digits}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text and size < 1 else text
-    return text if float(text.replace(",", "")) != 0 else text.removeprefix("-")
-
-
-def _trimmed(value: float) -> str:
-    if value == 0:
-        return "0"
-    text = f"{value:.4g}"
-    return text if "e" in text or abs(value) < 1e4 else f"{value:,.0f}"

@@ -121,12 +121,7 @@ if TYPE_CHECKING:
         check_folder as check_folder,
         writing as writing,
     )
-    from steelyard.reports._plain_text import (
-        DASH as DASH,
-        counted as counted,
-        json_bytes as json_bytes,
-        json_text as json_text,
-    )
+    from steelyard.reports._plain_text import DASH as DASH, json_bytes as json_bytes, json_text as json_text
     from steelyard.reports._plan_runs import (
         plan_parts as plan_parts,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.reports._plain_text import DASH, counted
+from steelyard.formatting import confidence_level, counted, decimal_bounds
+from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     Between,
@@ -41,7 +42,7 @@ def estimate_of(between: Between | None) -> float | None:
 
 def between_text(between: Between | None, digits: int = 2) -> str:
     """An interval's ends."""
-    return DASH if between is None else f"{between.low:.{digits}f} to {between.high:.{digits}f}"
+    return DASH if between is None else decimal_bounds(between.low, between.high, decimals=digits)
 
 
 def abilities_line(learned: LearnedAbilities) -> str:
@@ -104,7 +105,7 @@ def expected_line(scores: ExpectedScores) -> str:
     if scores.reason is not None:
         return f"{version_text(scores.version)}: {scores.reason}."
     unseen = "" if scores.task else "; the version has not seen the task, an average one is expected"
-    return f"{scores.task_id}, {version_text(scores.version)}, limits at {100 * scores.confidence:g} %{unseen}."
+    return f"{scores.task_id}, {version_text(scores.version)}, limits at {confidence_level(scores.confidence)}{unseen}."
 
 
 def expected_table(scores: ExpectedScores) -> TextTable:
@@ -169,7 +170,7 @@ def learned_about_lines(about: LearnedAbout) -> Iterator[str]:
     if about.abilities_version is not None:
         by = f"abilities version {about.abilities_version}"
         if about.shrunken_score is not None:
-            ends = f"{about.shrunken_low:.2f} to {about.shrunken_high:.2f}"
+            ends = decimal_bounds(about.shrunken_low, about.shrunken_high)
             yield f"shrunken_score = {about.shrunken_score:.2f} ({ends}; {by}; beside the overall score, not in it)"
         if about.expected is not None:
             yield f"expected of its tool: {about.expected.estimate:.2f} ({between_text(about.expected)}; {by})"

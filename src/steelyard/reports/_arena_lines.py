@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.formatting import counted
 from steelyard.reports._arena_learning import learned_about_lines
-from steelyard.reports._plain_text import DASH, counted
+from steelyard.reports._plain_text import DASH
 from steelyard.results import (
     AddedTasks,
     ArenaEvent,

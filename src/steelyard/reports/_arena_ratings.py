@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import counted, decimal_bounds, interval_name
 from steelyard.reports._arena_tables import arena_table
-from steelyard.reports._plain_text import DASH, counted
+from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row
 from steelyard.results import Assignments, PeerReview, Rated, WeightVersions
 
@@ -64,7 +65,7 @@ def ratings_sentence(result: PeerReview) -> str:
     else:
         told = f"Krippendorff's alpha {agreement['estimate']:.2f}"
         if agreement["low"] is not None:
-            told += f" ({agreement['low']:.2f} to {agreement['high']:.2f}, {100 * result.confidence:g} %)"
+            told += f" ({interval_name(result.confidence)} {decimal_bounds(agreement['low'], agreement['high'])})"
     odd = [reviewer for reviewer in result.reviewers if reviewer.deviates]
     named = ", ".join(f"{reviewer.reviewer} ({', '.join(reviewer.deviates)})" for reviewer in odd)
     deviating = f"; {named} {'deviates' if len(odd) == 1 else 'deviate'}" if odd else ""
@@ -75,7 +76,7 @@ def ratings_sentence(result: PeerReview) -> str:
 
 
 def _ends(low: float | None, high: float | None) -> str:
-    return DASH if low is None or high is None else f"{low:.2f} to {high:.2f}"
+    return decimal_bounds(low, high)
 
 
 def weights_lines(result: WeightVersions) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports._plain_text import counted
+from steelyard.formatting import counted
 from steelyard.results import Season, Seasons, Verification
 
 

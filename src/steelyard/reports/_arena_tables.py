@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
+from steelyard.formatting import counted, decimal_bounds, interval_name, plain, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._arena_lines import (
     NO_CRITERIA,
@@ -14,7 +14,7 @@ from steelyard.reports._arena_lines import (
     leader_unstated_text,
     unstated_text,
 )
-from steelyard.reports._plain_text import DASH, counted
+from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     Leader,
@@ -28,7 +28,6 @@ from steelyard.results import (
     TaskLeaderboard,
     TaskList,
     ToolBias,
-    level_of,
 )
 
 RECEIPTS_SHOWN = 20
@@ -79,7 +78,7 @@ def _extra_text(name: str, value: float | None) -> str:
     if value is None:
         return DASH
     if name in catalog():
-        return level_of(value, catalog()[name].unit)
+        return quantity(value, catalog()[name].unit)
     return f"{value:.0f}" if name.endswith("_ranking") else f"{value:.2f}"
 
 
@@ -140,7 +139,7 @@ def bias_table(bias: ToolBias) -> TextTable:
         if tool.low is None or tool.high is None or tool.mean_difference is None:
             add_row(table, tool.agent, DASH, DASH, f"{tool.tasks:,}", f"no interval: {tool.reason}")
         else:
-            interval = f"{tool.low:+.2f} to {tool.high:+.2f}"
+            interval = decimal_bounds(tool.low, tool.high, signed=True)
             verdict = "systematic" if tool.systematic else "inconclusive"
             add_row(table, tool.agent, f"{tool.mean_difference:+.2f}", interval, f"{tool.tasks:,}", verdict)
     return table
@@ -172,9 +171,9 @@ def leaderboard_line(leaderboard: TaskLeaderboard) -> str:
         f"; {each.submission_id} leads without a {text}" for each in first if (text := unstated_text(each.defaulted))
     ]
     return (
-        f"{counted(leaderboard.n, 'submission')}{left_out}, mean score {mean},"
-        f" {interval.low:.2f} to {interval.high:.2f}"
-        f" ({_percent(interval.level)}, {interval.method}); {settings_named(leaderboard)},"
+        f"{counted(leaderboard.n, 'submission')}{left_out}, mean score {mean}"
+        f" ({interval_name(interval.level)} {decimal_bounds(interval.low, interval.high)}, {interval.method});"
+        f" {settings_named(leaderboard)},"
         f" baseline version {leaderboard.baseline_version}{trust}{criteria}{''.join(unstated)}."
     )
 
@@ -192,16 +191,6 @@ def settings_named(ranking: TaskLeaderboard | Leaderboard) -> str:
     names = [f"{scorer.profile} of {scorer.since}" if is_twice and scorer.since else scorer.profile for scorer in made]
     shown = [f"{name} ({counted(scorer.submissions, 'submission')})" for name, scorer in zip(names, made, strict=True)]
     return f"scores of their day by {', '.join(shown)}; now {in_force}"
-
-
-def _percent(share: float) -> str:
-    """The share in percent, with the digits that it was given with.
-
-    >>> _percent(0.95), _percent(0.999), _percent(0.975)
-    ('95 %', '99.9 %', '97.5 %')
-    """
-    shown = f"{Decimal(repr(share)).scaleb(2):f}"
-    return f"{_trimmed(shown)} %"
 
 
 def _unstated(fields: Sequence[str]) -> str:
@@ -257,7 +246,7 @@ def _leaders_table(leaderboard: Leaderboard, leaders: Sequence[Leader], *, title
     columns += [("mean score", 0), ("interval", 0), ("tasks", 2), ("submissions", 3), ("note", 1)]
     table = arena_table(title, columns, texts=(*keys, "note"))
     for leader in leaders:
-        interval = f"{leader.confidence_interval.low:.2f} to {leader.confidence_interval.high:.2f}"
+        interval = decimal_bounds(leader.confidence_interval.low, leader.confidence_interval.high)
         named = [leaderboard.shown(key, leader.key[key]) or DASH for key in keys]
         counts = [str(leader.tasks), str(leader.submissions)]
         doubts = ["" if leader.reliable else "too few to be reliable", leader_unstated_text(leader)]
@@ -287,11 +276,4 @@ def _number(value: float | str | None) -> str:
         return DASH
     if isinstance(value, str):
         return value
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    whole = len(str(int(abs(value))))
-    return _trimmed(f"{value:,.1f}") if whole >= 6 else _trimmed(f"{Decimal(f'{value:.6g}'):,f}")
-
-
-def _trimmed(shown: str) -> str:
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    return plain(value)

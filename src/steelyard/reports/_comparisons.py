@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.formatting import bounds_text, counted, difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
 from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, add_row, plain_table
-from steelyard.results import (
-    Comparison,
-    Judged,
-    Pair,
-    Ranking,
-    RankPlace,
-    amount,
-    level_of,
-    tasks_text,
-)
+from steelyard.results import Comparison, Judged, Pair, Ranking, RankPlace
 
 FLIPS_SHOWN = 8
 BAND = "A band such as 2-4 holds the places that the data leave open."
@@ -46,7 +38,7 @@ def coverage_text(a: str, pair: Pair) -> str:
     left_out = [f"{len(cover.only_a):,} only {a} tried"] if cover.only_a else []
     left_out += [f"{len(cover.only_b):,} only {pair.b.label} tried"] if cover.only_b else []
     rest = f" (left out: {', '.join(left_out)})" if left_out else ""
-    return f"{pair.b.label} against {a}: {tasks_text(cover.common)} in common{rest}"
+    return f"{pair.b.label} against {a}: {counted(cover.common, 'task')} in common{rest}"
 
 
 def comparison_tables(result: Comparison) -> Iterator[TextTable]:
@@ -82,12 +74,12 @@ def _lettered(label: str, letter: str) -> str:
 def _cells(judged: Judged) -> list[Cell]:
     difference = judged.difference
     declared = catalog()[difference.metric]
-    p_value = DASH if judged.adjusted_p is None else f"{judged.adjusted_p:.3g}"
+    p_value = p_value_cell(judged.adjusted_p)
     return [
         declared.title,
-        DASH if difference.a is None else level_of(difference.a, declared.unit),
-        DASH if difference.b is None else level_of(difference.b, declared.unit),
-        DASH if difference.value is None else amount(difference.value, declared.unit, signed=True),
+        DASH if difference.a is None else quantity(difference.a, declared.unit),
+        DASH if difference.b is None else quantity(difference.b, declared.unit),
+        DASH if difference.value is None else difference_text(difference.value, declared.unit, signed=True),
         range_text(difference.interval.low, difference.interval.high, declared.unit, difference.interval.mark),
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
@@ -105,7 +97,7 @@ def range_text(low: float | None, high: float | None, unit: str, label: str = ""
     """The limits of an interval, without the unit; the label or mark that says what it reaches stands under them."""
     if low is None or high is None:
         return DASH
-    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}" + (f"\n{label}" if label else "")
+    return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")
 
 
 def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
@@ -121,7 +113,7 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
     table.add_column("B", justify="right")
     for word, tasks in (("gained", flips.gained), ("lost", flips.lost)):
         for each in tasks[:FLIPS_SHOWN]:
-            add_row(table, clean(each.task), level_of(each.a, "share"), level_of(each.b, "share"))
+            add_row(table, clean(each.task), quantity(each.a, "share"), quantity(each.b, "share"))
         if len(tasks) > FLIPS_SHOWN:
             add_row(table, f"... {len(tasks) - FLIPS_SHOWN:,} more {word}")
     yield table
@@ -140,7 +132,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
     approximate = _legend_of([place.score.mark for place in result.places])
-    table.add_column(f"{result.level * 100:g} % interval", justify="right", legend=approximate)
+    table.add_column(interval_name(result.level), justify="right", legend=approximate)
     for name in result.extra_metrics:
         table.add_column(catalog()[name].title.lower(), justify="right")
     for title, spare in (("mean cost", 1), ("cost of pass", 2)):
@@ -153,14 +145,14 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
             place.band,
             *_key_cells(place, result),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
-            DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
+            DASH if place.score.estimate is None else quantity(place.score.estimate, declared.unit),
             range_text(place.score.low, place.score.high, declared.unit, place.score.mark),
             *(
-                DASH if value is None else level_of(value, catalog()[name].unit)
+                DASH if value is None else quantity(value, catalog()[name].unit)
                 for name, value in place.extra_metrics.items()
             ),
             _cost_text(place),
-            DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
+            DASH if place.cost_of_pass is None else quantity(place.cost_of_pass, "USD"),
             _front_text(place),
             f"{place.runs:,}",
         )
@@ -176,14 +168,14 @@ def _cost_text(place: RankPlace) -> str:
     """The mean cost, with how many runs it is over where that is not all of them."""
     if place.cost_usd is None:
         return DASH
-    cost = level_of(place.cost_usd, "USD")
+    cost = quantity(place.cost_usd, "USD")
     return cost if place.cost_runs == place.runs else f"{cost} ({place.cost_runs:,} of {place.runs:,})"
 
 
 def _front_text(place: RankPlace) -> str:
     if place.on_front is None or place.front_share is None:
         return DASH
-    return f"{'*' if place.on_front else ' '} {level_of(place.front_share, 'share')}"
+    return f"{'*' if place.on_front else ' '} {quantity(place.front_share, 'share')}"
 
 
 def _passes_table(result: Ranking) -> Iterator[TextTable]:
@@ -207,7 +199,7 @@ def _passes_text(place: RankPlace, k: int) -> str:
     some, every = place.passes[k]
     if some.estimate is None or every.estimate is None:
         return DASH
-    figures = f"{level_of(some.estimate, 'share')} / {level_of(every.estimate, 'share')}"
+    figures = f"{quantity(some.estimate, 'share')} / {quantity(every.estimate, 'share')}"
     return figures if some.n == place.tasks else f"{figures}\n({some.n:,} of {place.tasks:,} tasks)"
 
 
@@ -230,8 +222,8 @@ def _score_text(place: RankPlace, result: Ranking, unit: str) -> str:
     if place.score.estimate is None:
         return ""
     interval = range_text(place.score.low, place.score.high, unit, place.score.label).replace("\n", ", ")
-    limits = "" if interval == DASH else f", {result.level * 100:g} % interval {interval}"
-    return f": {level_of(place.score.estimate, unit)}{limits}"
+    limits = "" if interval == DASH else f", {interval_name(result.level)} {interval}"
+    return f": {quantity(place.score.estimate, unit)}{limits}"
 
 
 def _listed(names: Sequence[str]) -> str:

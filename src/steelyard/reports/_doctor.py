@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.reports._plain_text import counted
+from steelyard.formatting import counted
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import DoctorReport
 

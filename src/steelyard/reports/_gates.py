@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+from steelyard.formatting import confidence_level, counted, difference_text, quantity
 from steelyard.metrics import catalog
 from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
 from steelyard.reports._measurement_tables import weighting
-from steelyard.reports._plain_text import DASH, counted, markdown_text
+from steelyard.reports._plain_text import DASH, markdown_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
-from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
+from steelyard.results import Gate, RuleCheck
 
 MARKS = {"holds": "✅", "fails": "❌", "inconclusive": "❔"}
 GATE_STYLES: dict[str, Style] = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
@@ -23,7 +24,7 @@ def gate_sentence(result: Gate) -> Painted:
     """The verdict, and how many of the rules it rests on."""
     same = sum(check.status == result.status for check in result.checks)
     rules = f"{same:,} of {counted(len(result.checks), 'rule')}"
-    told = f"Gate {result.status}: {rules}, over {tasks_text(result.tasks)}{_taken_as(result)}."
+    told = f"Gate {result.status}: {rules}, over {counted(result.tasks, 'task')}{_taken_as(result)}."
     is_failure = result.status == "inconclusive" and result.inconclusive == "fail"
     return Painted(told, GATE_STYLES["fails" if is_failure else result.status])
 
@@ -55,9 +56,9 @@ def _cells(check: RuleCheck) -> list[str]:
     from_limit = "(from the limit) " if check.rule.factor not in (0, 1) else ""
     return [
         check.rule.text,
-        DASH if check.baseline is None else level_of(check.baseline, unit),
-        DASH if check.candidate is None else level_of(check.candidate, unit),
-        amount(gap, unit, signed=True) if known else DASH,
+        DASH if check.baseline is None else quantity(check.baseline, unit),
+        DASH if check.candidate is None else quantity(check.candidate, unit),
+        difference_text(gap, unit, signed=True) if known else DASH,
         range_text(interval.low, interval.high, unit, f"{from_limit}{interval.label}".strip()),
         f"{check.tasks:,}",
         check.status,
@@ -79,7 +80,7 @@ def gate_markdown(result: Gate) -> str:
         lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
         lines += [f"- {markdown_text(_finding_text(finding))}" for finding in warnings[:50]]
         lines += ["", "</details>"]
-    level = f"{result.level * 100:g} %"
+    level = confidence_level(result.level)
     lines += [
         "",
         f"Intervals at {level}, profile {markdown_text(result.profile)}, {weighting(result)}, seed {result.seed}.",

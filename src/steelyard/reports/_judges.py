@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import decimal, decimal_bounds, interval_name, p_value_cell
 from steelyard.plain_text import clean
 from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
@@ -49,7 +50,7 @@ def _agreement_sentence(result: Judges) -> str:
         return f"Whether the {count} judges agree is unknown: {alpha.reason}."
     words = next((word for least, word in WORDS if alpha.estimate >= least), "disagree more than chance would")
     limits = (
-        f", {alpha.level * 100:g} % interval {_range(alpha.low, alpha.high)}"
+        f", {interval_name(alpha.level)} {_range(alpha.low, alpha.high)}"
         if alpha.known
         else f"; no interval: {alpha.reason}"
     )
@@ -68,7 +69,7 @@ def _groups_sentence(result: Judges) -> str | None:
 
 
 def _p_text(p_value: float | None) -> str:
-    return DASH if p_value is None else "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+    return p_value_cell(p_value)
 
 
 def _severity(record: JudgeRecord) -> str | None:
@@ -84,15 +85,15 @@ def _severity(record: JudgeRecord) -> str | None:
 
 
 def _range(low: float | None, high: float | None) -> str:
-    return DASH if low is None or high is None else f"{low:.3f} to {high:.3f}"
+    return decimal_bounds(low, high, decimals=3)
 
 
 def _number(value: float | None) -> str:
-    return DASH if value is None else f"{value:.3f}"
+    return decimal(value, decimals=3)
 
 
 def _signed(value: float | None) -> str:
-    return DASH if value is None else f"{round(value, 3) + 0.0:+.3f}"  # adding 0 turns -0.0 into 0.0
+    return decimal(value, decimals=3, signed=True)
 
 
 def judge_tables(result: Judges) -> Iterator[TextTable]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import counted, difference_text, quantity
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_text
 from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
-from steelyard.reports._plain_text import DASH, counted
+from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import Matrix, MatrixCell, MatrixTask, amount, level_of, tasks_text
+from steelyard.results import Matrix, MatrixCell, MatrixTask
 
 TASKS_SHOWN = 40
 
@@ -18,7 +19,7 @@ TASKS_SHOWN = 40
 def matrix_lines(result: Matrix) -> Iterator[str]:
     """What the matrix says in a sentence, then what its rows are ordered by."""
     metric = catalog()[result.metric]
-    whole = f"{tasks_text(len(result.tasks))} by {counted(len(result.groups), 'group')} ({', '.join(result.by)})"
+    whole = f"{counted(len(result.tasks), 'task')} by {counted(len(result.groups), 'group')} ({', '.join(result.by)})"
     valued = [row for row in result.tasks if row.mean is not None]
     if metric.binary:
         none = sum(row.mean == 0 for row in valued)
@@ -26,7 +27,7 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
         between = len(valued) - none - every
         yield f"{whole}: {none:,} with no pass, {every:,} where every run passes, {between:,} in between."
     else:
-        yield f"{whole}: {tasks_text(len(valued))} with a {metric.title.lower()}."
+        yield f"{whole}: {counted(len(valued), 'task')} with a {metric.title.lower()}."
     if result.sort == "discrimination":
         yield "Discrimination: mean of the groups that are higher on the other tasks minus mean of the lower ones."
     if result.a is not None and result.b is not None:
@@ -51,8 +52,8 @@ def matrix_table(result: Matrix) -> TextTable:
         add_row(table, row.task, *(_cell(cell, result) for cell in row.cells), *_beside(row, result))
     rest = len(result.tasks) - TASKS_SHOWN
     if rest > 0:
-        add_row(table, f"... {tasks_text(rest, 'more ')}; --csv lists them")
-    figures = [DASH if group.value is None else level_of(group.value, metric.unit) for group in result.groups]
+        add_row(table, f"... {counted(rest, 'more task')}; --csv lists them")
+    figures = [DASH if group.value is None else quantity(group.value, metric.unit) for group in result.groups]
     add_row(table, "all tasks", *figures)
     return table
 
@@ -67,15 +68,15 @@ def _cell(cell: MatrixCell | None, result: Matrix) -> str:
         return f"{DASH}{errored}"
     if metric.binary:
         return f"{round(cell.value * cell.runs):,}/{cell.runs:,}{errored}"
-    return f"{level_of(cell.value, metric.unit)}{errored}"
+    return f"{quantity(cell.value, metric.unit)}{errored}"
 
 
 def _beside(row: MatrixTask, result: Matrix) -> list[str]:
     unit = catalog()[result.metric].unit
     cells = [
-        DASH if row.mean is None else level_of(row.mean, unit),
-        DASH if row.discrimination is None else amount(row.discrimination, unit, signed=True, bare=True),
+        DASH if row.mean is None else quantity(row.mean, unit),
+        DASH if row.discrimination is None else difference_text(row.discrimination, unit, signed=True, bare=True),
     ]
     if result.a is not None:
-        cells.append(DASH if row.difference is None else amount(row.difference, unit, signed=True, bare=True))
+        cells.append(DASH if row.difference is None else difference_text(row.difference, unit, signed=True, bare=True))
     return cells

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from steelyard.formatting import UNITS_IN_CELLS, counted, percent, quantity
 from steelyard.metrics import Metric, catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_label, key_text, tier_text
-from steelyard.reports._plain_text import DASH, counted, number_text
+from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     FIGURES,
     OF_COMPONENT,
-    UNITS_IN_CELLS,
     Comparison,
     Gate,
     Group,
@@ -21,8 +21,6 @@ from steelyard.results import (
     Measurement,
     Ranking,
     Statistics,
-    amount,
-    level_of,
 )
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
@@ -63,7 +61,7 @@ def _delivered(result: Measurement) -> str:
         told = []
         for name, beside in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
             number = _mean(result.groups[0], name)
-            told += [f"{beside} {level_of(number, catalog()[name].unit)}"] if number is not None else []
+            told += [f"{beside} {quantity(number, catalog()[name].unit)}"] if number is not None else []
         if told:
             return f"{runs}: {', '.join(told)}."
         looked_for = {"pass_rate", "cost_usd"} <= result.groups[0].metrics.keys()
@@ -74,8 +72,8 @@ def _delivered(result: Measurement) -> str:
         return f"{groups}."
     (least, last), (most, first) = (pick(known, key=lambda pair: pair[0]) for pick in (min, max))
     if least == most:
-        return f"{groups}, each with a pass rate of {level_of(most, 'share')}."
-    ends = [f"{level_of(rate, 'share')} ({_named(group, result)})" for rate, group in ((least, last), (most, first))]
+        return f"{groups}, each with a pass rate of {quantity(most, 'share')}."
+    ends = [f"{quantity(rate, 'share')} ({_named(group, result)})" for rate, group in ((least, last), (most, first))]
     return f"{groups}: pass rates from {ends[0]} to {ends[1]}."
 
 
@@ -185,7 +183,7 @@ def _tiers(result: Measurement) -> TextTable:
     for across in result.across:
         keys = [key_text(across.key[name]) for name in rest]
         for tier, uplift in across.uplift.items():
-            text = DASH if uplift.value is None else f"{amount(uplift.value, 'share', signed=True, bare=True)} %"
+            text = DASH if uplift.value is None else percent(uplift.value, signed=True)
             add_row(table, *keys, f"uplift of {clean(tier_text(tier, result.tier_scheme))} ↑", text)
         for name, value in across.values.items():
             label = " ".join(heading(name).split())

@@ -8,24 +8,15 @@ from typing import Any
 
 import msgspec
 
+from steelyard.formatting import quantity
 from steelyard.plain_text import clean, visible_json
-from steelyard.results import level_of
 
 DASH = "-"
 
 
-def counted(count: int, noun: str, several: str | None = None) -> str:
-    """The count with its noun.
-
-    >>> counted(1, "submission"), counted(1000, "submission"), counted(2, "criterion", "criteria")
-    ('1 submission', '1,000 submissions', '2 criteria')
-    """
-    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
-
-
 def number_text(value: float | None, unit: str) -> str:
     """A number as every table shows it; a dash where it is missing."""
-    return DASH if value is None else level_of(value, unit, in_table=True)
+    return DASH if value is None else quantity(value, unit, in_table=True)
 
 
 def markdown_text(text: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import counted, quantity
 from steelyard.records import sum_in_order
-from steelyard.reports._plain_text import DASH, counted, number_text
+from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import FormatCount, ReadSummary, level_of
+from steelyard.results import FormatCount, ReadSummary
 
 REASONS_SHOWN = 12
 SPARED = {"unknown": 1, "calls": 2, "files": 3}
@@ -22,7 +23,7 @@ def reading_sentence(summary: ReadSummary) -> str:
     priced = total.cost_known_runs + total.cost_lower_bound_runs
     spent = sum_in_order([cost for cost in (total.cost_known_usd, total.cost_lower_bound_usd) if cost is not None])
     least = "at least " if total.cost_lower_bound_runs or total.cost_unknown_runs else ""
-    cost = f"cost {least}{level_of(spent, 'USD')}" if priced else "no cost is known"
+    cost = f"cost {least}{quantity(spent, 'USD')}" if priced else "no cost is known"
     return f"{counted(total.runs, 'run')} from {counted(total.files, 'file')}{formats}; {cost}."
 
 

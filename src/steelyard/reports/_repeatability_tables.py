@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
+from steelyard.formatting import counted, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import range_text
-from steelyard.reports._plain_text import DASH, counted, number_text
+from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import PromptResult, Repeatability, level_of
+from steelyard.results import PromptResult, Repeatability
 
 SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre", "mu_post", "p_tau_pre", "p_tau_post")
 WITHOUT_CANON = ("r_raw", "r_bytes", "mean_pairwise_distance", "pairs_within_tau")
@@ -36,10 +37,10 @@ def repeatability_sentence(result: Repeatability) -> str:
     if len(tried) == 1:
         alone = len(result.prompts) == 1
         whose = "" if alone else f" of {tried[0].prompt}, the only prompt with several outputs,"
-        of_all = f"{level_of(shares[0], 'share')} of {'' if alone else 'its '}{tried[0].n:,}"
+        of_all = f"{quantity(shares[0], 'share')} of {'' if alone else 'its '}{tried[0].n:,}"
         told = f"the most frequent output{whose} makes up {of_all}."
         return meeting + (told if meeting else f"T{told.removeprefix('t')}")
-    same, usual = sum(share == 1 for share in shares), level_of(median(shares), "share")
+    same, usual = sum(share == 1 for share in shares), quantity(median(shares), "share")
     always = f"{same:,} of {counted(len(tried), 'prompt')} always got the same output"
     return f"{meeting}{always}; at the median the most frequent makes up {usual}."
 
@@ -54,7 +55,7 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
     for name in shown:
         table.add_column(catalog()[name].title, justify="right", spare=SPARED.get(name, 0))
         if name == "r_raw":
-            table.add_column("95 % interval", justify="right", spare=1)
+            table.add_column(interval_name(0.95), justify="right", spare=1)
     table.add_column("canon", spare=4)
     for result in results:
         values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in shown]

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
+from steelyard.formatting import counted
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
 from steelyard.reports._comparisons import comparison_answers, comparison_lines, comparison_tables
 from steelyard.reports._gates import gate_sentence, gate_table
 from steelyard.reports._html import document, plain_table
-from steelyard.reports._plain_text import counted, markdown_text
+from steelyard.reports._plain_text import markdown_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table as text_table, wrapped
 from steelyard.reports.pages import Facts, Page, PageTable, page_of, report_pages
 from steelyard.results import Comparison, Gate, Report, Result

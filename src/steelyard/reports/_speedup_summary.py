@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steelyard.formatting import quantity
 from steelyard.metrics import catalog
 from steelyard.reports._measurement_tables import heading
 from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import SpeedupResult, level_of
+from steelyard.results import SpeedupResult
 
 OVER_TASKS = (
     "mean_success_rate",
@@ -42,7 +43,7 @@ def speedup_summary_table(result: SpeedupResult) -> TextTable:
     for key, summary in result.summaries.items():
         cells = [_figure(name, summary.fields[name], summary.counts.get(name)) for name in known]
         shares = [passes[key].get(str(k)) for k in tries]
-        add_row(table, key, *cells, *(DASH if share is None else level_of(share, "share") for share in shares))
+        add_row(table, key, *cells, *(DASH if share is None else quantity(share, "share") for share in shares))
     return table
 
 

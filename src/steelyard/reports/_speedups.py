@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from steelyard.formatting import bounds_text, counted, decimal_bounds, percent, quantity
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import heading
-from steelyard.reports._plain_text import DASH, counted, number_text
+from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.reports._terminal_trees import TextTree
-from steelyard.results import BenchmarkNode, SpeedupResult, level_of
+from steelyard.results import BenchmarkNode, SpeedupResult
 
 BAR = 20
 """Cells of the longest bar to either side of 1x."""
@@ -127,8 +128,8 @@ def _overall_table(result: SpeedupResult) -> TextTable:
     for key, of_agent in result.summaries.items():
         summary, counts, ours = of_agent.fields, of_agent.counts, result.overall[key]
         interval = ours["log_advantage_interval"]
-        ends = DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
-        ends += f"\napproximate (about {100 * interval['reaches']:.0f} %)" if "reaches" in interval else ""
+        ends = decimal_bounds(interval["low"], interval["high"], decimals=3, signed=True)
+        ends += f"\napproximate (about {percent(interval['reaches'], decimals=0)})" if "reaches" in interval else ""
         add_row(
             table,
             key,
@@ -176,7 +177,7 @@ def benchmark_trees(result: SpeedupResult) -> list[TextTree]:
     grown = [_grown(agent, tree, abs(math.log(largest))) for agent, tree in trees]
     if largest == 1:
         return grown
-    return [*grown, TextTree(f"Bars: log scale, ▶ faster, ◀ slower; the longest is {level_of(largest, 'ratio')}x.")]
+    return [*grown, TextTree(f"Bars: log scale, ▶ faster, ◀ slower; the longest is {quantity(largest, 'ratio')}x.")]
 
 
 def _speedups(node: BenchmarkNode) -> Iterator[float]:
@@ -201,8 +202,8 @@ def _line(node: BenchmarkNode, longest: float) -> tuple[str, Painted | None]:
     ahead: Style = "green" if agent >= (oracle or 1) else "yellow" if agent >= 1 else "red"
     beside = ["within noise"] if node.is_noise else []
     if node.low is not None and node.high is not None:
-        beside.insert(0, f"{level_of(node.low, 'ratio')} to {level_of(node.high, 'ratio')}")
-    beside += [] if oracle is None else [f"expert {level_of(oracle, 'ratio')}x"]
+        beside.insert(0, bounds_text(node.low, node.high, "ratio", bare=False))
+    beside += [] if oracle is None else [f"expert {quantity(oracle, 'ratio')}x"]
     beside += [] if node.valid == node.size else [f"{node.valid} of {node.size} valid"]
     told = f" ({', '.join(beside)})" if beside else ""
-    return f"{level_of(agent, 'ratio')}x{told}", Painted(bar, "dim" if node.is_noise else ahead)
+    return f"{quantity(agent, 'ratio')}x{told}", Painted(bar, "dim" if node.is_noise else ahead)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import quantity
 from steelyard.records import key_label, key_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import CompletenessSummary, UsageCount, UsageSummary, level_of
+from steelyard.results import CompletenessSummary, UsageCount, UsageSummary
 
 DASH = "-"
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -43,7 +44,7 @@ def cost_text(used: UsageCount) -> str:
     """
     if used.cost_usd is None:
         return DASH
-    return f"{'≥ ' if used.lower_bound else ''}{level_of(used.cost_usd, 'USD')}"
+    return f"{'≥ ' if used.lower_bound else ''}{quantity(used.cost_usd, 'USD')}"
 
 
 def _cells(used: UsageCount) -> list[str]:

@@ -7,12 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.results._amounts import (
-        UNITS_IN_CELLS as UNITS_IN_CELLS,
-        amount as amount,
-        level_of as level_of,
-        tasks_text as tasks_text,
-    )
     from steelyard.results._api_routes import (
         ApiRoute as ApiRoute,
         ApiRoutes as ApiRoutes,

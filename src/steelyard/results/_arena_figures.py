@@ -19,7 +19,7 @@ from steelyard.figures import (
     strip,
     trend,
 )
-from steelyard.results._amounts import tasks_text
+from steelyard.formatting import confidence_level, counted, decimal, decimal_bounds
 from steelyard.results._board_figures import confidence_text, key_name
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def leaderboard_strip(result: TaskLeaderboard, width: int) -> Figure:
 def _mean_text(mean: ScoreInterval) -> str:
     if mean.estimate is None:
         return "no scores"
-    return f"mean {mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f}, {100 * mean.level:g} %)"
+    return f"mean {decimal(mean.estimate)} ({confidence_level(mean.level)} CI {decimal_bounds(mean.low, mean.high)})"
 
 
 def task_dots(result: AllLeaderboards, width: int) -> Figure:
@@ -95,7 +95,7 @@ def task_dots(result: AllLeaderboards, width: int) -> Figure:
         )
         for task in result.tasks
     ]
-    note = f"{tasks_text(len(result.tasks))}; hollow: too few submissions"
+    note = f"{counted(len(result.tasks), 'task')}; hollow: too few submissions"
     return dots(rows, title="Mean score by task", axis=_score("Mean overall score"), note=note, width=width)
 
 
@@ -108,7 +108,7 @@ def leader_dots(result: Leaderboard, width: int) -> Figure:
             low=leader.confidence_interval.low,
             high=leader.confidence_interval.high,
             band=str(leader.rank),
-            note=f"{tasks_text(leader.tasks)}, {_submissions_text(leader.submissions)}",
+            note=f"{counted(leader.tasks, 'task')}, {_submissions_text(leader.submissions)}",
             text=f"{leader.mean_score:.2f}",
             faint=not leader.reliable,
         )

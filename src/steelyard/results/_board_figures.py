@@ -20,9 +20,9 @@ from steelyard.figures import (
     pareto,
     stacked,
 )
+from steelyard.formatting import confidence_level, counted, percent
 from steelyard.metrics import Metric, catalog
 from steelyard.records import key_text, tier_text
-from steelyard.results._amounts import tasks_text
 from steelyard.results._measurement import Group, GroupValue, Statistics
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
     """The level of intervals as a note says it, with how many are known to fall short of it.
 
     >>> confidence_text(0.95)
-    '95 % intervals'
+    '95% CIs'
     """
-    said = f"{100 * level:g} % intervals"
+    said = f"{confidence_level(level)} CIs"
     reached = sorted(interval.reaches for interval in intervals if interval.reaches is not None)
     if not reached:
         return said
-    ends = list(dict.fromkeys(f"{100 * share:.0f}" for share in (reached[0], reached[-1])))
-    return f"{said}, {len(reached)} of {len(intervals)} approximate (about {' to '.join(ends)} %)"
+    ends = list(dict.fromkeys(percent(share, decimals=0) for share in (reached[0], reached[-1])))
+    return f"{said}, {len(reached)} of {len(intervals)} approximate (about {' to '.join(ends)})"
 
 
 def rank_dots(result: Ranking, width: int) -> Figure:
@@ -85,7 +85,7 @@ def rank_dots(result: Ranking, width: int) -> Figure:
             low=place.score.low,
             high=place.score.high,
             band=place.band,
-            note=f"{tasks_text(place.tasks or result.tasks)}, {place.runs:,} runs"
+            note=f"{counted(place.tasks or result.tasks, 'task')}, {place.runs:,} runs"
             + (f"; {place.score.reason}" if place.score.reason else ""),
         )
         for place in result.places
@@ -117,12 +117,14 @@ def rank_pareto(result: Ranking, width: int) -> Figure:
 
 def _rank_note(result: Ranking) -> str:
     level = confidence_text(result.level, [place.score for place in result.places])
-    return f"{level}, {tasks_text(result.tasks, 'common ')}, weighted by {result.weight_by}"
+    return f"{level}, {counted(result.tasks, 'common task')}, weighted by {result.weight_by}"
 
 
 def _cost_note(cost_runs: int, runs: int, front_share: float | None) -> str:
     known = f"cost known for {cost_runs:,} of {runs:,} runs"
-    return known if front_share is None else f"{known}; on the frontier in {100 * front_share:.0f} % of redraws"
+    return (
+        known if front_share is None else f"{known}; on the frontier in {percent(front_share, decimals=0)} of redraws"
+    )
 
 
 def group_dots(result: Measurement, width: int) -> Figure:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, TaskPair, dots, dumbbells, flips
+from steelyard.formatting import bounds_text, counted, difference_text
 from steelyard.metrics import Metric, catalog
-from steelyard.results._amounts import amount, tasks_text
 from steelyard.results._board_figures import confidence_text, metric_axis
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def difference_dots(result: Comparison, width: int) -> Figure:
         sides_of_zero = ("lower", "higher") if len(directions) == 1 else ("worse or lower", "better or higher")
     sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
     title = f"{sides} minus {result.a.label}"
-    tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
+    tasks = counted(result.pairs[0].coverage.common, "common task") if len(result.pairs) == 1 else "common tasks"
     level = confidence_text(result.level, [each.difference.interval for pair in result.pairs for each in pair.metrics])
     is_corrected = result.correction != "none" and result.comparisons > 1
     among = f" among {result.comparisons} comparisons" if is_corrected else ""
@@ -59,20 +59,20 @@ def rule_dots(result: Gate, width: int) -> Figure:
         text, said, limit = check.status, check.sentence, check.rule.offset
         rows.append(_scaled(check.interval, metric, check.rule.text, text, said, is_sure=is_sure, limit=limit))
     level = confidence_text(result.level, [check.interval for check in result.checks])
-    note = f"{level}, {tasks_text(result.tasks)}; upright tick: the limit; hollow: inconclusive"
+    note = f"{level}, {counted(result.tasks, 'task')}; upright tick: the limit; hollow: inconclusive"
     axis = _own_scales("lower", "higher")
     return dots(rows, title=f"Gate: {result.status}", axis=axis, note=note, reference=0.0, width=width)
 
 
 def _signed(value: float | None, metric: Metric) -> str:
-    return "unknown" if value is None else amount(value, metric.unit, signed=True)
+    return "unknown" if value is None else difference_text(value, metric.unit, signed=True)
 
 
 def _limits(interval: Interval, metric: Metric) -> str:
     """The interval as it stands behind its estimate; nothing where an end is unknown."""
     if interval.low is None or interval.high is None:
         return ""
-    ends = f"{amount(interval.low, metric.unit, bare=True)} to {amount(interval.high, metric.unit, bare=True)}"
+    ends = bounds_text(interval.low, interval.high, metric.unit, of_difference=True)
     return f" ({ends}, {interval.mark})" if interval.mark else f" ({ends})"
 
 
@@ -125,7 +125,7 @@ def flip_square(result: Comparison, width: int) -> Figure:
         only_b=len(counts.gained),
         neither=counts.neither,
         title=f"Tasks that flip: {result.a.label} and {pair.b.label}",
-        note=f"{tasks_text(judged.difference.tasks, 'common ')}; solved: at least half of the runs pass",
+        note=f"{counted(judged.difference.tasks, 'common task')}; solved: at least half of the runs pass",
         width=width,
     )
 
@@ -138,7 +138,7 @@ def task_dumbbells(result: Comparison, width: int) -> Figure:
     metric = catalog()[difference.metric]
     pairs = [TaskPair(each.task, each.a, each.b) for each in (*difference.higher, *difference.lower)]
     unchanged = difference.tasks - len(pairs)
-    note = f"{tasks_text(len(pairs), 'differing ')} of {difference.tasks:,}, {unchanged:,} equal"
+    note = f"{counted(len(pairs), 'differing task')} of {difference.tasks:,}, {unchanged:,} equal"
     return dumbbells(
         pairs,
         a=result.a.label,

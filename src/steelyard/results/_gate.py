@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from steelyard.formatting import counted
 from steelyard.records import Finding, finding_dict
-from steelyard.results._amounts import tasks_text
 from steelyard.results._base import Result, json_number, json_numbers
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Gate(Result):
         return EXIT_IF_INCONCLUSIVE[self.inconclusive] if self.status == "inconclusive" else EXIT[self.status]
 
     def _about(self) -> str:
-        return f"{self.status}: {len(self.checks)} rule{'s' * (len(self.checks) != 1)}, {tasks_text(self.tasks)}"
+        return f"{self.status}: {len(self.checks)} rule{'s' * (len(self.checks) != 1)}, {counted(self.tasks, 'task')}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a rule."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, ScoreBin, dots, reliability
+from steelyard.formatting import confidence_level
 from steelyard.results._board_figures import confidence_text
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def expected_dots(result: ExpectedScores, width: int) -> Figure:
         for score in result.scores[:SHOWN]
     ]
     axis = Axis(title="Overall score of a further submission", low=0, high=100)
-    note = result.reason or f"limits at {100 * result.confidence:g} %; hollow: not tried"
+    note = result.reason or f"limits at {confidence_level(result.confidence)}; hollow: not tried"
     return dots(rows, title=f"Expected on {result.task_id}", axis=axis, note=note, width=width)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any, Literal
 
+from steelyard.formatting import quantity
 from steelyard.records import TOKEN_KINDS, Finding, Zone, finding_dict, zone_of
-from steelyard.results._amounts import level_of
 from steelyard.results._base import Result
 
 BudgetStatus = Literal["holds", "fails", "inconclusive"]
@@ -135,7 +135,7 @@ class UsageSummary(Result):
         used = self.total
         if used.cost_usd is None:
             return "Cost unknown"
-        return f"{'At least ' if used.lower_bound else ''}{level_of(used.cost_usd, 'USD')}"
+        return f"{'At least ' if used.lower_bound else ''}{quantity(used.cost_usd, 'USD')}"
 
     @property
     def _calls(self) -> list[str]:

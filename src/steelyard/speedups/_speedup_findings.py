@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from steelyard.formats import NO_BLOCK
+from steelyard.formatting import interval_name, percent
 from steelyard.profiles import Unscored
 from steelyard.records import Finding, Missing
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
@@ -179,7 +180,7 @@ def _too_few_samples(
         enough = f"{needed} samples a side, or {MIN_PROCESSES} processes"
         message = (
             f"{_counted(names)} with too few samples to tell a change from noise; "
-            f"a {100 * options.interval_level:g} % interval needs {enough}: {listed(names)}"
+            f"a {interval_name(options.interval_level)} needs {enough}: {listed(names)}"
         )
         yield Finding(code="too_few_samples", message=message, where=where)
 
@@ -190,7 +191,7 @@ def dominant(
     """A finding when one item gives too much of a mean; with few items one always does."""
     limit = options.max_fraction_limit
     if share is not None and not isinstance(share, Missing) and share > limit and size * limit > 1:
-        message = f"one {what} of {size} gives {100 * share:.1f} % of the mean advantage"
+        message = f"one {what} of {size} gives {percent(share)} of the mean advantage"
         yield Finding(code="dominant_item", message=message, where=where)
 
 

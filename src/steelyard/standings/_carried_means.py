@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from steelyard.formatting import quantity
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Missing, Place
-from steelyard.results import Difference, level_of
+from steelyard.results import Difference
 from steelyard.standings._samples import Mask, Samples
 from steelyard.statistics import Floats, Ints, size_word
 from steelyard.tables import RunTable
@@ -38,7 +39,7 @@ def carried_mean(
     rest = np.full(samples.n, -1)
     rest[np.setdiff1d(used[carried], largest)] = 0
     without, mean, median, other = (
-        level_of(figure, declared.unit)
+        quantity(figure, declared.unit)
         for figure in (
             float(samples.figures(found.metric, rest, 1)[0]),
             (found.a, found.b)[carried],
@@ -48,7 +49,7 @@ def carried_mean(
     )
     names = dict(zip(largest, _names(table, samples, largest), strict=True))
     first = sorted(largest, key=lambda row: (-values[row], names[row]))[:NAMED_RUNS]
-    named = [f"{level_of(float(values[row]), declared.unit)} ({names[row]})" for row in first]
+    named = [f"{quantity(float(values[row]), declared.unit)} ({names[row]})" for row in first]
     if len(largest) > NAMED_RUNS:
         named.append(f"{len(largest) - NAMED_RUNS:,} more")
     which = "the largest run" if len(largest) == 1 else f"the {len(largest):,} largest runs"

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.formatting import bounds_text, counted, difference_text, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.records import Missing
-from steelyard.results import Rule, RuleCheck, amount, level_of, tasks_text
+from steelyard.results import Rule, RuleCheck
 from steelyard.standings._differences import StatisticsOptions, difference
 from steelyard.standings._gate_status import Tested, is_infinite, status_of, tasks_to_settle
 from steelyard.standings._ranking import scores_of
@@ -120,8 +121,8 @@ def _worst_case(rule: Rule, moved: _Moved) -> str:
     if moved.bounds is None:
         return ""
     unit = catalog()[rule.metric].unit
-    low, high = (amount(end, unit, bare=True) for end in (moved.bounds.low, moved.bounds.high))
-    return f", whose verdicts could make the difference {low} to {high}"
+    ends = bounds_text(moved.bounds.low, moved.bounds.high, unit, of_difference=True)
+    return f", whose verdicts could make the difference {ends}"
 
 
 def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str:
@@ -136,17 +137,19 @@ def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str
 
 def _figure(rule: Rule, tested: Tested) -> str:
     unit = catalog()[rule.metric].unit
-    before, now = ("unknown" if side is None else level_of(side, unit) for side in tested.sides)
+    before, now = ("unknown" if side is None else quantity(side, unit) for side in tested.sides)
     scaled = f"{rule.factor:g} times the baseline, " if rule.factor not in (0, 1) else ""
-    against = f" against {scaled}{before}" if rule.relative else ""
+    against = f" vs. {scaled}{before}" if rule.relative else ""
     return f"{now}{against} ({status_of(rule, tested)})"
 
 
 def _what_it_takes(rule: Rule, tested: Tested, needed: int | None, settles: str | None) -> str:
     if needed is not None and settles is None:
-        return f"; about {tasks_text(needed)} like these would be needed to settle it"
+        return f"; about {counted(needed, 'task')} like these would be needed to settle it"
     if needed is not None:
-        return f"; no number of tasks like these would settle it, but {settles} would take about {tasks_text(needed)}"
+        return (
+            f"; no number of tasks like these would settle it, but {settles} would take about {counted(needed, 'task')}"
+        )
     seen = tested.interval.estimate
     if seen is not None and math.isclose(seen, rule.offset, abs_tol=1e-12):
         return "; the limit is exactly what is seen, so no number of tasks like these would settle it"
@@ -159,13 +162,13 @@ def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
     unit, title = declared.unit, declared.title
     if moved.candidate is None or (rule.relative and moved.baseline is None):
         return f"{title} is unknown ({tested.interval.reason or 'no task in common'})"
-    now = level_of(moved.candidate, unit)
-    tasks = f"{tested.tasks:,} of {tasks_text(tried)}" if tested.tasks < tried else tasks_text(tested.tasks)
+    now = quantity(moved.candidate, unit)
+    tasks = f"{tested.tasks:,} of {counted(tried, 'task')}" if tested.tasks < tried else counted(tested.tasks, "task")
     if moved.baseline is None:
         text = f"{title} is {now} over {tasks}"
     else:
-        before = level_of(moved.baseline, unit)
-        size = "" if moved.change is None else f" ({amount(moved.change, unit, signed=True)})"
+        before = quantity(moved.baseline, unit)
+        size = "" if moved.change is None else f" ({difference_text(moved.change, unit, signed=True)})"
         text = f"{title} went from {before} to {now}{size} on the same {tasks}"
         if is_infinite(moved.baseline) != is_infinite(moved.candidate):
             return text
@@ -179,28 +182,28 @@ def _interval_text(rule: Rule, tested: Tested, unit: str) -> str:
     if interval.low is None or interval.high is None:
         return f" ({interval.reason})"
     if rule.relative:
-        limits = f"{amount(interval.low, unit, bare=True)} to {amount(interval.high, unit, bare=True)}"
+        limits = bounds_text(interval.low, interval.high, unit, of_difference=True)
     else:
-        limits = f"{level_of(interval.low, unit)} to {level_of(interval.high, unit)}"
+        limits = bounds_text(interval.low, interval.high, unit, bare=False)
     scaled = ""
     if rule.relative and rule.factor != 1 and interval.estimate is not None:
         side = "below" if interval.estimate < 0 else "above"
-        scaled = f"; that is {amount(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"
+        scaled = f"; that is {difference_text(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"
     label = f", {interval.label}" if interval.label else ""
-    return f"{scaled}, {interval.level * 100:g} % interval {limits}{label}"
+    return f"{scaled}, {interval_name(interval.level)} {limits}{label}"
 
 
 def _asked(rule: Rule, moved: _Moved, unit: str) -> str:
     """The limit in the unit of the metric."""
     word = "at least" if rule.at_least else "at most"
     if not rule.relative:
-        return f"; the rule asks for {word} {level_of(rule.offset, unit)}"
+        return f"; the rule asks for {word} {quantity(rule.offset, unit)}"
     if rule.factor == 1 and rule.offset == 0:
         return f"; the rule asks for {word} the baseline"
     if rule.factor != 1 and moved.baseline is not None:
-        limit = level_of(rule.factor * moved.baseline + rule.offset, unit)
-        offset = f" {amount(rule.offset, unit, signed=True)}" if rule.offset else ""
+        limit = quantity(rule.factor * moved.baseline + rule.offset, unit)
+        offset = f" {difference_text(rule.offset, unit, signed=True)}" if rule.offset else ""
         return f"; the rule allows {word} {limit} ({rule.factor:g} times the baseline{offset})"
     change = f"{'a decrease' if rule.offset < 0 else 'an increase'} of"
     asked = f"allows {change} at most" if rule.at_least == (rule.offset < 0) else f"asks for {change} at least"
-    return f"; the rule {asked} {amount(abs(rule.offset), unit)}"
+    return f"; the rule {asked} {difference_text(abs(rule.offset), unit)}"

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.engines import Engine
+from steelyard.formatting import bounds_text, interval_name
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import Profile
 from steelyard.records import Finding, Missing
-from steelyard.results import Group, GroupValue, Statistics, level_of
+from steelyard.results import Group, GroupValue, Statistics
 from steelyard.standings._choosing_intervals import (
     METHODS,
     group_intervals,
@@ -76,9 +77,9 @@ def unsettled_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Find
             continue
         lowest, highest = (profile.grade_of(end).grade for end in (median.low, median.high))
         if letters.index(lowest) - letters.index(highest) > 1:
-            ends = f"{level_of(median.low, 'share')} to {level_of(median.high, 'share')}"
+            ends = bounds_text(median.low, median.high, "share", bare=False)
             message = (
-                f"grade {group.grade} rests on the median composite score, whose {100 * median.level:g} % interval, "
+                f"grade {group.grade} rests on the median composite score, whose {interval_name(median.level)}, "
                 f"{ends}, spans {lowest} to {highest}"
             )
             yield Finding(code="unsettled_grade", severity="info", message=message, where=group.label)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.engines import RUNS, Engine, KeyCoder
+from steelyard.formatting import quantity
 from steelyard.metrics import catalog, constants_of
 from steelyard.records import Finding, Missing
-from steelyard.results import level_of
 from steelyard.standings._samples import Samples, ratio_of
 from steelyard.statistics import Floats, Ints, evenly_tried
 
@@ -79,7 +79,7 @@ def _both(metric: str, by_runs: float, by_tasks: float) -> str | None:
     if np.isnan(by_runs) or np.isnan(by_tasks):
         return None
     declared = catalog()[metric]
-    over_runs, over_tasks = (level_of(figure, declared.unit) for figure in (by_runs, by_tasks))
+    over_runs, over_tasks = (quantity(figure, declared.unit) for figure in (by_runs, by_tasks))
     if over_runs == over_tasks:
         return None
     return f"{declared.title.lower()} is {over_runs} over runs and {over_tasks} over tasks"

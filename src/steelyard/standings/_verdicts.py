@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import math
 
+from steelyard.formatting import (
+    bounds_text,
+    confidence_interval,
+    counted,
+    difference_text,
+    p_value,
+    p_value_cell,
+    quantity,
+    versus,
+)
 from steelyard.metrics import catalog
-from steelyard.results import Difference, TasksNeeded, Verdict, amount, level_of, tasks_text
+from steelyard.results import Difference, TasksNeeded, Verdict
 from steelyard.standings._differences import NO_COMMON_TASK
 from steelyard.statistics import Interval, spread_range, student_quantile, tasks_needed
 
@@ -63,19 +73,19 @@ def sentence(
         if reason == NO_COMMON_TASK:
             return f"{b} and {a} cannot be compared: they have {reason}."
         return f"{declared.title}: {b} and {a} cannot be compared: {reason}."
-    head = f"{_head(difference, a, b)} on the same {tasks_text(difference.tasks)}"
+    head = f"{_head(difference, a, b)} on the same {counted(difference.tasks, 'task')}"
     if value != 0:
         mean = "" if declared.is_ratio or math.isfinite(declared.bounds[1]) else "mean "
-        head += f" ({mean}{level_of(difference.b, declared.unit)} against {level_of(difference.a, declared.unit)})"
+        head += f" ({mean}{versus(difference.b, difference.a, declared.unit)})"
     if interval.low is None or interval.high is None:
         return f"{head}: {_no_range(difference)}."
-    low, high = (amount(limit, declared.unit, bare=True) for limit in (interval.low, interval.high))
+    limits = confidence_interval(interval.level, interval.low, interval.high, declared.unit, of_difference=True)
     told = INCONCLUSIVE if rests else verdict(difference, adjusted)
     ending = f"{INCONCLUSIVE}: {RESTS_ON_UNSCORED}"
     if not rests:
         ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     label = f", {interval.label}" if interval.label else ""
-    text = f"{head}, {interval.level * 100:g} % interval {low} to {high}{label}: {ending}."
+    text = f"{head}, {limits}{label}: {ending}."
     if told == INCONCLUSIVE and not rests and _is_corrected_away(difference, comparisons):
         text += f" If this was the one comparison you planned, test it alone: {alone}."
     return f"{text}{_typical(difference)}{_about_missing(difference, told, a=a, b=b)}"
@@ -92,7 +102,7 @@ def _typical(difference: Difference) -> str:
 def _head(difference: Difference, a: str, b: str) -> str:
     declared = catalog()[difference.metric]
     value = difference.value or 0.0
-    size = amount(abs(value), declared.unit)
+    size = difference_text(abs(value), declared.unit)
     if difference.metric in VERBS:
         more, less, same = VERBS[difference.metric]
         words = same if value == 0 else (more if value > 0 else less).format(size=size)
@@ -119,17 +129,22 @@ def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: 
         case "differs":
             return f"{a} and {b} differ"
         case "no difference":
-            seen = amount(difference.detectable, catalog()[difference.metric].unit) if difference.detectable else None
+            seen = (
+                difference_text(difference.detectable, catalog()[difference.metric].unit)
+                if difference.detectable
+                else None
+            )
             most = f"; this many tasks can only detect one of {seen} or more" if seen else ""
             return f"no difference is seen{most}"
         case "inconclusive" if (
             difference.interval.excludes(0.0) and (difference.test.p_value or 0) > 1 - difference.interval.level
         ):
-            return f"{INCONCLUSIVE}: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
-                difference, comparisons
+            return (
+                f"{INCONCLUSIVE}: so few tasks may agree by chance ({p_value(difference.test.p_value or 0)})"
+                + _needed(difference, comparisons)
             )
         case "inconclusive" if _is_corrected_away(difference, comparisons) and adjusted is not None:
-            p_values = f"p {_p(difference.test.p_value or 0)} alone, {_p(adjusted).removeprefix('= ')} after correction"
+            p_values = f"{p_value(difference.test.p_value or 0)} alone, {p_value_cell(adjusted)} after correction"
             return f"{INCONCLUSIVE} among {comparisons} comparisons ({p_values})" + _needed(difference, comparisons)
         case _:
             return INCONCLUSIVE + _needed(difference, comparisons)
@@ -140,10 +155,6 @@ def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
     p_value = difference.test.p_value
     is_shown = p_value is not None and p_value <= 1 - difference.interval.level
     return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.2g}"
 
 
 def spread_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
@@ -195,20 +206,20 @@ def _needed(difference: Difference, comparisons: int) -> str:
         return ""
     if needed <= difference.tasks:
         return ", but close: a few more tasks would settle it"
-    return f"; about {tasks_text(needed)} like these would be needed to show a difference"
+    return f"; about {counted(needed, 'task')} like these would be needed to show a difference"
 
 
 def _range_text(needed: TasksNeeded) -> str:
     if needed.at_most is None:
-        return f"at least {tasks_text(needed.at_least)}"
+        return f"at least {counted(needed.at_least, 'task')}"
     if needed.at_most == needed.at_least:
-        return tasks_text(needed.at_least)
-    return f"{needed.at_least:,} to {tasks_text(needed.at_most)}"
+        return counted(needed.at_least, "task")
+    return f"{needed.at_least:,} to {counted(needed.at_most, 'task')}"
 
 
 def detect_text(difference: Difference, size: float, needed: TasksNeeded | None) -> str:
     """What it would take to show a difference of the size asked for."""
-    told = amount(abs(size), catalog()[difference.metric].unit)
+    told = difference_text(abs(size), catalog()[difference.metric].unit)
     if needed is None:
         return f" How many tasks would show a difference of {told} is unknown."
     return f" A true difference of {told} would take {_range_text(needed)}."
@@ -218,12 +229,12 @@ def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> 
     if difference.bounds is None:
         return ""
     unit = catalog()[difference.metric].unit
-    low, high = (amount(end, unit, bare=True) for end in (difference.bounds.low, difference.bounds.high))
+    ends = bounds_text(difference.bounds.low, difference.bounds.high, unit, of_difference=True)
     sides = ", ".join(f"{name} {count:,}" for count, name in zip(difference.missing, (a, b), strict=True) if count)
     total = sum(difference.missing)
     runs, them = ("1 run has", "it") if total == 1 else (f"{total:,} runs have", "them")
     what = "verdict" if difference.metric == "pass_rate" else "value"
-    text = f" {runs} no {what} ({sides}): with {them} the difference could be {low} to {high}"
+    text = f" {runs} no {what} ({sides}): with {them} the difference could be {ends}"
     undone = told in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
     return f"{text}, which could reverse the answer." if undone else f"{text}."
 
@@ -232,7 +243,7 @@ def otherwise_text(difference: Difference, other: Difference, unscored: str) -> 
     """Both figures with runs without a verdict counted the other way, where those are others."""
     unit = catalog()[difference.metric].unit
     sides, others = (
-        ["unknown" if side is None else level_of(side, unit) for side in (each.b, each.a)]
+        ["unknown" if side is None else quantity(side, unit) for side in (each.b, each.a)]
         for each in (difference, other)
     )
     if sides == others:

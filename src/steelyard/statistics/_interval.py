@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import UsageError
+from steelyard.formatting import percent
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -53,7 +54,7 @@ class Interval:
     @property
     def mark(self) -> str:
         """The label where a legend explains it."""
-        return "" if self.reaches is None else f"about {self.reaches * 100:.0f} %"
+        return "" if self.reaches is None else f"about {percent(self.reaches, decimals=0)}"
 
     @property
     def label(self) -> str:

@@ -9,9 +9,10 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
+from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.records import Chosen, Finding, set_aside_findings, tier_text
-from steelyard.results import ComparedSide, Comparison, Coverage, Pair, tasks_text
+from steelyard.results import ComparedSide, Comparison, Coverage, Pair
 from steelyard.workflow._figure_options import CompareOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
@@ -298,7 +299,7 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
         Finding(
             code="few_tasks",
             severity="info",
-            message=f"{tasks_text(pair.coverage.common)} in common: below {FEW_TASKS} intervals are rough",
+            message=f"{counted(pair.coverage.common, 'task')} in common: below {FEW_TASKS} intervals are rough",
             where=pair.b.label,
         )
         for pair in pairs

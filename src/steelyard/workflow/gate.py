@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
+from steelyard.formatting import counted, percent
 from steelyard.records import Finding
-from steelyard.results import Gate, Rule, tasks_text
+from steelyard.results import Gate, Rule
 from steelyard.workflow._figure_options import GateOptions
 from steelyard.workflow._measured_tables import open_table, other_basis
 from steelyard.workflow._opening_runs import Measurable, Progress
@@ -97,7 +98,7 @@ def _read_rules(options: GateOptions) -> list[Rule]:
 def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
     named = ", ".join(lost[:NAMED_TASKS]) + (f" and {len(lost) - NAMED_TASKS:,} more" if lost[NAMED_TASKS:] else "")
     message = (
-        f"{len(lost):,} of {tasks_text(of)} of the baseline {'was' if len(lost) == 1 else 'were'} not tried again "
+        f"{len(lost):,} of {counted(of, 'task')} of the baseline {'was' if len(lost) == 1 else 'were'} not tried again "
         f"({named}); rules that compare with the baseline rest on the other {of - len(lost):,}"
     )
     return Finding(code="task_coverage", message=message)
@@ -108,8 +109,8 @@ def _several(rules: int, level: float) -> Finding:
     each = (1 - level) / 2
     together = 1 - (1 - each) ** rules
     message = (
-        f"with {rules} rules, the chance that at least one fails although all are kept is up to {together * 100:.2g} "
-        f"%, against {each * 100:.2g} % with a single rule; --confidence {1 - (1 - level) / rules:.4g} keeps it to that"
+        f"with {rules} rules, the chance that at least one fails although all are kept is up to {percent(together)}, "
+        f"vs. {percent(each)} with a single rule; --confidence {1 - (1 - level) / rules:.4g} keeps it to that"
     )
     return Finding(code="several_rules", severity="info", message=message)
 

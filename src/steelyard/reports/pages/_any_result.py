@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from steelyard.formatting import counted
 from steelyard.reports._measurement_tables import cell_text, heading, measurement_sentence, overview_of
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._board import board_page
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._cells import (

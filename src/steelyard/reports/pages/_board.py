@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from steelyard.formatting import counted, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import BAND, PARETO, ranking_sentence
 from steelyard.reports.pages._cells import (
@@ -17,7 +18,7 @@ from steelyard.reports.pages._cells import (
     with_figures,
 )
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
-from steelyard.results import Ranking, level_of, tasks_text
+from steelyard.results import Ranking
 
 
 def board_page(result: Ranking) -> Page:
@@ -29,7 +30,7 @@ def board_page(result: Ranking) -> Page:
         answer=ranking_sentence(result),
         legend=(BAND, PARETO),
         table=PageTable(
-            caption=f"{declared.title} on {tasks_text(result.tasks)}; {declared.better} is better",
+            caption=f"{declared.title} on {counted(result.tasks, 'task')}; {declared.better} is better",
             columns=tuple(_columns(result)),
             sides=[_side(place.key) for place in result.places],
         ),
@@ -57,7 +58,7 @@ def _columns(result: Ranking) -> Iterator[Column]:
         yield Column(name="strength", title="strength", values=[place.strength for place in places], decimals=2)
     scores = [place.score for place in places]
     yield level_column("score", declared.title.lower(), [score.estimate for score in scores], declared.unit)
-    yield interval_column("interval", f"{100 * result.level:g} % interval", scores, declared.unit)
+    yield interval_column("interval", interval_name(result.level), scores, declared.unit)
     costs = [place.cost_usd for place in places]
     texts = [_cost_text(place.cost_usd, place.cost_runs, place.runs) for place in places]
     yield Column(name="cost_usd", title="mean cost", values=costs, decimals=6, texts=texts)
@@ -73,11 +74,11 @@ def _columns(result: Ranking) -> Iterator[Column]:
 def _cost_text(cost: float | None, known: int, runs: int) -> str:
     if cost is None:
         return DASH
-    return level_of(cost, "USD") if known == runs else f"{level_of(cost, 'USD')} ({known:,} of {runs:,})"
+    return quantity(cost, "USD") if known == runs else f"{quantity(cost, 'USD')} ({known:,} of {runs:,})"
 
 
 def _front_text(on_front: bool | None, share: float | None) -> str:
-    return DASH if on_front is None or share is None else f"{'* ' if on_front else ''}{level_of(share, 'share')}"
+    return DASH if on_front is None or share is None else f"{'* ' if on_front else ''}{quantity(share, 'share')}"
 
 
 def _passes(result: Ranking) -> Iterator[Column]:
@@ -90,6 +91,6 @@ def _passes(result: Ranking) -> Iterator[Column]:
             estimate = None if interval is None else interval.estimate
             values.append(estimate)
             of = "" if interval is None or interval.n == place.tasks else f" ({interval.n:,} of {place.tasks:,} tasks)"
-            texts.append(DASH if estimate is None else level_of(estimate, "share") + of)
+            texts.append(DASH if estimate is None else quantity(estimate, "share") + of)
         title = f"{name}{most}"
         yield Column(name=title, title=title, values=values, decimals=6, texts=texts)

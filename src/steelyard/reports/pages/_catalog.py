@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.reports._plain_text import counted
+from steelyard.formatting import counted
 from steelyard.reports.pages._cells import text_column
 from steelyard.reports.pages._page import Page, PageTable
 from steelyard.results import ApiRoutes, MetricList

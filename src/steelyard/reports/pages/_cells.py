@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from steelyard.errors import UsageError
+from steelyard.formatting import bounds_text, confidence_level, quantity
 from steelyard.records import key_text, tier_text
 from steelyard.reports.pages._page import DASH, Column, Facts, Page
-from steelyard.results import amount, level_of
 
 if TYPE_CHECKING:
     from steelyard.figures import Figure
@@ -81,7 +81,7 @@ def count_column(name: str, title: str, values: Sequence[int | None]) -> Column:
 
 def level_column(name: str, title: str, values: Sequence[float | None], unit: str) -> Column:
     """A column of figures in a unit, as sentences write them."""
-    texts = [DASH if value is None else level_of(value, unit) for value in values]
+    texts = [DASH if value is None else quantity(value, unit) for value in values]
     return Column(name=name, title=title, values=values, decimals=6, texts=texts)
 
 
@@ -102,7 +102,7 @@ def interval_text(low: float | None, high: float | None, unit: str, label: str =
     """The limits of an interval, without the unit, and the label that says what it reaches."""
     if low is None or high is None:
         return DASH
-    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}" + (f", {label}" if label else "")
+    return bounds_text(low, high, unit, of_difference=True) + (f", {label}" if label else "")
 
 
 def key_columns(
@@ -133,7 +133,7 @@ def counting_facts(result: Any) -> Facts:  # Any: a ranking, a comparison or a m
 def drawn_facts(result: Any) -> Facts:  # Any: a ranking or a comparison
     """The random draws behind intervals."""
     return (
-        ("confidence level", f"{100 * result.level:g} %"),
+        ("confidence level", confidence_level(result.level)),
         ("random draws", f"{result.resamples:,}, seed {result.seed}"),
     )
 

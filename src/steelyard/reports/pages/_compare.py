@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
+from steelyard.formatting import difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import coverage_text
 from steelyard.reports.pages._cells import (
@@ -19,7 +20,7 @@ from steelyard.reports.pages._cells import (
     with_figures,
 )
 from steelyard.reports.pages._page import DASH, Column, Page, PageLink, PageTable
-from steelyard.results import SOLVED_FROM, Comparison, Judged, TaskValues, amount, level_of
+from steelyard.results import SOLVED_FROM, Comparison, Judged, TaskValues
 
 FIRST = ("composite_score", "pass_rate", "impl_rate")
 """The metrics that the answer is given for, the first that was compared."""
@@ -96,23 +97,24 @@ def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
     yield text_column("metric", "metric", [catalog()[difference.metric].title for difference in each_difference])
     for name, title in (("a", result.a.label), ("b", "value" if several else result.pairs[0].b.label)):
         values = [getattr(difference, name) for difference in each_difference]
-        texts = [DASH if value is None else level_of(value, unit) for value, unit in zip(values, units, strict=True)]
+        texts = [DASH if value is None else quantity(value, unit) for value, unit in zip(values, units, strict=True)]
         yield Column(name=f"value_{name}", title=title, values=values, decimals=6, texts=texts)
     values = [difference.value for difference in each_difference]
     signed = [
-        DASH if value is None else amount(value, unit, signed=True) for value, unit in zip(values, units, strict=True)
+        DASH if value is None else difference_text(value, unit, signed=True)
+        for value, unit in zip(values, units, strict=True)
     ]
     yield Column(name="difference", title="difference", values=values, decimals=6, texts=signed)
     ends = [difference.interval for difference in each_difference]
     texts = [interval_text(end.low, end.high, unit, end.label) for end, unit in zip(ends, units, strict=True)]
-    title = f"{100 * result.level:g} % interval"
+    title = interval_name(result.level)
     yield Column(name="interval", title=title, values=[end.low for end in ends], decimals=6, texts=texts)
     yield from _verdicts(result, [each for _, each in judged])
 
 
 def _verdicts(result: Comparison, judged: list[Judged]) -> Iterator[Column]:
     p_values = [each.adjusted_p for each in judged]
-    texts = [DASH if value is None else f"{value:.3g}" for value in p_values]
+    texts = [p_value_cell(value) for value in p_values]
     title = "p" if result.correction == "none" else f"p, {result.correction}"
     yield Column(name="p", title=title, values=p_values, decimals=6, texts=texts)
     deltas = [each.difference.cliffs_delta for each in judged]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.formatting import counted
 from steelyard.records import GRAVEST_FIRST, Finding, one_a_kind
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, text_column
 from steelyard.reports.pages._page import Page, PageTable
 

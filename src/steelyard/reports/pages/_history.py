@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.reports._plain_text import counted
+from steelyard.formatting import counted
 from steelyard.reports.pages._cells import (
     count_column,
     id_column,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from steelyard.formatting import confidence_level, decimal_bounds, interval_name
 from steelyard.reports._judges import judge_lines
 from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Judges
 
 
@@ -12,9 +13,7 @@ def judges_page(result: Judges) -> Page:
     """Each judge's score beside the others', and how far they agree."""
     answer, *notes = judge_lines(result)
     severities = [record.severity for record in result.judges]
-    ends = [
-        DASH if each.low is None or each.high is None else f"{each.low:.3f} to {each.high:.3f}" for each in severities
-    ]
+    ends = [decimal_bounds(each.low, each.high, decimals=3) for each in severities]
     columns = (
         text_column("judge", "judge", [record.judge for record in result.judges]),
         count_column("runs", "runs", [record.runs for record in result.judges]),
@@ -22,7 +21,7 @@ def judges_page(result: Judges) -> Page:
         number_column("severity", "against the others", [each.estimate for each in severities], sign="+"),
         Column(
             name="interval",
-            title=f"{100 * result.level:g} % interval",
+            title=interval_name(result.level),
             values=[each.low for each in severities],
             decimals=6,
             texts=ends,
@@ -42,7 +41,7 @@ def judges_page(result: Judges) -> Page:
             ("runs", f"{result.runs:,} judged, {result.overall.runs:,} by two judges or more"),
             ("pass threshold", f"{result.threshold:g}"),
             ("score tolerance", f"{result.tolerance:g}"),
-            ("confidence level", f"{100 * result.level:g} %"),
+            ("confidence level", confidence_level(result.level)),
             ("profile", result.profile),
         ),
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from steelyard.formatting import counted, decimal_bounds, interval_name
 from steelyard.reports._arena_lines import leader_unstated_text
 from steelyard.reports._arena_tables import settings_named
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._task import interval_facts, score_column
@@ -27,7 +27,7 @@ def leaders_page(result: Leaderboard) -> Page:
             title="interval",
             values=[interval.low for interval in intervals],
             decimals=2,
-            texts=[f"{interval.low:.2f} to {interval.high:.2f}" for interval in intervals],
+            texts=[decimal_bounds(interval.low, interval.high) for interval in intervals],
         ),
         count_column("tasks", "tasks", [leader.tasks for leader in leaders]),
         count_column("submissions", "submissions", [leader.submissions for leader in leaders]),
@@ -60,7 +60,7 @@ def _answer(result: Leaderboard) -> str:
     interval = leader.confidence_interval
     told = (
         f"{_named(leader)} leads with a mean score of {leader.mean_score:.2f} over {counted(leader.tasks, 'task')}"
-        f" ({interval.low:.2f} to {interval.high:.2f}, {100 * interval.level:g} %)."
+        f" ({interval_name(interval.level)} {decimal_bounds(interval.low, interval.high)})."
     )
     near = [other for other in others if other.confidence_interval.high >= interval.low]
     if near:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.formatting import confidence_level
 from steelyard.reports._arena_learning import (
     abilities_line,
     between_text,
@@ -187,7 +188,7 @@ def _interval(name: str, values: Sequence[Between]) -> Column:
 def _facts(version: VersionOf | None, confidence: float | None) -> Facts:
     if version is None:
         return ()
-    level = () if confidence is None else (("confidence level", f"{100 * confidence:g} %"),)
+    level = () if confidence is None else (("confidence level", confidence_level(confidence)),)
     return (
         ("version", f"{version.number}"),
         ("learned", version.made_at),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from steelyard.formatting import counted, quantity
 from steelyard.metrics import catalog
 from steelyard.records import key_label
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import counting_facts, level_column, number_column, text_column, with_figures
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
-from steelyard.results import Matrix, MatrixCell, MatrixGroup, level_of
+from steelyard.results import Matrix, MatrixCell, MatrixGroup
 
 FILTERS = ("agent", "model")
 """Keys by which the list of runs can be filtered, beside the task."""
@@ -63,7 +63,7 @@ def _cell_text(cell: MatrixCell | None, unit: str) -> str:
     if cell.value is None:
         return DASH
     errored = f", {cell.errored:,} errored" if cell.errored else ""
-    return f"{level_of(cell.value, unit)} ({counted(cell.runs, 'run')}{errored})"
+    return f"{quantity(cell.value, unit)} ({counted(cell.runs, 'run')}{errored})"
 
 
 def _runs_path(task: str, key: Mapping[str, str | int | None]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from steelyard.formatting import interval_name
 from steelyard.metrics import catalog
 from steelyard.reports._plain_text import number_text
 from steelyard.reports._repeatability_tables import repeatability_sentence, shown_metrics
@@ -56,7 +57,7 @@ def _figures(prompts: Sequence[PromptResult], shown: Sequence[str]) -> Iterator[
             intervals = [prompt.intervals.get(name, {}) for prompt in prompts]
             lows = [interval.get("low") for interval in intervals]
             texts = [interval_text(interval.get("low"), interval.get("high"), metric.unit) for interval in intervals]
-            yield Column(name="interval", title="95 % interval", values=lows, decimals=6, texts=texts)
+            yield Column(name="interval", title=interval_name(0.95), values=lows, decimals=6, texts=texts)
 
 
 def _whole(metrics: dict[str, float | None], name: str) -> int | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.reports._plain_text import counted
+from steelyard.formatting import confidence_level, counted, decimal_bounds
 from steelyard.reports.pages._cells import (
     count_column,
     id_column,
@@ -15,7 +15,7 @@ from steelyard.reports.pages._cells import (
     time_column,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Advantage, Outliers, Review, ReviewDesk, ToolBias
 
 
@@ -76,7 +76,7 @@ def bias_page(result: ToolBias) -> Page:
         title="Does a tool have a systematic advantage?",
         answer=_answer([row for row in rows if row.systematic], len(rows)),
         table=bias_table(rows),
-        facts=(("confidence level", f"{100 * rows[0].level:g} %"), ("interval", "over tasks")) if rows else (),
+        facts=(("confidence level", confidence_level(rows[0].level)), ("interval", "over tasks")) if rows else (),
     )
     return with_figures(page, result, ("forest",))
 
@@ -102,7 +102,7 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
 
 
 def _ends(row: Advantage) -> str:
-    return DASH if row.low is None or row.high is None else f"{row.low:+.2f} to {row.high:+.2f}"
+    return decimal_bounds(row.low, row.high, signed=True)
 
 
 def _answer(shown: list[Advantage], tools: int) -> str:

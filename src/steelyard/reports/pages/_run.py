@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
+from steelyard.formatting import counted, quantity
 from steelyard.records import Missing, Run, tier_text
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, id_path, level_column, number_column, text_column, with_figures
 from steelyard.reports.pages._page import DASH, Column, Facts, LongText, Page, PageLink, PageTable
-from steelyard.results import Explanation, RunDetail, TextPiece, level_of
+from steelyard.results import Explanation, RunDetail, TextPiece
 
 INSIDE = "└"
 """Before what a number was made from, once for each level: pages fold spaces."""
@@ -38,7 +38,7 @@ def _answer(detail: RunDetail) -> str:
     told += [f"attempt {record.attempt}"] if record.attempt is not None else []
     if tests is not None and tests.total:
         told.append(f"{tests.total - tests.not_passed:,} of {counted(tests.total, 'test')} passed")
-    told += [level_of(value, unit) for name, unit in _SHOWN if (value := detail.number(name)) is not None]
+    told += [quantity(value, unit) for name, unit in _SHOWN if (value := detail.number(name)) is not None]
     told += [counted(len(detail.calls), "call")] if detail.calls else []
     return ", ".join(told) + "."
 
@@ -52,7 +52,7 @@ def _notes(detail: RunDetail) -> Iterator[str]:
         yield f"It broke off ({record.failure.cause}): {record.failure.message or 'the log does not say why'}"
     reported, priced = (_fact(detail.numbers, name) for name in ("reported_cost_usd", "priced_cost_usd"))
     if reported is not None and priced is not None and abs(priced - reported) > 0.01 * max(priced, reported):
-        yield f"The tool reports {level_of(reported, 'USD')}; the price book gives {level_of(priced, 'USD')}."
+        yield f"The tool reports {quantity(reported, 'USD')}; the price book gives {quantity(priced, 'USD')}."
     difference = detail.difference
     if difference is not None:
         yield (
@@ -138,7 +138,7 @@ def _value(part: Explanation) -> str:
     if isinstance(value, (int, float)):
         is_whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
         bare = f"{value:,.0f}" if is_whole else f"{value:,.3f}" if 1e3 <= abs(value) < 1e15 else f"{value:,.6g}"
-        return level_of(value, part.unit) if part.unit else bare
+        return quantity(value, part.unit) if part.unit else bare
     if isinstance(value, (list, tuple)):
         return f"{len(value):,} values"
     return str(value)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from steelyard.formatting import counted
 from steelyard.metrics import catalog
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import id_path, text_column
 from steelyard.reports.pages._page import Column, Facts, LongText, Page, PageTable
 from steelyard.results import ReportOutput, RunList, RunRows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from steelyard.formatting import counted, decimal_bounds, interval_name, percent
 from steelyard.metrics import catalog
-from steelyard.reports._plain_text import counted
 from steelyard.reports._speedups import speedup_sentence
 from steelyard.reports.pages._cells import text_column, with_figures
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
@@ -45,7 +45,7 @@ def _columns(result: SpeedupResult) -> Iterator[Column]:
     texts = [_ends(interval) for interval in intervals]
     lows = [interval["low"] for interval in intervals]
     level = next((interval["confidence"] for interval in intervals if interval["low"] is not None), 0.95)
-    yield Column(name="interval", title=f"{100 * level:g} % interval", values=lows, decimals=6, texts=texts)
+    yield Column(name="interval", title=interval_name(level), values=lows, decimals=6, texts=texts)
     for name in SUMMED[2:]:
         yield _summed(result, name)
 
@@ -55,8 +55,9 @@ def _title(name: str) -> str:
 
 
 def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
-    label = f", approximate (about {100 * interval['reaches']:.0f} %)" if "reaches" in interval else ""
-    return DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}{label}"
+    label = f", approximate (about {percent(interval['reaches'], decimals=0)})" if "reaches" in interval else ""
+    ends = decimal_bounds(interval["low"], interval["high"], decimals=3, signed=True)
+    return ends if interval["low"] is None else f"{ends}{label}"
 
 
 def _summed(result: SpeedupResult, name: str) -> Column:

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from steelyard.formatting import confidence_level, counted, decimal_bounds, interval_name
 from steelyard.reports._arena_lines import STATES_FAILURE, unstated_text
 from steelyard.reports._arena_tables import settings_named
-from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import (
     count_column,
     id_path,
@@ -89,7 +89,7 @@ def _notes(result: TaskLeaderboard) -> tuple[str, ...]:
     told = []
     if mean.estimate is not None:
         told.append(
-            f"The mean score is {mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f}, {100 * mean.level:g} %,"
+            f"The mean score is {mean.estimate:.2f} ({interval_name(mean.level)} {decimal_bounds(mean.low, mean.high)},"
             f" {counted(result.n, 'submission')})."
         )
     flagged = sum(entry.recommended_action is not None for entry in result.leaderboard)
@@ -169,7 +169,7 @@ def _facts(result: TaskLeaderboard) -> Facts:
 
 def interval_facts(mean: ScoreInterval) -> Facts:
     """How the interval of a mean score was made."""
-    return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", f"{100 * mean.level:g} %"))
+    return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", confidence_level(mean.level)))
 
 
 def all_tasks_page(result: AllLeaderboards) -> Page:
@@ -191,7 +191,7 @@ def all_tasks_page(result: AllLeaderboards) -> Page:
             title="interval",
             values=[None if mean.estimate is None else mean.low for mean in means],
             decimals=2,
-            texts=[DASH if mean.estimate is None else f"{mean.low:.2f} to {mean.high:.2f}" for mean in means],
+            texts=[DASH if mean.estimate is None else decimal_bounds(mean.low, mean.high) for mean in means],
         ),
         text_column("reliable", "solid", ["yes" if task.reliable else "too few" for task in tasks]),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from steelyard.formatting import counted
 from steelyard.records import TOKEN_KINDS, key_text
-from steelyard.reports._plain_text import counted
 from steelyard.reports._usage_tables import cost_text
 from steelyard.reports.pages._cells import count_column, text_column, with_figures
 from steelyard.reports.pages._findings import findings_page

@@ -9,7 +9,8 @@ import msgspec
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, counted, visible_json
+from steelyard.formatting import counted
+from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, visible_json
 from steelyard.results import (
     AllLeaderboards,
     Evaluation,

@@ -7,8 +7,9 @@ import msgspec
 from cyclopts import App, Parameter
 
 from steelyard.errors import AbortedError, UsageError
+from steelyard.formatting import counted
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports import counted, visible_json
+from steelyard.reports import visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import (

@@ -5,8 +5,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.formatting import counted
 from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
-from steelyard.reports import add_row, counted, plain_table
+from steelyard.reports import add_row, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, Paths
 from steelyard.surfaces.cli._print import print_json, print_text, show_results

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.reports import add_row, counted, plain_table
+from steelyard.formatting import counted
+from steelyard.reports import add_row, plain_table
 from steelyard.results import list_metrics, metric_dict
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json, show_results

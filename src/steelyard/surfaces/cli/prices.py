@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.formatting import counted
 from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
 from steelyard.records import TOKEN_KINDS
-from steelyard.reports import DASH, add_row, counted, plain_table
+from steelyard.reports import DASH, add_row, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, PricesOption
 from steelyard.surfaces.cli._print import print_json, show_results

@@ -6,8 +6,9 @@ import msgspec
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.formatting import counted
 from steelyard.profiles import load_profile, profile_text, shipped_profiles
-from steelyard.reports import add_row, counted, plain_table
+from steelyard.reports import add_row, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json, print_text, show_results

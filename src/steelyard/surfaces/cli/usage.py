@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.formatting import quantity
 from steelyard.reports import clean
-from steelyard.results import UsageSummary, level_of
+from steelyard.results import UsageSummary
 from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
@@ -78,4 +79,4 @@ def _budget_line(budget: Budget) -> str:
         "fails": "over the budget",
         "inconclusive": "inconclusive: what is known is within the budget, and the rest is unknown",
     }
-    return f"Budget {level_of(budget.usd, 'USD')}: {said[budget.status]}."
+    return f"Budget {quantity(budget.usd, 'USD')}: {said[budget.status]}."

@@ -1,0 +1,346 @@
+"""Number formatting: the only module that turns percentages, amounts and intervals into text.
+
+Fractions print as percentages and their differences as percentage points. The numbers of one column share a unit and a
+number of decimals. A value that is not zero never prints as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+DASH = "-"
+"""Text of a missing value in a table."""
+
+UNITS_IN_CELLS = ("share", "ratio", "USD", "s")
+"""Units that are part of every cell, so the column heading does not name them."""
+
+_ROUNDING_ERROR = 1e-12
+"""Sums of doubles differ from zero by less than this; smaller values print as zero."""
+_EXTRA_DECIMALS = 4
+"""Decimals a column may add to show its smallest value; a smaller one prints as a bound: <0.00001."""
+_WHOLE_UNITS = ("tool calls", "iterations", "interactions", "signatures", "count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberFormat:
+    """Unit and decimals shared by all numbers of a column."""
+
+    decimals: int
+    scale: float = 1.0
+    prefix: str = ""
+    suffix: str = ""
+    trim: bool = False
+    """Whether zeros at the end are dropped."""
+
+    def text(self, value: float | None, *, signed: bool = False, bare: bool = False) -> str:
+        """The number with its unit, or without it if `bare`; a dash if it is missing."""
+        if value is None or math.isnan(value):
+            return DASH
+        size = abs(value)
+        if math.isinf(value):
+            return "-∞" if value < 0 else "+∞" if signed else "∞"
+        digits, bound = self._digits(size)
+        is_zero = not any(digit in digits for digit in "123456789")
+        sign = "" if is_zero else "-" if value < 0 else "+" if signed else ""
+        below = "" if not bound else ">" if value < 0 else "<"
+        return f"{below}{sign}{digits}" if bare else f"{below}{sign}{self.prefix}{digits}{self.suffix}"
+
+    def _digits(self, size: float) -> tuple[str, bool]:
+        """Digits without a sign, and whether the value is smaller than what they say."""
+        if size < _ROUNDING_ERROR:
+            size = 0.0
+        digits = f"{size * self.scale:,.{self.decimals}f}"
+        if self.trim and "." in digits:
+            digits = digits.rstrip("0").rstrip(".")
+        if size and not any(digit in digits for digit in "123456789"):
+            return f"{10.0**-self.decimals:.{self.decimals}f}", True
+        return digits, False
+
+
+def number_format(values: Iterable[float | None], unit: str, *, difference: bool = False) -> NumberFormat:
+    """The format of a column with these values; differences of fractions are percentage points.
+
+    >>> column = number_format([0.0624, 12.5, None], "USD")
+    >>> [column.text(value) for value in (0.0624, 12.5, None)]
+    ['$0.06', '$12.50', '-']
+    """
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    sizes = [size for size in sizes if size >= _ROUNDING_ERROR]
+    base = _base_format(sizes, unit, difference=difference)
+    if not sizes:
+        return base
+    smallest = min(sizes) * base.scale
+    needed = _decimals_of(smallest, digits=1)
+    if needed <= base.decimals:
+        return base
+    if len(set(sizes)) == 1:
+        return replace(base, decimals=min(_decimals_of(smallest, digits=3), 15), trim=True)
+    return replace(base, decimals=min(needed, base.decimals + _EXTRA_DECIMALS))
+
+
+def _decimals_of(size: float, *, digits: int) -> int:
+    """Decimals that show this many significant digits."""
+    return max(0, digits - 1 - math.floor(math.log10(size)))
+
+
+def _base_format(sizes: list[float], unit: str, *, difference: bool) -> NumberFormat:
+    largest = max(sizes, default=0.0)
+    if unit == "share":
+        return NumberFormat(decimals=1, scale=100.0, suffix=" pp" if difference else "%")
+    if unit == "pp":
+        return NumberFormat(decimals=1, scale=100.0, suffix=" pp")
+    if unit == "USD":
+        return NumberFormat(decimals=2 if largest >= 10 else 4, prefix="$")
+    if unit == "s":
+        if sizes and largest < 0.0001:
+            return NumberFormat(decimals=1, scale=1e6, suffix=" µs")
+        if sizes and largest < 0.1:
+            return NumberFormat(decimals=1, scale=1e3, suffix=" ms")
+        return NumberFormat(decimals=1, suffix=" s")
+    word = f" {unit}" if unit and unit != "ratio" else ""
+    if unit == "tokens":
+        return NumberFormat(decimals=0, suffix=word)
+    if unit in _WHOLE_UNITS:
+        return NumberFormat(decimals=0 if all(size.is_integer() for size in sizes) else 1, suffix=word)
+    if largest >= 1000:
+        return NumberFormat(decimals=1, suffix=word)
+    small = bool(sizes) and largest < 0.1
+    return NumberFormat(decimals=min(_decimals_of(largest, digits=3), 15) if small else 3, suffix=word, trim=small)
+
+
+def quantity(value: float | None, unit: str, *, in_table: bool = False) -> str:
+    """A value with its unit; in a table the heading names units that are words.
+
+    >>> quantity(0.483, "share"), quantity(1234, "tokens"), quantity(1234, "tokens", in_table=True)
+    ('48.3%', '1,234 tokens', '1,234')
+    >>> quantity(0.0000108, "USD"), quantity(0.0004, "s"), quantity(0.0004, "share")
+    ('$0.0000108', '0.4 ms', '0.04%')
+    """
+    bare = in_table and unit not in UNITS_IN_CELLS
+    return number_format((value,), unit).text(value, bare=bare)
+
+
+def difference_text(value: float | None, unit: str, *, signed: bool = False, bare: bool = False) -> str:
+    """A difference with its unit.
+
+    >>> difference_text(-0.0317, "share", signed=True), difference_text(12.5, "USD", signed=True)
+    ('-3.2 pp', '+$12.50')
+    """
+    return number_format((value,), unit, difference=True).text(value, signed=signed, bare=bare)
+
+
+def quantity_column(values: Iterable[float | None], unit: str, *, in_table: bool = True) -> list[str]:
+    """A column of values with one unit and one number of decimals.
+
+    >>> quantity_column([0.0624, 12.5, None], "USD"), quantity_column([0.0004, 0.05], "s")
+    (['$0.06', '$12.50', '-'], ['0.4 ms', '50.0 ms'])
+    """
+    listed = list(values)
+    column = number_format(listed, unit)
+    bare = in_table and unit not in UNITS_IN_CELLS
+    return [column.text(value, bare=bare) for value in listed]
+
+
+def difference_column(values: Iterable[float | None], unit: str, *, signed: bool = True) -> list[str]:
+    """A column of differences with one unit and one number of decimals.
+
+    >>> difference_column([0.05, -0.121], "share")
+    ['+5.0 pp', '-12.1 pp']
+    """
+    listed = list(values)
+    column = number_format(listed, unit, difference=True)
+    return [column.text(value, signed=signed) for value in listed]
+
+
+def percent(fraction: float, *, decimals: int = 1, signed: bool = False) -> str:
+    """A fraction as a percentage.
+
+    >>> percent(0.483), percent(0.5, decimals=0), percent(-0.0317, signed=True), percent(0.00002)
+    ('48.3%', '50%', '-3.2%', '0.002%')
+    """
+    format_ = number_format((fraction,), "share")
+    if not format_.trim:
+        format_ = replace(format_, decimals=_shown_decimals(100 * fraction, decimals))
+    return format_.text(fraction, signed=signed)
+
+
+def _shown_decimals(value: float, decimals: int) -> int:
+    """The decimals, or as many as a value that is not zero needs not to print as zero."""
+    size = abs(value)
+    return decimals if size < _ROUNDING_ERROR else max(decimals, min(_decimals_of(size, digits=1), 15))
+
+
+def confidence_level(level: float) -> str:
+    """A confidence level as a percentage, with the digits it was given with.
+
+    >>> confidence_level(0.95), confidence_level(0.999), confidence_level(0.975)
+    ('95%', '99.9%', '97.5%')
+    """
+    digits = f"{Decimal(repr(float(level))).scaleb(2):f}"
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}%"
+
+
+def bounds_text(
+    low: float | None, high: float | None, unit: str, *, bare: bool = True, of_difference: bool = False
+) -> str:
+    """The bounds of an interval, with one number of decimals.
+
+    >>> bounds_text(-0.028, 0.128, "share", of_difference=True), bounds_text(0.0612, 0.07, "USD", bare=False)
+    ('-2.8 to 12.8', '$0.0612 to $0.0700')
+    """
+    if low is None or high is None:
+        return DASH
+    column = number_format((low, high), unit, difference=of_difference)
+    return f"{column.text(low, bare=bare)} to {column.text(high, bare=bare)}"
+
+
+def confidence_interval(
+    level: float, low: float | None, high: float | None, unit: str, *, bare: bool = True, of_difference: bool = False
+) -> str:
+    """A confidence interval with its level.
+
+    >>> confidence_interval(0.95, 0.028, 0.128, "share", of_difference=True)
+    '95% CI 2.8 to 12.8'
+    """
+    return f"{interval_name(level)} {bounds_text(low, high, unit, bare=bare, of_difference=of_difference)}"
+
+
+def interval_name(level: float) -> str:
+    """The name of a confidence interval: in headings, and before its bounds.
+
+    >>> interval_name(0.95)
+    '95% CI'
+    """
+    return f"{confidence_level(level)} CI"
+
+
+def decimal_bounds(low: float | None, high: float | None, *, decimals: int = 2, signed: bool = False) -> str:
+    """The bounds of an interval of numbers without a unit.
+
+    >>> decimal_bounds(61.25, 70, signed=True), decimal_bounds(None, 1.0)
+    ('+61.25 to +70.00', '-')
+    """
+    if low is None or high is None:
+        return DASH
+    return f"{decimal(low, decimals=decimals, signed=signed)} to {decimal(high, decimals=decimals, signed=signed)}"
+
+
+def versus(value: float | None, other: float | None, unit: str) -> str:
+    """Two values side by side, with one number of decimals.
+
+    >>> versus(0.74, 0.69, "share"), versus(0.74, None, "share")
+    ('74.0% vs. 69.0%', '74.0% vs. unknown')
+    """
+    column = number_format((value, other), unit)
+    first, second = ("unknown" if each is None else column.text(each) for each in (value, other))
+    return f"{first} vs. {second}"
+
+
+def p_value(p: float) -> str:
+    """A p-value in a sentence.
+
+    >>> p_value(0.056), p_value(0.00004)
+    ('p = 0.056', 'p < 0.001')
+    """
+    return f"p {p_value_cell(p)}" if p < 0.001 else f"p = {p_value_cell(p)}"
+
+
+def p_value_cell(p: float | None) -> str:
+    """A p-value in a table.
+
+    >>> p_value_cell(0.056), p_value_cell(0.00004), p_value_cell(None)
+    ('0.056', '< 0.001', '-')
+    """
+    return DASH if p is None or math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def dollars(value: float | None) -> str:
+    """An amount of money.
+
+    >>> dollars(0.0624), dollars(0.0000108), dollars(1234.5)
+    ('$0.0624', '$0.0000108', '$1,234.50')
+    """
+    return quantity(value, "USD")
+
+
+def duration_text(seconds: float | None) -> str:
+    """A duration.
+
+    >>> duration_text(83.21), duration_text(0.0004)
+    ('83.2 s', '0.4 ms')
+    """
+    return quantity(seconds, "s")
+
+
+def file_size(size: int) -> str:
+    """A number of bytes in decimal units.
+
+    >>> file_size(1), file_size(812), file_size(45_300_000), file_size(2_000_000_000)
+    ('1 byte', '812 bytes', '45.3 MB', '2 GB')
+    """
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{plain(size / factor, digits=3)} {unit}"
+    return counted(size, "byte")
+
+
+def counted(count: int, noun: str, several: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "submission"), counted(1000, "submission"), counted(2, "criterion", "criteria")
+    ('1 submission', '1,000 submissions', '2 criteria')
+    """
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
+def decimal(value: float | None, *, decimals: int = 2, signed: bool = False) -> str:
+    """A number with this many decimals, more if it would print as zero.
+
+    >>> decimal(71.204), decimal(-0.5, decimals=3, signed=True), decimal(0.0004), decimal(None)
+    ('71.20', '-0.500', '0.0004', '-')
+    """
+    places = decimals if value is None or not math.isfinite(value) else _shown_decimals(value, decimals)
+    return NumberFormat(decimals=places).text(value, signed=signed)
+
+
+def plain(value: float, *, digits: int = 6) -> str:
+    """A number with this many significant digits, whole numbers in full, without an exponent.
+
+    >>> plain(1234567.0), plain(0.0000125), plain(0.1 + 0.2), plain(1234567.5)
+    ('1,234,567', '0.0000125', '0.3', '1,234,567.5')
+    """
+    if not math.isfinite(value):
+        return NumberFormat(decimals=0).text(value)
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    long = abs(value) >= 10.0 ** (digits - 1)
+    text = f"{value:,.1f}" if long else f"{Decimal(f'{value:.{digits}g}'):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def tick(value: float, unit: str) -> str:
+    """A number on an axis: thousands as k, M and G; the axis title names the unit of a difference.
+
+    >>> tick(0.25, "share"), tick(-0.05, "pp"), tick(1500, "tokens"), tick(0.00002, "USD"), tick(0.5, "s")
+    ('25%', '-5', '1.5k', '$0.00002', '0.5 s')
+    """
+    if unit == "times":  # a scale in doublings
+        return f"{plain(2.0**value, digits=4)}x"
+    if unit == "share":
+        return f"{_short(100 * value)}%"
+    if unit == "pp":
+        return f"{'+' if value > 0 else ''}{_short(100 * value)}"
+    sign, size = ("-" if value < 0 else ""), abs(value)
+    letters = (("G", 1e9), ("M", 1e6), ("k", 1e3)) if size < 1e13 else ()
+    letter, factor = next((each for each in letters if size >= each[1]), ("", 1.0))
+    text = f"{_short(size / factor)}{letter}"
+    return f"{sign}${text}" if unit == "USD" else f"{sign}{text} s" if unit == "s" else f"{sign}{text}"
+
+
+def _short(value: float) -> str:
+    """Four significant digits; an exponent only for the very large and the very small."""
+    is_far = abs(value) >= 1e13 or 0 < abs(value) < 1e-9
+    return f"{value:.4g}" if is_far else plain(float(f"{value:.4g}") + 0.0, digits=4)
