@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from steelyard.reports import counted
+from steelyard.formatting import counted
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
