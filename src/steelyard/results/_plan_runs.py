@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from steelyard.formatting import difference_text
+from steelyard.formatting import bounds_text
 from steelyard.records import Finding, finding_dict, sum_in_order
 from steelyard.results._base import Result
 
@@ -180,8 +180,8 @@ class PlanOutlook(Result):
         unknown = [forecast.agent for forecast in open_ if forecast.high_usd is None]
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
         high = sum_in_order(forecast.high_usd or 0.0 for forecast in open_)
-        known = f"{difference_text(low, 'USD')} to {difference_text(high, 'USD')}"
-        parts = [f"{self.name}: {_cells_text(self.cells)}, {self.done:,} done, {self.cells - self.done:,} to run"]
+        known = bounds_text(low, high, "USD", bare=False)
+        parts = [f"{self.name}: {_trials_text(self.trials)}, {self.done:,} done, {self.trials - self.done:,} to run"]
         if unknown:
             others = f", {known} for the others" if len(unknown) < len(open_) else ""
             parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
