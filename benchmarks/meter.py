@@ -166,7 +166,7 @@ def main() -> int:
     print(f"{options.streams} streams at once, {options.events_per_second:g} events a second each, {rounds} rounds")
     for name, delays in times.items():
         middle, high = statistics.median(delays), statistics.quantiles(delays, n=20)[-1]
-        print(f"{name}: first byte after {1000 * middle:.2f} ms (median), {1000 * high:.2f} ms (95 %)")
+        print(f"{name}: first byte after {1000 * middle:.2f} ms (median), {1000 * high:.2f} ms (95%)")
     total = 2 * options.streams * rounds
     is_counted = (int(calls), int(tokens)) == (total, total * events)
     print(f"{calls} calls and {tokens} output tokens counted: {'all' if is_counted else 'NOT ALL'}")

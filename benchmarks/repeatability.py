@@ -36,7 +36,7 @@ def make_output(chooser: random.Random) -> str:
             lines.append(f'    """Step {number} of the work."""')
         lines.append(f"    {names[2]} = {names[0]} + {chooser.randrange(100)}  # start")
         lines.append(f"    for {names[3]} in range({names[1]}):")
-        lines.append(f"        if {names[3]} % {chooser.randrange(2, 9)} == {chooser.randrange(2)}:")
+        lines.append(f"        if {names[3]}% {chooser.randrange(2, 9)} == {chooser.randrange(2)}:")
         lines.append(f"            {names[2]} {chooser.choice(['+=', '-=', '*='])} {names[3]} * {chooser.randrange(9)}")
         lines.append("        else:")
         lines.append(f"            {names[2]} = max({names[2]}, {names[0]} - {chooser.randrange(50)})")

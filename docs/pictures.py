@@ -81,7 +81,7 @@ def _dots() -> Figure:
         Estimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, band=band, note="90 tasks")
         for agent, rate, band in zip(AGENTS, RATES, bands, strict=True)
     ]
-    note = "95 % intervals, 90 common tasks, weighted by tasks"
+    note = "95% CIs, 90 common tasks, weighted by tasks"
     return dots(rows, title="Pass rate by agent, model", axis=RATE, note=note, width=WIDTH)
 
 
@@ -92,8 +92,8 @@ def _differences() -> Figure:
         Estimate(label=agent, value=gap, low=gap - 0.06, high=gap + 0.06, faint=abs(gap) < 0.06)
         for agent, gap in zip(AGENTS[1:], gaps, strict=True)
     ]
-    axis = Axis(title="Pass rate minus that of ant / large", unit="share points")
-    note = "95 % intervals, paired by task; hollow: the interval holds 0"
+    axis = Axis(title="Pass rate minus that of ant / large", unit="pp")
+    note = "95% CIs, paired by task; hollow: the interval holds 0"
     return dots(rows, title="Differences", axis=axis, note=note, reference=0.0, width=WIDTH)
 
 
@@ -104,7 +104,7 @@ def _pareto() -> Figure:
         for agent, rate, cost in zip(AGENTS, RATES, COSTS, strict=True)
     ]
     cost = Axis(title="Mean cost per run, USD", unit="USD", log=True)
-    note = "95 % intervals; filled: on the frontier"
+    note = "95% CIs; filled: on the frontier"
     return pareto(points, title="Pass rate and cost", quality=RATE, cost=cost, note=note, width=WIDTH)
 
 
@@ -151,7 +151,7 @@ def _completeness() -> Figure:
         "duration_seconds": (0.9, 0, 0, 0, 0.1),
     }
     rows = [
-        StackedRow(field, dict(zip(kinds, parts, strict=True)), text=f"{100 - 100 * parts[-1]:.0f} % known")
+        StackedRow(field, dict(zip(kinds, parts, strict=True)), text=f"{100 - 100 * parts[-1]:.0f}% known")
         for field, parts in shares.items()
     ]
     axis = Axis(title="Share of runs", unit="share", low=0, high=1)
@@ -196,7 +196,7 @@ def _reliability() -> Figure:
     ]
     score = Axis(title="Mean score of a run's judges", low=0, high=1)
     rate = Axis(title="Runs that passed", unit="share", low=0, high=1)
-    note = "95 % intervals; bars: runs; dashed: score = pass rate"
+    note = "95% CIs; bars: runs; dashed: score = pass rate"
     return reliability(bins, title="Pass rate by the judges' score", score=score, rate=rate, note=note, width=480)
 
 
@@ -253,7 +253,7 @@ def _strip() -> Figure:
     """All scores on one axis, the least, the median and the greatest named; above, the interval of the mean."""
     scores = [StripValue(f"run-{place:02}", 95 - place * 37 % 61 - place % 7) for place in range(44)]
     axis = Axis(title="Overall score, higher is better", low=0, high=100)
-    note = "44 submissions; mean 61.9 (56.6 to 67.2, 95 %)"
+    note = "44 submissions; mean 61.9 (56.6 to 67.2, 95%)"
     return strip(scores, title="Scores of fix-race", axis=axis, low=56.6, high=67.2, note=note, width=WIDTH)
 
 

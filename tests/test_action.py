@@ -99,7 +99,7 @@ def test_the_warning_of_an_inconclusive_gate_names_runs_that_broke_off(folder: P
     (warning,) = (line for line in done.stdout.splitlines() if line.startswith("::warning::"))
     assert f"the candidate: {broken} of 60 runs broke off" in warning
     assert "--unscored fail" in warning
-    assert "100.0 %25 (holds)" in warning
+    assert "100.0%25 (holds)" in warning
 
 
 def test_inputs_are_no_commands_and_further_options_are_words(folder: Path) -> None:

@@ -30,14 +30,14 @@ def singles(a: list[int], b: list[int]) -> list[Run]:
 
 
 def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
-    # of 80 tasks x alone passes 10 and y alone 14: 4 of 80 are 5 points
+    # of 80 tasks x alone passes 10 and y alone 14: 4 of 80 are 5 pp
     runs = singles([1] * 40 + [1] * 10 + [0] * 14 + [0] * 16, [1] * 40 + [0] * 10 + [1] * 14 + [0] * 16)
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
     # Bonett and Price: (15 - 11) / 82 +- 1.96 sqrt((26/82 - (4/82)²) / 82) = 4.9 +- 12.1. Variance of the differences
     # (24 - 80 x 0.05²) / 79 = 0.301, so (1.960 + 0.842)² x 0.301 / 0.05² = 946 tasks, and 2 more for Student's t
     assert found.sentence == (
-        "y passes 5.0 points more than x on the same 80 tasks (67.5 % against 62.5 %), "
-        "95 % interval -7.3 to 17.0: inconclusive; about 948 tasks like these would be needed to show a difference."
+        "y passes 5.0 pp more than x on the same 80 tasks (67.5% vs. 62.5%), "
+        "95% CI -7.3 to 17.0: inconclusive; about 948 tasks like these would be needed to show a difference."
     )
     assert (found.difference.interval.method, found.difference.test.method) == ("bonett-price", "mcnemar-exact")
     assert len(found.difference.higher) == 14
@@ -182,9 +182,9 @@ def test_equal_rates_that_hide_runs_that_broke_off_are_told_with_both_figures() 
     ]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
     # x passes 15 of the 15 tasks left; counted as failed, 15 of 30 against 20 of 30
-    assert "With runs without a verdict counted as failed (--unscored fail): 66.7 % against 50.0 %." in found.sentence
+    assert "With runs without a verdict counted as failed (--unscored fail): 66.7% vs. 50.0%." in found.sentence
     failed = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"], unscored="fail"))
-    assert "left out (--unscored exclude): 100.0 % against 100.0 %." in failed.sentence
+    assert "left out (--unscored exclude): 100.0% vs. 100.0%." in failed.sentence
 
 
 def test_sides_without_a_common_task_are_told_of_once(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_names_are_text_and_never_markup_or_control(tmp_path: Path) -> None:
     ]
     done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=[/]a", "--b", "agent=[red]b")
     assert done.status == 0
-    assert "[red]b passes 75.0 points more than [/]a" in done.stdout
+    assert "[red]b passes 75.0 pp more than [/]a" in done.stdout
     assert "\x1b[31m" not in done.stdout
 
 
@@ -400,7 +400,7 @@ def test_no_value_on_one_side_is_not_told_as_no_task_in_common() -> None:
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
     told, _, counted_as_failed = found.sentence.partition(" With ")
     assert told == "Pass rate: y and x cannot be compared: no task has a value on both sides."
-    assert counted_as_failed.endswith("0.0 % against 100.0 %.")
+    assert counted_as_failed.endswith("0.0% vs. 100.0%.")
     assert (found.difference.test.p_value, found.adjusted_p) == (None, None)  # no test was made, so none is counted
     assert found.difference.missing == (0, 12)
     apart = [msgspec.structs.replace(run, task=run.id) for run in runs]

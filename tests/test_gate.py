@@ -249,8 +249,8 @@ def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
 @pytest.mark.parametrize(
     ("rule", "asked"),
     [
-        ("pass_rate >= baseline - 0.05", "allows a decrease of at most 5.0 points"),
-        ("pass_rate >= baseline + 0.05", "asks for an increase of at least 5.0 points"),
+        ("pass_rate >= baseline - 0.05", "allows a decrease of at most 5.0 pp"),
+        ("pass_rate >= baseline + 0.05", "asks for an increase of at least 5.0 pp"),
         ("cost_usd <= baseline + 0.5", "allows an increase of at most $0.5000"),
         ("cost_usd <= baseline - 0.5", "asks for a decrease of at least $0.5000"),
     ],
@@ -276,7 +276,7 @@ def test_what_rests_on_runs_that_broke_off_names_both_figures(unscored: str) -> 
     assert gate.status == "inconclusive"
     sentence = gate.checks[0].sentence
     # 40 of 60 pass
-    assert "it is 100.0 % (holds); counting them as failed, 66.7 % (fails)" in sentence
+    assert "it is 100.0% (holds); counting them as failed, 66.7% (fails)" in sentence
     assert "score those runs or run them again" in sentence
     assert f"over {'40 of 60' if unscored == 'exclude' else '60'} tasks" in sentence
 
@@ -307,7 +307,7 @@ def decided_at_the_truth(truth: float, tasks: int, attempts: int, *, relative: b
 @pytest.mark.parametrize("truth", [0.1, 0.45, 0.9])
 def test_a_limit_that_is_the_truth_is_rarely_decided(truth: float, relative: bool) -> None:
     statuses = decided_at_the_truth(truth, 12, 1, relative=relative, cases=4_000)
-    assert max(statuses["holds"], statuses["fails"]) / 4_000 <= 0.03  # 2.5 % and 0.5 %
+    assert max(statuses["holds"], statuses["fails"]) / 4_000 <= 0.03  # 2.5% and 0.5%
 
 
 @pytest.mark.long

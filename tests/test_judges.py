@@ -147,7 +147,7 @@ def test_the_command_speaks_in_sentences(tmp_path: Path) -> None:
     assert "kind is lenient: " in done.stdout
     assert "strict is strict: " in done.stdout
     assert (
-        "The 3 judges agree enough for tentative conclusions: alpha 0.678 on 48 runs, 95 % interval 0.529 to 0.799."
+        "The 3 judges agree enough for tentative conclusions: alpha 0.678 on 48 runs, 95% CI 0.529 to 0.799."
         in done.stdout
     )
 

@@ -73,7 +73,7 @@ def test_a_key_that_runs_do_not_have_is_a_dash_everywhere(tmp_path: Path) -> Non
     assert "None" not in done.stdout + done.stderr
     assert "Across tiers: uplift of the median composite score over T0 vanilla, and" in " ".join(done.stdout.split())
     # both tiers pass always, and the variance is that of the medians
-    assert "pass rate variance 0: every tier's median pass rate is 100.0 %" in done.stdout
+    assert "pass rate variance 0: every tier's median pass rate is 100.0%" in done.stdout
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:

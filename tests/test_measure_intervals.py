@@ -126,7 +126,7 @@ def test_the_command_shows_limits_in_table_csv_and_json(tmp_path: Path) -> None:
     table = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--quiet").stdout
     shown = json.loads(steelyard("measure", file, "--by", "agent", "--interval", "auto", "--json").stdout)
     interval = shown["groups"][0]["metrics"]["pass_rate"]["intervals"]["mean"]
-    assert f"{100 * interval['low']:.1f} % to {100 * interval['high']:.1f} %" in table
+    assert f"{100 * interval['low']:.1f}% to {100 * interval['high']:.1f}%" in table
     text = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--csv", "--quiet").stdout
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(text))}
     assert float(rows["pass_rate"]["mean_low"]) == interval["low"]
@@ -164,7 +164,7 @@ def test_a_grade_whose_median_is_not_settled_is_a_finding() -> None:
     assert [(finding.where, finding.message) for finding in told] == [
         (
             "agent x",
-            "grade A rests on the median composite score, whose 95 % interval, 10.0 % to 100.0 %, spans F to A",
+            "grade A rests on the median composite score, whose 95% CI, 10.0% to 100.0%, spans F to A",
         )
     ]
     plain = sy.measure(halves, by=["agent"])

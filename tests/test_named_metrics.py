@@ -70,8 +70,8 @@ def test_the_speedup_table_shows_success_levels_cost_and_passes(capsys: pytest.C
     summary = next(iter(sy.speedup([SPEEDUPS]).summaries.values()))
     for words in ("success", "level 1", "level 2", "level 3", "level 4", "Total cost", "Cost-weighted", "pass@1"):
         assert all(word in shown for word in words.split())
-    assert f"{100 * summary.fields['mean_success_rate']:.1f} %" in shown
-    assert f"{100 * summary.fields['pass@k']['1']:.1f} %" in shown
+    assert f"{100 * summary.fields['mean_success_rate']:.1f}%" in shown
+    assert f"{100 * summary.fields['pass@k']['1']:.1f}%" in shown
 
 
 @pytest.mark.parametrize("name", ["pass@k", "pass@5", "opt@k", "pass_at_k"])
@@ -84,8 +84,8 @@ def test_pass_at_k_is_known_however_it_is_written(name: str, capsys: pytest.Capt
     ("metrics", "sentence"),
     [
         ("skill_efficiency", "1 run."),  # whether it passed and what it cost was not asked
-        ("pass_rate", "1 run: pass rate 100.0 %."),
-        ("", "1 run: pass rate 100.0 %."),
+        ("pass_rate", "1 run: pass rate 100.0%."),
+        ("", "1 run: pass rate 100.0%."),
     ],
 )
 def test_the_first_sentence_says_nothing_of_what_was_not_measured(metrics: str, sentence: str) -> None:

@@ -104,7 +104,7 @@ def test_repeatability_keeps_its_interval_longer_than_the_hash_of_the_canon(head
 def test_a_short_table_turns_before_it_loses_most_of_its_columns(heading: Headed) -> None:
     _, text = heading(80, ["repeatability", "outputs", "--contract", "contract.toml"])
     assert "Not shown" not in text
-    assert "\n95 % interval               28.0 to 93.3\n" in text
+    assert "\n95% CI               28.0 to 93.3\n" in text
     table = plain_table()
     for name in ("task", "first", "second"):
         table.add_column(name, spare=0 if name == "task" else 1)

@@ -70,7 +70,7 @@ def test_a_gate_holds_for_the_runs_that_an_own_key_chooses(tmp_path: Path) -> No
     file = write(tmp_path / "runs.jsonl", made())
     rule = ["--rule", "pass_rate >= 0.7", "--quiet"]
     assert run(["gate", file, *rule, "--where", "x_branch=change"]) == 0
-    assert run(["gate", file, *rule, "--where", "x_branch=main"]) == 4  # 9 of 12 do not show 70 %
+    assert run(["gate", file, *rule, "--where", "x_branch=main"]) == 4  # 9 of 12 do not show 70%
 
 
 def test_a_label_of_one_s_own_groups_a_flat_file_too(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_many_agents_are_told_apart() -> None:
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry"])
 def test_ten_tasks_are_enough_to_tell_clear_differences_of_many_agents(order) -> None:
-    # 45 pairs: one at a time a test of signs has p = 2 / 2^10 at best, which no correction for 45 leaves below 5 %
+    # 45 pairs: one at a time a test of signs has p = 2 / 2^10 at best, which no correction for 45 leaves below 5%
     skills = {f"agent-{i}": 0.02 + 0.96 * (i >= 5) for i in range(10)}
     result = sy.rank(made_runs(skills, tasks=10, attempts=5), by=["agent"], metrics=["pass_rate"], order=order)
     assert all(band == ((1, 5) if name >= "agent-5" else (6, 10)) for name, band in bands_of(result).items())

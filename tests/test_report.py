@@ -94,10 +94,10 @@ def points_of(season: dict[str, Any]) -> list[float]:  # Any: JSON
 
 
 def test_the_law_can_fail() -> None:
-    column = Column(name="x", title="x", values=[0.5, 0.25, None], decimals=6, texts=["50.0 %", "26.0 %", "0"])
+    column = Column(name="x", title="x", values=[0.5, 0.25, None], decimals=6, texts=["50.0%", "26.0%", "0"])
     assert [cell.split(":")[1] for cell in strange_cells(column, {0.25})] == [
         " 0.5 is not in the JSON",
-        " 26.0 % is shown for 0.25",
+        " 26.0% is shown for 0.25",
         " 0 is shown for what is missing",
     ]
 

@@ -115,8 +115,8 @@ def test_the_numbers_of_a_ranking_are_those_of_its_json(results: dict[type[Resul
     board, front = ranking.figure("dots"), titles(ranking.figure("pareto"))
     for place in ranking.to_dict()["places"]:
         score = place["score"]
-        assert f"{100 * score['estimate']:.1f} %" in texts(board)
-        assert f"{100 * score['low']:.1f} % to {100 * score['high']:.1f} %" in titles(board)
+        assert f"{100 * score['estimate']:.1f}%" in texts(board)
+        assert f"{100 * score['low']:.1f}% to {100 * score['high']:.1f}%" in titles(board)
         best, worst = place["band"]
         assert (str(best) if best == worst else f"{best}-{worst}") in texts(board)
         assert f"at ${place['cost_usd']:.3g}" in front or f"at ${place['cost_usd']:.2f}" in front
@@ -221,8 +221,8 @@ def test_dumbbells_name_the_tasks_that_differ() -> None:
         **FEW,
     )
     figure = compared.figure("dumbbells")
-    assert "0.0 % → 100.0 %" in texts(figure)
-    assert "100.0 % → 50.0 %" in texts(figure)
+    assert "0.0% → 100.0%" in texts(figure)
+    assert "100.0% → 50.0%" in texts(figure)
     assert "same" not in texts(figure)
     assert "2 differing tasks of 3, 1 equal" in figure.inline
 
@@ -238,7 +238,7 @@ def test_reliability_holds_scores_against_verdicts_that_judges_did_not_give() ->
     assert [(each["low"], each["high"], each["pass_rate"]["n"]) for each in ranges] == [(0.1, 0.2, 1), (0.9, 1.0, 3)]
     assert ranges[1]["pass_rate"]["estimate"] == pytest.approx(2 / 3)
     assert ranges[1]["mean_score"] == pytest.approx((0.95 + 0.91 + 0.92) / 3)
-    assert "66.7 % passed" in titles(result.figure("reliability"))
+    assert "66.7% passed" in titles(result.figure("reliability"))
     unverified = sy.judges([judged(0.5, passed=None)])
     with pytest.raises(UsageError, match="verdict"):
         unverified.figure("reliability")

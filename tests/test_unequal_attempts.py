@@ -113,7 +113,7 @@ def test_neither_the_order_of_runs_nor_the_names_of_tasks_change_a_bit(metric: s
 
 
 def test_a_gate_with_unequal_attempts_rarely_holds_by_luck() -> None:
-    # the candidate costs exactly 10 % more; at 2.5 % one of 40 may be let through
+    # the candidate costs exactly 10% more; at 2.5% one of 40 may be let through
     results = []
     for seed in range(40):
         runs = costs(30, (5, 1), seed=seed, factor=1.1)
@@ -137,7 +137,7 @@ def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() ->
     assert ratio.estimate == pytest.approx(np.exp(np.mean(gaps)))
     assert ratio.low < 2.0 < ratio.high
     assert f"On the geometric mean it is {ratio.estimate:.3g} times as much" in found.sentence
-    assert "approximate (about 88 %)" in found.sentence
+    assert "approximate (about 88%)" in found.sentence
     free = [Run(id=run.id, task=run.task, agent=run.agent, cost_usd=0.0) for run in runs]
     assert judged(free).difference.geometric_ratio is None
 
@@ -166,7 +166,7 @@ def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Pat
     found = judged(runs, "pass_rate", detect=0.05)
     spreads = spread_range(found.difference.spread, 20)
     assert (found.detect.at_least, found.detect.at_most) == tuple(tasks_needed(0.05, spread) for spread in spreads)
-    assert f"A true difference of 5.0 points would take {found.detect.at_least:,} to" in found.sentence
+    assert f"A true difference of 5.0 pp would take {found.detect.at_least:,} to" in found.sentence
     path = write(tmp_path / "runs.jsonl", runs)
     answer = steelyard("compare", str(path), "--a", "agent=x", "--b", "agent=y", "--detect", "0.05", "--json")
     pair = json.loads(answer.stdout)["pairs"][0]
@@ -186,7 +186,7 @@ def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:
     told = sy.gate(sides[1], baseline=sides[0], rule=rules).findings
     message = next(finding.message for finding in told if finding.code == "several_rules")
     assert "with 5 rules" in message
-    assert "up to 12 %, against 2.5 % with a single rule; --confidence 0.99 keeps it to that" in message
+    assert "up to 12%, against 2.5% with a single rule; --confidence 0.99 keeps it to that" in message
     alone = sy.gate(sides[1], baseline=sides[0], rule=rules[:1]).findings
     assert not [finding for finding in alone if finding.code == "several_rules"]
 
@@ -207,13 +207,13 @@ def test_every_surface_says_that_an_interval_is_approximate() -> None:
     compared = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"], resamples=400)
     (table,) = comparison_tables(compared)
     shown = "\n".join(table.lines(80))
-    assert "about 88 %\n" in shown
+    assert "about 88%\n" in shown
     assert "about N %: an approximate interval" in shown
     assert shown.index(" A ") < shown.index(" B ") < shown.index("B - A")
-    assert "approximate (about 88 %)" in compared._repr_html_()
+    assert "approximate (about 88%)" in compared._repr_html_()
     figure = compared.figure("differences").inline
-    assert "95 % intervals, 1 of 1 approximate (about 88 %)" in figure
-    assert ", about 88 %)" in figure
+    assert "95% CIs, 1 of 1 approximate (about 88%)" in figure
+    assert ", about 88%)" in figure
 
 
 def test_a_ranking_says_that_an_interval_is_approximate() -> None:

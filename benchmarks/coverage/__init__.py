@@ -1,6 +1,6 @@
 """How often each interval holds the truth and each test cries wolf, by simulation or, where possible, by enumeration.
 
-The nominal 95 % and 5 % are the named alternative that every row is held against.
+The nominal 95% and 5% are the named alternative that every row is held against.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "modal-exact",
         "cautious interval",
-        "10 outputs, 98 % of them equal",
+        "10 outputs, 98% of them equal",
         repeats.most_frequent(10, (0.98, 0.02)),
         10_000,
     ),

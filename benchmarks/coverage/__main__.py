@@ -24,11 +24,11 @@ def table(rows: list[Row]) -> str:
         if row.scenario.kind in ("interval", "test"):
             promised = f"{least:.0%} to {most:.0%}".replace("%", " %")
         else:
-            promised = f"at least {least:.0%}".replace("%", " %") if least else "at most 5 %"
+            promised = f"at least {least:.0%}".replace("%", " %") if least else "at most 5%"
         counted = f"{row.trials:,}" if row.trials else "worked out"
         lines.append(
             f"| {row.scenario.method} | {row.scenario.kind} | {row.scenario.regime} | {promised} "
-            f"| {row.share * 100:.2f} % | {counted} |"
+            f"| {row.share * 100:.2f}% | {counted} |"
         )
     return "\n".join(lines)
 
@@ -58,7 +58,7 @@ def main() -> int:
         rows.append(row)
         mark = "ok  " if row.holds or (options.quick and row.near) else "FAIL"
         print(
-            f"{mark} {row.share * 100:6.2f} %  {scenario.kind:17} {scenario.method:22} {scenario.regime}"
+            f"{mark} {row.share * 100:6.2f}%  {scenario.kind:17} {scenario.method:22} {scenario.regime}"
             f"  ({time.perf_counter() - started:.1f} s)",
             flush=True,
         )

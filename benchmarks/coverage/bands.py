@@ -137,7 +137,7 @@ def main() -> None:
         ("10 agents of two sorts, 60 tasks, costs of spread 1.5", costs(clear, 60, spread=1.5), clear),
     ):
         cells = power(results, means)
-        print(f"| {told} | " + " | ".join(f"{share * 100:.1f} %" for share in cells) + " |", flush=True)
+        print(f"| {told} | " + " | ".join(f"{share * 100:.1f}%" for share in cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Coverage:
 
     share: float
     promised: float
-    """93 %, or what the labels of the intervals say on average."""
+    """93%, or what the labels of the intervals say on average."""
     trials: int
     """Intervals that were given: none claims nothing."""
     points: int = 0

@@ -21,7 +21,7 @@ from benchmarks.coverage.verdicts import EFFECTS, LIMITS, NULLS, Setting, claims
 
 TRIALS = 1_000
 ALLOWED = {"better or worse": 0.055, "holds": 0.03, "fails": 0.03}
-"""How often a verdict may be given that is not so: 5 %, 2.5 % on each side of a gate, and half a point of room."""
+"""How often a verdict may be given that is not so: 5%, 2.5% on each side of a gate, and half a point of room."""
 MIN_POWER = 0.9
 """What is kept at least of the power that 0.1 had in friendly cases."""
 POWER_BEFORE = (0.325, 0.685, 0.56, 0.99, 0.95, 1.0, 0.98, 1.0, 0.92, 1.0, 0.975, 1.0)
@@ -60,7 +60,7 @@ def _coverage(share: float) -> Iterator[tuple[str, bool]]:
 
 
 def _covered(figure: str, settings: int, worst_one: str, coverage: Coverage, *, kept: bool) -> tuple[str, bool]:
-    promised, seen = f"{coverage.promised * 100:.0f} %", f"{coverage.share * 100:.1f} %"
+    promised, seen = f"{coverage.promised * 100:.0f}%", f"{coverage.share * 100:.1f}%"
     line = f"| {figure} | {settings} | {worst_one} | {promised} | {seen} | {coverage.trials:,} |"
     return line, coverage.holds and kept
 
@@ -88,7 +88,7 @@ def _claim(claim: str, of: str, settings: Sequence[Setting], share: float) -> tu
     again = [claims(setting, trials=4 * trials, seed=14) for setting in first[:2]]
     most = max(again, key=lambda told: told.share(*verdicts))
     seen, allowed = most.share(*verdicts), ALLOWED[claim]
-    figures = f"{allowed * 100:g} % | {seen * 100:.1f} % | {most.trials:,}"
+    figures = f"{allowed * 100:g}% | {seen * 100:.1f}% | {most.trials:,}"
     line = f"| {claim} | {of} | {len(settings)} | {most.setting} | {figures} |"
     return line, seen <= allowed + noise(allowed, most.trials)
 
@@ -100,7 +100,7 @@ def _power(share: float) -> Iterator[tuple[str, bool]]:
         told = claims(setting, trials=_trials(share))
         power = told.share(setting.right)
         name = f"`{setting.rule}` holds" if setting.rule else f"`{setting.metric}` {setting.right}"
-        line = f"| {name} | {setting} | {before * 100:.0f} % | {power * 100:.0f} % | {told.trials:,} |"
+        line = f"| {name} | {setting} | {before * 100:.0f}% | {power * 100:.0f}% | {told.trials:,} |"
         yield line, power + noise(power, told.trials) >= MIN_POWER * before
 
 

@@ -93,7 +93,7 @@ def test_the_interval_across_tasks_is_by_task_as_its_mean_is(store: Store) -> No
     assert (interval.low, interval.high) == (round(70.9375 - margin, 2), round(70.9375 + margin, 2))
     assert (interval.method, interval.n, interval.level) == ("student", 4, 0.95)
     (at_90,) = leaderboard(arena, by=["agent"], confidence=0.9).overall
-    # t with 3 degrees of freedom at 90 %: 2.3533634348
+    # t with 3 degrees of freedom at 90%: 2.3533634348
     margin = 2.3533634348 * statistics.stdev([77.5, 60, 77.5, 68.75]) / 2
     interval = at_90.confidence_interval
     assert (interval.low, interval.high) == (round(70.9375 - margin, 2), round(70.9375 + margin, 2))

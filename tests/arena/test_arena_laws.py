@@ -153,7 +153,7 @@ def test_another_level_takes_student_s_quantile() -> None:
     at_95 = score_interval(counts, RULES.interval)
     at_90 = score_interval(counts, RULES.interval, confidence=0.9)
     assert (at_95.method, at_90.method) == ("arena", "student")
-    # t with 3 degrees of freedom at 90 %: 2.3533634348
+    # t with 3 degrees of freedom at 90%: 2.3533634348
     assert at_90.high - 55 == pytest.approx(2.3533634348 * (100 / 3) ** 0.5 / 2, rel=1e-9)
     assert at_95.high - 55 == pytest.approx(2.776 * (100 / 3) ** 0.5 / 2, rel=1e-12)
 
@@ -181,7 +181,7 @@ def test_an_interval_holds_its_mean_and_is_cut_only_at_the_ends_of_the_scale(
         reach = [shown.estimate - shown.low] * (shown.low > 0) + [shown.high - shown.estimate] * (shown.high < 100)
         assert len(reach) < 2 or reach[0] == pytest.approx(reach[1], rel=1e-9, abs=1e-11)
         deviation = statistics.stdev(map(float, values)) / 100
-        seeds = confidence in (None, 0.95)  # the constants of the specification hold for 95 %
+        seeds = confidence in (None, 0.95)  # the constants of the specification hold for 95%
         times = (2.776 if len(values) < 30 else 1.96) if seeds else student_times(values, confidence)
         for side in reach:
             assert side == pytest.approx(times * deviation / len(values) ** 0.5, rel=1e-6, abs=1e-9)

@@ -36,10 +36,10 @@ def at(store: Store) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("confidence", "shown"),
     [
-        ("0.999", "(99.9 %, student)"),
-        ("0.995", "(99.5 %, student)"),
-        ("0.975", "(97.5 %, student)"),
-        ("0.9", "(90 %, "),
+        ("0.999", "(99.9%, student)"),
+        ("0.995", "(99.5%, student)"),
+        ("0.975", "(97.5%, student)"),
+        ("0.9", "(90%, "),
     ],
 )
 def test_a_confidence_is_shown_as_it_was_given(

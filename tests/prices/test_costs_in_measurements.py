@@ -18,7 +18,7 @@ def findings(*runs: Run, code: str, prices: str = "maintained") -> list[Finding]
 
 def test_reported_and_priced_cost_stand_side_by_side_where_they_differ() -> None:
     off = Run(id="off", task="t", model="gpt-4o", usage=MILLION, cost_usd=5.0)
-    near = Run(id="near", task="t", model="gpt-4o", usage=MILLION, cost_usd=2.52)  # 0.8 % above 2.50
+    near = Run(id="near", task="t", model="gpt-4o", usage=MILLION, cost_usd=2.52)  # 0.8% above 2.50
     (finding,) = findings(off, near, code="cost_differs")
     assert finding.where == "run off"
     assert [place.message for place in finding.places] == ["reported_cost_usd 5.0, priced_cost_usd 2.5"]

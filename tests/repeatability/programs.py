@@ -18,7 +18,7 @@ def _expressions(names: tuple[str, ...]) -> st.SearchStrategy[str]:
             inner.map(lambda one: f"abs({one})"),
             st.tuples(inner, inner).map(lambda two: f"max({two[0]}, {two[1]})"),
             st.tuples(inner, inner).map(lambda two: f"({two[0]} + {two[1]}) // 2"),
-            inner.map(lambda one: f"sum(i for i in range(0, {one} % 4))"),
+            inner.map(lambda one: f"sum(i for i in range(0, {one}% 4))"),
         ),
         max_leaves=4,
     )
@@ -68,7 +68,7 @@ def _statements(draw: st.DrawFn, names: tuple[str, ...], depth: int, *, in_loop:
                 lines.append("else:")
                 lines += _indent(draw(_statements(names, depth - 1, in_loop=in_loop)))
         elif depth > 0 and kind == "for":
-            lines.append(f"for {target} in range({draw(_expressions(names))} % 3):")
+            lines.append(f"for {target} in range({draw(_expressions(names))}% 3):")
             lines += _indent(draw(_statements(names, depth - 1, in_loop=True)))
             if draw(st.booleans()):
                 lines += _indent([draw(st.sampled_from(["break", "continue"]))])

@@ -116,7 +116,7 @@ def test_the_modal_interval_stays_inside_what_is_possible(counts: list[int]) -> 
 def test_the_modal_interval_holds_the_chance_of_the_likeliest_output(chances: list[float], n: int) -> None:
     drawn = np.random.default_rng(1).multinomial(n, chances, size=400)
     held = [modal_mass(counts).low <= max(chances) <= modal_mass(counts).high for counts in drawn.tolist()]
-    assert sum(held) >= 0.92 * 400  # 95 %, less three standard errors of 400
+    assert sum(held) >= 0.92 * 400  # 95%, less three standard errors of 400
 
 
 def test_only_the_canon_itself_counts_as_the_canon() -> None:

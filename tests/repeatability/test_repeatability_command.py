@@ -110,7 +110,7 @@ def test_the_table_begins_with_how_many_outputs_meet_the_contract(steelyard: Ste
     assert told.startswith("5 of 5 outputs meet the contract; ")
     whose = "clamp / made-up / m1, the only prompt with several outputs,"
     assert steelyard("repeatability", RUNS).stdout.startswith(
-        f"The most frequent output of {whose} makes up 25.0 % of its 4."
+        f"The most frequent output of {whose} makes up 25.0% of its 4."
     )
 
 
@@ -219,7 +219,7 @@ def test_folders_under_one_contract_are_told_apart(steelyard: Steelyard, tmp_pat
         (tmp_path / "mixed" / name).write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
     done = steelyard("repeatability", "mixed", "--contract", CONTRACT)
     whose = "clamp (mixed), the only prompt with several outputs,"
-    told = f"3 of 3 outputs meet the contract; the most frequent output of {whose} makes up 100.0 % of its 2."
+    told = f"3 of 3 outputs meet the contract; the most frequent output of {whose} makes up 100.0% of its 2."
     assert done.stdout.startswith(told)
     prompts = json.loads(steelyard("repeatability", "mixed", "--contract", CONTRACT, "--json").stdout)["prompts"]
     assert [prompt["prompt"] for prompt in prompts] == ["clamp (mixed/old)", "clamp (mixed)"]
@@ -474,7 +474,7 @@ def test_without_a_canon_the_tables_show_how_outputs_differ_from_each_other() ->
     assert page.table is not None
     titles = [column.title for column in page.table.columns]
     # 24 of 45 pairs differ, in 1 of 6 characters with the line's end: 24 / 45 x 1/6 = 0.089; the others are equal
-    for shown in ("60.0 %", f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}", "0.0889", "46.7 %"):
+    for shown in ("60.0%", f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}", "0.0889", "46.7%"):
         assert shown in table
         assert any(shown in (column.texts or ()) for column in page.table.columns)
     for word in ("r_raw", "r_anchor", "mu_pre", "Canonical"):

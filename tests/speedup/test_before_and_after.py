@@ -241,9 +241,9 @@ def test_too_few_samples_for_an_interval_are_said(
     after = timed(tmp_path / "a.jsonl", *[1.0 + 0.01 * number for number in range(count)])
     assert run(["speedup", "--before", before, "--after", after]) == 0
     printed = capsys.readouterr()
-    # the range of 3 samples holds the median in 1 - 2 / 2^3 = 75 % of all cases, of 6 in 97 %
+    # the range of 3 samples holds the median in 1 - 2 / 2^3 = 75% of all cases, of 6 in 97%
     assert ("(1 without an interval)" not in printed.out) == enough
-    warning = "1 benchmark with too few samples to tell a change from noise; a 95 % interval needs 6 samples a side"
+    warning = "1 benchmark with too few samples to tell a change from noise; a 95% CI needs 6 samples a side"
     assert (warning not in printed.err) == enough
     # who asks for no intervals gets no warning
     assert run(["speedup", "--before", before, "--after", after, "--interval", "none"]) == 0

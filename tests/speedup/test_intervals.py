@@ -151,7 +151,7 @@ def hidden_processes(random: Generator, size: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("method", ["order", "bootstrap"])
 @pytest.mark.parametrize("shape", [alike_neighbors, hidden_processes])
 def test_samples_that_follow_each_other_closely_widen_the_interval(shape: Shape, method: str) -> None:
-    # taken as independent they held in 68 %
+    # taken as independent they held in 68%
     assert coverage(shape, shape, (30, 30), method) > 0.93
 
 

@@ -221,7 +221,7 @@ def test_two_tasks_that_agree_promise_little() -> None:
     interval = measured(*few).overall["tool:model"]["log_advantage_interval"]
     assert interval["method"] == "hall"
     apart = math.log(2.002 / 2.0)
-    # Student's t with one degree of freedom is 12.706 at 95 %, the standard error half of what the two lie apart
+    # Student's t with one degree of freedom is 12.706 at 95%, the standard error half of what the two lie apart
     assert interval["high"] - interval["low"] == pytest.approx(2 * 12.7062 * apart / 2, rel=1e-4)
 
 
@@ -238,7 +238,7 @@ def test_few_tasks_say_how_often_their_interval_holds_where_few_win_by_far() -> 
 
 @pytest.mark.parametrize(("tasks", "least"), [(10, 0.34), (30, 0.70), (99, 0.93)])
 def test_the_interval_over_tasks_holds_as_often_as_its_label_says(tasks: int, least: float) -> None:
-    # one task in twenty is ten times as fast; Student's t held in 49, 78 and 92 %
+    # one task in twenty is ten times as fast; Student's t held in 49, 78 and 92%
     random = np.random.default_rng(tasks)
     held = 0
     for _ in range(400):
@@ -265,7 +265,7 @@ def test_one_task_has_no_interval_over_tasks() -> None:
 def test_the_noise_floor_comes_from_measuring_nop_twice() -> None:
     again = side({"a.time_x": 4.0 * math.e, "a.time_y": 4.0})
     found = measures_of(measured(run(2.0, nop_again=again)))
-    assert found["noise_floor"] == pytest.approx(0.95)  # between 0 and 1, at 95 % of the way
+    assert found["noise_floor"] == pytest.approx(0.95)  # between 0 and 1, at 95% of the way
     assert measures_of(measured(run(2.0)))["noise_floor"] is None
 
 

@@ -138,7 +138,7 @@ def test_wilson_clustered_stays_inside_and_has_width_when_all_pass():
 
 
 def test_median_exact_gives_the_published_ranks():
-    # Conover (1999), Practical Nonparametric Statistics: for n = 20 at 95 % the 6th and the 15th value
+    # Conover (1999), Practical Nonparametric Statistics: for n = 20 at 95% the 6th and the 15th value
     interval = median_exact(np.arange(1.0, 21.0))
     assert (interval.low, interval.high) == (6.0, 15.0)
     assert not median_exact(np.arange(5.0)).known

@@ -49,7 +49,7 @@ LSAT_7 = (
 LTM_DIFFICULTY = ((-3.3597, 0.8669), (-1.3696, 0.3073), (-0.2799, 0.0997), (-1.8659, 0.4341), (-3.1236, 0.8700))
 LTM_DISCRIMINATION = ((0.8254, 0.2581), (0.7229, 0.1867), (0.8905, 0.2326), (0.6886, 0.1852), (0.6575, 0.2100))
 LTM_LIKELIHOOD = -2466.653
-# Printed in the reference of the R package mirt: slopes and intercepts with 95 % intervals.
+# Printed in the reference of the R package mirt: slopes and intercepts with 95% CIs.
 MIRT_SLOPE = (
     (0.639, 0.988, 1.336),
     (0.755, 1.081, 1.407),

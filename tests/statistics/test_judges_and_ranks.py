@@ -121,7 +121,7 @@ def test_full_agreement_of_few_votes_is_not_certain():
 
 @pytest.mark.parametrize("units", [10, 30])
 def test_alpha_of_rare_verdicts_is_held_as_often_as_promised(units):
-    # a tenth of the units are true, each of three judges errs in a tenth: without made-up units 71 % and 88 %
+    # a tenth of the units are true, each of three judges errs in a tenth: without made-up units 71% and 88%
     random = np.random.default_rng(units)
     rated = 2 * 0.18 * 0.82  # a verdict is "true" with chance 0.1 x 0.9 + 0.9 x 0.1
     held = []
@@ -229,8 +229,8 @@ def test_strengths_without_limit_are_missing_with_a_reason():
 
 
 def test_ranked_pairs_of_the_tennessee_example():
-    # the usual textbook election: 42 % Memphis > Nashville > Chattanooga > Knoxville, 26 % N > C > K > M,
-    # 15 % C > K > N > M, 17 % K > C > N > M; by ranked pairs Nashville, Chattanooga, Knoxville, Memphis
+    # the usual textbook election: 42% Memphis > Nashville > Chattanooga > Knoxville, 26% N > C > K > M,
+    # 15% C > K > N > M, 17% K > C > N > M; by ranked pairs Nashville, Chattanooga, Knoxville, Memphis
     ballots = {(0, 1, 2, 3): 42, (1, 2, 3, 0): 26, (2, 3, 1, 0): 15, (3, 2, 1, 0): 17}
     wins = np.zeros((4, 4))
     for order, votes in ballots.items():
@@ -326,7 +326,7 @@ def test_ten_equal_agents_on_ten_tasks_are_rarely_told_apart():
         surely_better(strengths_by_task(random.binomial(5, random.beta(1, 1, (10, 1)), (10, 10)) / 5)).any()
         for _ in range(200)
     )
-    assert false <= 19  # 5 % are 10, three standard errors of 3.1 more
+    assert false <= 19  # 5% are 10, three standard errors of 3.1 more
 
 
 points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
@@ -390,7 +390,7 @@ def test_passes_have_an_interval_between_0_and_1_that_holds_them(tasks, all_of_t
 
 
 def test_pass_at_k_holds_its_truth_where_most_tasks_pass():
-    # 30 tasks of which nine in ten pass every attempt: Student's limits held 1 - 0.1 in 80 % of the data sets
+    # 30 tasks of which nine in ten pass every attempt: Student's limits held 1 - 0.1 in 80% of the data sets
     random = np.random.default_rng(3)
     held = [
         interval.low <= 0.9 <= interval.high

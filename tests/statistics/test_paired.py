@@ -54,7 +54,7 @@ def test_sign_flip_agrees_with_scipy_permutation_test(differences):
 
 def test_sign_flip_of_fishers_example():
     # Fisher (1935), The Design of Experiments, section 21: Darwin's maize, 15 pairs (in eighths of an inch); 863 of the
-    # 32,768 patterns reach the observed sum of 314 in one direction, 1,726 in both: 5.267 %
+    # 32,768 patterns reach the observed sum of 314 in one direction, 1,726 in both: 5.267%
     darwin = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
     assert sign_flip(darwin).p_value == 1726 / 32768
 
@@ -162,7 +162,7 @@ def test_holm_and_benjamini_hochberg_agree_with_statsmodels(given_values):
 
 
 def test_benjamini_hochberg_of_their_own_example():
-    # Benjamini and Hochberg (1995), section 3.2: 15 p-values, of which 4 stand at 5 % and 3 after Bonferroni and Holm
+    # Benjamini and Hochberg (1995), section 3.2: 15 p-values, of which 4 stand at 5% and 3 after Bonferroni and Holm
     found = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528]
     found += [0.7590, 1.0]
     assert int(np.sum(benjamini_hochberg(found) <= 0.05)) == 4

@@ -59,7 +59,7 @@ class TimingSummary(Record, frozen=True, kw_only=True):
     q75: float | None = None
     """Third quartile."""
     ci99_low: float | None = None
-    """Lower end of the tool's own 99 % interval; minus infinity when it could not tell."""
+    """Lower end of the tool's own 99% CI; minus infinity when it could not tell."""
     ci99_high: float | None = None
     """Upper end of the same."""
     rounds: Count | None = None

@@ -68,8 +68,8 @@ def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
 
     Each line begins as the first does, those after it with `indent` more.
 
-    >>> wrapped("  the pass rate is 48.3 % of all runs", 22)
-    ['  the pass rate is', '  48.3 % of all runs']
+    >>> wrapped("  the pass rate is 48.3% of all runs", 22)
+    ['  the pass rate is', '  48.3% of all runs']
     """
     if cell_len(text) <= width:
         return [text]

@@ -98,7 +98,7 @@ class ReviewerEstimate(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     """Why there is no interval; None when there is one."""
     deviates: tuple[str, ...]
-    """What is shown against chance at 95 %, corrected for the number of reviewers: strict or lenient, erratic."""
+    """What is shown against chance at 95%, corrected for the number of reviewers: strict or lenient, erratic."""
     group: int
     """Reviewers of different groups have no submission in common and cannot be compared."""
 

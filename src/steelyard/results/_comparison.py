@@ -70,7 +70,7 @@ class Difference:
     standardized: float | None = None
     """Mean difference in units of its spread."""
     detectable: float | None = None
-    """The smallest true difference that so many tasks would show with a chance of 80 %."""
+    """The smallest true difference that so many tasks would show with a chance of 80%."""
     higher: tuple[TaskValues, ...] = ()
     """Tasks on which B is higher, the largest difference first."""
     lower: tuple[TaskValues, ...] = ()
@@ -146,7 +146,7 @@ class Judged:
     verdict: Verdict
     sentence: str
     needed: int | None
-    """Tasks like these that would show a true difference of the size seen with a chance of 80 %."""
+    """Tasks like these that would show a true difference of the size seen with a chance of 80%."""
     detect: TasksNeeded | None = None
     """For a true difference of the size that was asked for."""
 

@@ -52,7 +52,7 @@ class RuleCheck:
     baseline: float | None
     candidate: float | None
     tasks_needed: int | None = None
-    """Tasks like these that would settle it (80 % power); None when it is settled or nothing tells."""
+    """Tasks like these that would settle it (80% power); None when it is settled or nothing tells."""
     settles: str | None = None
     """The nearest rule that they would settle, where no number of tasks settles this one."""
 

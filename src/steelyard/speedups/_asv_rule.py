@@ -1,7 +1,7 @@
 """asv's own verdict: a change counts when it is significant and larger than a factor.
 
 Significant is a two-sided Mann-Whitney U test with ties broken against the finding, exact up to 20 samples a side and
-normal beyond. Where so few samples cannot reach the level, or none were kept, the two 99 % intervals must not overlap.
+normal beyond. Where so few samples cannot reach the level, or none were kept, the two 99% CIs must not overlap.
 A benchmark without statistics, or timed once, is judged by the factor alone.
 """
 

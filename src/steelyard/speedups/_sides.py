@@ -40,7 +40,7 @@ class Side:
     processes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Sizes of the processes of a benchmark (by position), where they are known and matter."""
     intervals99: Floats | None = None
-    """The tool's own 99 % intervals, low and high; asv's rule falls back on them."""
+    """The tool's own 99% CIs, low and high; asv's rule falls back on them."""
     rounds: Ints | None = None
     """How many samples the tool took, kept or not; -1 where that is unknown."""
     other_units: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 `order`: each side's median gets its interval from the order statistics, interpolated to the level asked for
 (Hettmansperger and Sheather 1986); the two are combined by squares and adding (Zou and Donner 2008). No draws, and it
-covers 95 to 97 % for what was tried (docs/decisions/0050).
+covers 95 to 97% for what was tried (docs/decisions/0050).
 `bootstrap`: percentiles of the exact bootstrap distribution of both medians, of all pairs of order statistics at once.
 Samples that came in processes are resampled by process, whatever the method: values of one process hang together.
 Where processes are not known, samples that follow each other too closely widen the interval, as their number is worth
@@ -115,7 +115,7 @@ def widening_by_order(pool: Pool) -> Floats:
     """How much wider each median's interval gets because neighboring samples are alike; 1 where they are not.
 
     Their correlation is taken of the distances from the median in quartile ranges, at most one, so that outliers do not
-    hide it; corrected for its bias (Marriott and Pope 1954) and used where it is above chance (5 %, one-sided). Samples
+    hide it; corrected for its bias (Marriott and Pope 1954) and used where it is above chance (5%, one-sided). Samples
     in rising order were sorted, which leaves nothing of the order in which they were measured.
     """
     widening = np.ones(len(pool.counts))

@@ -17,7 +17,7 @@ from steelyard.statistics import Floats, Ints, dealt_sums, step_down
 MAX_PERMUTED_RUNS = 300_000_000
 """Runs that are dealt out in all: some ten seconds of work."""
 DEALS = 999
-"""More deals of a pair would change nothing that is shown at 95 %."""
+"""More deals of a pair would change nothing that is shown at 95%."""
 
 
 def shown_by_dealing(

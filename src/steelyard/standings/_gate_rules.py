@@ -88,7 +88,7 @@ def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[floa
     moves = limit["baseline"] or (limit["move"] and declared.bounds[0] >= 0)
     factor = (float(limit["factor"]) if limit["factor"] else 1.0) if moves else 0.0
     if moves and (factor == 0 or (limit["percent"] and number <= -100)):
-        raise UsageError(f"{text!r}: {declared.name} cannot fall by 100 % or more")
+        raise UsageError(f"{text!r}: {declared.name} cannot fall by 100% or more")
     if not limit["percent"]:
         return factor, number
     if not moves:
@@ -98,8 +98,8 @@ def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[floa
         return 0.0, number / 100
     if limit["baseline"] and (declared.is_share or limit["factor"]):
         points, share = f'"baseline {limit["move"]} {abs(number) / 100:g}"', f'"baseline * {1 + number / 100:g}"'
-        hint = f"{points} for points, {share} for a share of the baseline"
-        raise UsageError(f"{text!r}: {limit['number']} % of what is not clear", hint=hint)
+        hint = f"{points} for percentage points, {share} for a fraction of the baseline"
+        raise UsageError(f"{text!r}: {limit['number']}% of what is not clear", hint=hint)
     return 1 + number / 100, 0.0
 
 
@@ -125,6 +125,6 @@ def _check_move(rule: Rule, declared: Metric) -> None:
     low, high = declared.bounds
     if rule.factor == 1 and abs(rule.offset) > high - low:
         message = f"{rule.text!r}: {declared.name} lies between {low:g} and {high:g}"
-        points = f" (points are hundredths: {rule.offset / 100:g})" if declared.is_share else ""
+        points = f" (1 percentage point is 0.01: {rule.offset / 100:g})" if declared.is_share else ""
         hint = f"give a move from {low - high:g} to {high - low:g}{points}"
         raise UsageError(f"{message}, so it cannot move by {abs(rule.offset):g}", hint=hint)

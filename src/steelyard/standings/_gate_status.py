@@ -75,7 +75,7 @@ def is_infinite(value: float | None) -> bool:
 def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
     """Tasks that would settle the rule if they were like these, and the nearest rule they settle where none does this.
 
-    They settle it with a chance of 80 % if difference and spread are those seen; where all tasks are equal they are the
+    They settle it with a chance of 80% if difference and spread are those seen; where all tasks are equal they are the
     fewest that do.
     """
     estimate = tested.interval.estimate

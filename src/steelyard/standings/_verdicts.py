@@ -169,7 +169,7 @@ def spread_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: floa
 
 
 def needed_tasks(difference: Difference, comparisons: int) -> int | None:
-    """Tasks like these at which the difference seen would be shown among so many comparisons, with a chance of 80 %.
+    """Tasks like these at which the difference seen would be shown among so many comparisons, with a chance of 80%.
 
     The ends of the interval would promise too few, or nothing at all. Never fewer than a test of signs needs: with n
     tasks its p-value cannot go below 2 / 2^n.

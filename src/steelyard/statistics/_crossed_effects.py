@@ -17,7 +17,7 @@ from steelyard.statistics._interval import Floats, Ints
 from steelyard.statistics._joint_errors import covariance_of_effects
 
 HUBER = 1.345
-"""Deviations past which a value's weight falls: 95 % as efficient as least squares on normal errors."""
+"""Deviations past which a value's weight falls: 95% as efficient as least squares on normal errors."""
 ROUNDS = 60
 SOLVING_ROUNDS = 200
 TOLERANCE = 1e-4

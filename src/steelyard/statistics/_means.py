@@ -175,7 +175,7 @@ def median_rank(n: int, level: float) -> int:
 def median_exact(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     """Interval for a median between two of the ordered values; it holds at least as often as its level says.
 
-    Needs six independent values at 95 %: with fewer even the smallest and the largest do not hold it often enough.
+    Needs six independent values at 95%: with fewer even the smallest and the largest do not hold it often enough.
     """
     numbers = np.sort(np.asarray(values, dtype=float))
     estimate = sorted_median(numbers)
@@ -220,7 +220,7 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
 def min_n_for_median_ci(level: float) -> int:
     """The fewest tasks for an interval of the median: even if all attempts at a task were equal, it would nearly hold.
 
-    The median then lies outside all of n tasks with a chance of 2 / 2^n; at 95 % five tasks hold it in 93.75 %.
+    The median then lies outside all of n tasks with a chance of 2 / 2^n; at 95% five tasks hold it in 93.75%.
 
     >>> min_n_for_median_ci(0.95)
     5

@@ -16,7 +16,7 @@ from steelyard.statistics._means import student_quantile
 METHOD = "hall"
 
 REACHED = ((2.5, 0.92), (10.0, 0.82), (30.0, 0.83), (100.0, 0.88), (200.0, 0.90), (500.0, 0.92))
-"""Below so many tasks (counted by weight), how often a 95 % interval holds at a spread of 1.5; seen by simulation."""
+"""Below so many tasks (counted by weight), how often a 95% CI holds at a spread of 1.5; seen by simulation."""
 
 
 HARDLY_VARIED = 0.55
@@ -30,7 +30,7 @@ def variation(values: Floats) -> float:
 
 
 def reached(tasks: float, varied: float, level: float = LEVEL) -> float | None:
-    """About how often the interval holds with skewed values; None where it is 93 % of 95 or more.
+    """About how often the interval holds with skewed values; None where it is 93% of 95 or more.
 
     `varied` is the variation of the task means. At other levels the shortfall is taken to be the same, and a wider
     interval to hold at least as often.

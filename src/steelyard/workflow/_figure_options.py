@@ -146,7 +146,7 @@ class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     correction: Literal["holm", "bh", "none"] = "holm"
     """How p-values account for the number of comparisons."""
     detect: float | None = None
-    """Also say how many tasks a true difference of this size would take, in the metric's unit: 0.05 is five points."""
+    """Also say how many tasks a true difference of this size would take, in the metric's unit: 0.05 is 5 percentage points."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -30,7 +30,7 @@ NAMED_TASKS = 3
 def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> Gate:
     """Whether the runs keep every rule.
 
-    `pass_rate >= 0.45` limits the runs' own figure. `pass_rate >= baseline - 0.02` allows a loss of two points and
+    `pass_rate >= 0.45` limits the runs' own figure. `pass_rate >= baseline - 0.02` allows a loss of two percentage points and
     `cost_usd <= baseline * 1.1` a tenth more, on the tasks that both sides tried. A rule holds when the whole interval
     keeps it and fails when the whole interval breaks it. `where`, `since` and `until` choose runs of both sides.
 
