@@ -139,11 +139,11 @@ def formats_page() -> str:
         "`steelyard read` assembles runs and how sure each number is; formats that tell of timings are read by",
         "`steelyard speedup` ([Speedup](speedup.md)). Formats of one family tell of the same sessions.",
         "",
-        "| format | tells of | family | what it is | what a run gets from it |",
+        "| format | kind | family | title | fields |",
         "|---|---|---|---|---|",
     ]
     for declared in sorted(all_formats().values(), key=lambda declared: declared.name):
-        names = f"| `{declared.name}` | {declared.tells} | {declared.family} "
+        names = f"| `{declared.name}` | {declared.kind} | {declared.family} "
         lines.append(f"{names}| {declared.title} | {', '.join(declared.yields)} |")
     return "\n".join(lines) + "\n"
 

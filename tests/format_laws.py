@@ -46,11 +46,11 @@ ROLES = {
 }
 
 
-def check_tells(declared: LogFormat, path: Path) -> None:
+def check_kind(declared: LogFormat, path: Path) -> None:
     """The parts that the format gives are of the kind that it declares, and name it as their origin."""
     for item in declared.read(path):
         if isinstance(item, RunPart):
-            assert item.role in ROLES[declared.tells]
+            assert item.role in ROLES[declared.kind]
             assert item.run.source is not None
             assert item.run.source.format == declared.name
 

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from format_laws import (
     check_counts,
     check_cut_anywhere,
+    check_kind,
     check_lost_lines,
     check_reading,
     check_recognized,
     check_run,
     check_same_twice,
     check_says_how,
-    check_tells,
     check_valid_and_placed,
     mutated,
     outcome,
@@ -52,7 +52,7 @@ def test_every_sample_is_recognized_by_its_format_and_by_no_other(path: Path) ->
 
 @every_sample
 def test_every_sample_tells_of_what_its_format_declares(path: Path) -> None:
-    check_tells(log_formats()[format_of(path)], path)
+    check_kind(log_formats()[format_of(path)], path)
 
 
 @every_sample
@@ -70,7 +70,7 @@ def test_a_file_cut_at_any_byte_gives_a_true_prefix_or_an_error(path: Path, tmp_
     check_cut_anywhere(path, tmp_path)
 
 
-SESSION_LOGS = [path for path in FILES if log_formats()[format_of(path)].tells == "sessions"]
+SESSION_LOGS = [path for path in FILES if log_formats()[format_of(path)].kind == "sessions"]
 
 
 @pytest.mark.parametrize("path", SESSION_LOGS, ids=lambda path: path.relative_to(SAMPLES).as_posix())
@@ -126,9 +126,9 @@ def test_the_laws_of_recognition_and_of_what_is_told_can_fail() -> None:
     path = SAMPLES / "codex-exec" / "stream.jsonl"
     with pytest.raises(AssertionError):
         check_recognized("codex", path)
-    for change in ({"tells": "trials"}, {"name": "codex"}):
+    for change in ({"kind": "trials"}, {"name": "codex"}):
         with pytest.raises(AssertionError):
-            check_tells(replace(log_formats()["codex-exec"], **change), path)
+            check_kind(replace(log_formats()["codex-exec"], **change), path)
 
 
 def test_the_law_of_cut_files_catches_a_format_that_passes_over_a_line_that_is_cut(

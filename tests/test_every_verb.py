@@ -42,7 +42,7 @@ def _verbs() -> dict[str, type[Any]]:
 VERBS = _verbs()
 OVER_RUNS = [name for name in VERBS if name not in ("repeatability", "speedup", "run")]
 WITH_TABLES = [name for name in VERBS if name not in ("explain", "run")]
-SURFACE = {"json", "csv", "csv_raw", "out", "figure", "skip_bad", "quiet"}
+SURFACE = {"json", "csv", "csv_raw", "out", "figure", "allow_rejected", "quiet"}
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
     "measure": {"all"},
@@ -114,6 +114,7 @@ def test_the_law_is_of_every_verb_that_python_has() -> None:
 OTHERWISE = {
     "arena": "sy.open_arena",
     "demo": "sy.demo_runs",
+    "mapping": "sy.suggest_mapping",
     "token": "sy.create_token",
     "doctor": "the installation",
     **dict.fromkeys(("formats", "metrics", "prices", "profiles", "schema"), "what is there to be used"),

@@ -117,7 +117,7 @@ def test_groups_are_explained_with_what_was_set_aside(tmp_path: Path) -> None:
     done = steelyard("explain", str(path), "pass_rate", "--by", "tier", "--json")
     assert done.status == 1
     assert any(one["where"] == f"{path}:4" for one in json.loads(done.stdout)["findings"])
-    assert steelyard("explain", str(path), "pass_rate", "--by", "tier", "--skip-bad").status == 0
+    assert steelyard("explain", str(path), "pass_rate", "--by", "tier", "--allow-rejected").status == 0
 
 
 def test_a_wrong_run_is_answered_with_the_nearest(tmp_path: Path) -> None:

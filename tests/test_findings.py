@@ -135,7 +135,7 @@ def test_every_verb_lists_a_kind_once_with_every_place(command: list[str], tmp_p
     bad = [{"task": "t", "cost_usd": -1}] * 25
     path = write(tmp_path / "runs.jsonl", *records, *bad, *records[:23])
     verb, *options = [str(path) if word == "RUNS" else word for word in command]
-    done = steelyard(verb, str(path), *options, "--skip-bad", "--json")
+    done = steelyard(verb, str(path), *options, "--allow-rejected", "--json")
     answer = json.loads(done.stdout)
     kinds = [finding["code"] for finding in answer["findings"]]
     assert len(kinds) == len(set(kinds))

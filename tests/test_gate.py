@@ -153,7 +153,7 @@ def test_the_caller_says_what_an_inconclusive_gate_is(
     assert (held.status, held.exit_code) == ("holds", 0)
 
 
-@pytest.mark.parametrize(("more", "status"), [([], 1), (["--skip-bad"], 0)])
+@pytest.mark.parametrize(("more", "status"), [([], 1), (["--allow-rejected"], 0)])
 def test_the_exit_code_in_json_is_that_of_the_command(
     more: list[str], status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -346,7 +346,7 @@ def test_bad_records_do_not_hide_a_failed_gate(tmp_path: Path) -> None:
     with Path(old).open("a", encoding="utf-8") as file:
         file.write('{"task": 3}\n')
     assert steelyard("gate", old, "--baseline", old, "--rule", "pass_rate >= -0.2", "--quiet").status == 1
-    asked = ("gate", old, "--baseline", old, "--rule", "pass_rate >= -0.2", "--quiet", "--skip-bad")
+    asked = ("gate", old, "--baseline", old, "--rule", "pass_rate >= -0.2", "--quiet", "--allow-rejected")
     assert steelyard(*asked).status == 0
     assert steelyard("gate", old, "--baseline", old, "--rule", "pass_rate >= baseline + 0.3", "--quiet").status == 3
 

@@ -98,7 +98,7 @@ def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
     assert run([verb, "team.csv", *options]) == 1
     told = capsys.readouterr().err
     assert "team.csv:1: no run could be read: not recognized" in told
-    assert "steelyard map team.csv" in told
+    assert "steelyard mapping suggest team.csv" in told
     (tmp_path / "runs.jsonl").write_text(RECORD, encoding="utf-8")
     assert run([verb, "runs.jsonl", *options]) == 2
     assert "named 'LLM'" in capsys.readouterr().err

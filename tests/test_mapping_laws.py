@@ -1,4 +1,4 @@
-"""What holds of every mapping and every proposal, whatever the file."""
+"""What holds of every mapping and every suggestion, whatever the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unittest.mock import patch
 from hypothesis import example, given, settings, strategies as st
 
 from steelyard.errors import UnreadableFileError
-from steelyard.mappings import MappedRun, mapping_of, propose, read_mapped
+from steelyard.mappings import MappedRun, mapping_of, read_mapped, suggest
 from steelyard.records import Rejected
 
 _CELLS = """|  |n/a|-|pass|FAIL|✓|timeout|1|0|1.0|12,5|1,234.50|$3|2 €|87 %|45k|1:30|1:02:03|3 min 20s|90s|2026-03-01|
@@ -118,19 +118,19 @@ def test_a_proposal_reads_what_it_claims_and_is_the_same_twice(text: str) -> Non
         path = Path(folder, "file.txt")
         path.write_text(text, encoding="utf-8", newline="")
         try:
-            proposal = propose([path])
+            suggestion = suggest([path])
         except UnreadableFileError:  # nothing in it looks like rows
             return
-        assert propose([path]) == proposal
-        has_task = re.search(r"^task =", proposal.text, re.MULTILINE)
-        text_in_use = proposal.text if has_task else proposal.text.replace("# task =", "task =", 1)
+        assert suggest([path]) == suggestion
+        has_task = re.search(r"^task =", suggestion.text, re.MULTILINE)
+        text_in_use = suggestion.text if has_task else suggestion.text.replace("# task =", "task =", 1)
         try:
             items = list(read_mapped(path, mapping_of(tomllib.loads(text_in_use))))
         except UnreadableFileError:
-            assert (proposal.runs, len(proposal.set_aside)) == (0, 1)
+            assert (suggestion.runs, len(suggestion.set_aside)) == (0, 1)
             return
-        assert sum(isinstance(item, MappedRun) for item in items) == proposal.runs
-        assert [item for item in items if isinstance(item, Rejected)] == list(proposal.set_aside)
+        assert sum(isinstance(item, MappedRun) for item in items) == suggestion.runs
+        assert [item for item in items if isinstance(item, Rejected)] == list(suggestion.set_aside)
 
 
 OFFERED = re.compile(r"^# (?=[a-z_]+(?:\.[a-z_]+)? = )", re.MULTILINE)
@@ -159,14 +159,14 @@ def test_every_line_that_is_offered_as_a_comment_can_be_used(text: str) -> None:
         path = Path(folder, "file.txt")
         path.write_text(text, encoding="utf-8", newline="")
         try:
-            proposed = propose([path]).text
+            suggested = suggest([path]).text
         except UnreadableFileError:  # nothing in it looks like rows
             return
-        has_task = re.search(r"^task =", proposed, re.MULTILINE) is not None
-        tasks = [] if has_task else re.findall(r"^# (task = .*)$", proposed, re.MULTILINE)
+        has_task = re.search(r"^task =", suggested, re.MULTILINE) is not None
+        tasks = [] if has_task else re.findall(r"^# (task = .*)$", suggested, re.MULTILINE)
         for task in tasks:
-            mapping_of(tomllib.loads(proposed.replace(f"# {task}", task, 1)))
-        used = proposed.replace("# task =", "task =", 1) if tasks else proposed
+            mapping_of(tomllib.loads(suggested.replace(f"# {task}", task, 1)))
+        used = suggested.replace("# task =", "task =", 1) if tasks else suggested
         used = re.sub(r"^# task = .*$", "#", used, flags=re.MULTILINE) if tasks else used
         try:
             before = rejected(path, used)

@@ -44,7 +44,7 @@ REFUSED = (
 )
 WRITTEN = (
     ("arena", "leaderboard", "--out"),
-    ("measure", "runs.jsonl", "--by", "agent", "--skip-bad", "--out"),
+    ("measure", "runs.jsonl", "--by", "agent", "--allow-rejected", "--out"),
     ("read", "runs.jsonl", "--out"),
 )
 

@@ -39,7 +39,7 @@ PRINTED = (
 )
 """With `--csv`."""
 ONLY_TOLD = (
-    ("map", "table.csv"),
+    ("mapping", "suggest", "table.csv"),
     ("explain", RUNS, "cost_usd", "--run", "r0", "--quiet"),
     ("arena", "leaderboard", "t0", *STORE),
     ("arena", "show", HOSTILE.strip(), *STORE),

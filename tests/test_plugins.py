@@ -59,7 +59,7 @@ def check_used(answers: dict[str, str]) -> None:
     assert formats["acme"] | {"title": ""} == {
         "name": "acme",
         "title": "",
-        "tells": "sessions",
+        "kind": "sessions",
         "family": "acme",
         "yields": ["calls", "usage"],
     }
@@ -168,7 +168,7 @@ def test_a_format_of_timings_plugs_in_too(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "times.json").write_text('{"stopwatch": {"time_sort": 1.5}}')
     here = {"STEELYARD_FORMATS": str(folder)}
     listed = json.loads(steelyard("formats", "--json", **here).stdout)["formats"]
-    assert ("stopwatch", "timings") in [(declared["name"], declared["tells"]) for declared in listed]
+    assert ("stopwatch", "timings") in [(declared["name"], declared["kind"]) for declared in listed]
     code = "import sys; from pathlib import Path; from steelyard.formats import read_timings as read"
     shown = run(sys.executable, "-c", f"{code}; print(read(Path(sys.argv[1])))", tmp_path / "times.json", **here)
     assert "format='stopwatch'" in shown
@@ -220,7 +220,7 @@ WRONG = {
     "FORMATS taken": (FORMAT.replace('"acme"', '"codex"'), "the format name 'codex' is taken twice"),
     "FORMATS native": (FORMAT.replace('"acme"', '"runs-csv"'), "the format name 'runs-csv' is taken twice"),
     "FORMATS import": ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
-    "FORMATS field": (FORMAT.replace("tells=", "tels="), "cannot be imported: TypeError"),
+    "FORMATS field": (FORMAT.replace("kind=", "kidn="), "cannot be imported: TypeError"),
     "FORMATS none": ("FORMATS = 1\n", "no format is declared"),
 }
 

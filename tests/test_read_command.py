@@ -36,7 +36,7 @@ def test_read_ends_with_a_table_and_says_what_was_set_aside(tmp_path: Path) -> N
     assert done.status == 1
     assert "codex" in done.stdout
     assert "the record breaks off in the" in done.stdout  # a cell goes on in the next line
-    assert steelyard("read", str(tmp_path), "--skip-bad").status == 0
+    assert steelyard("read", str(tmp_path), "--allow-rejected").status == 0
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
@@ -189,7 +189,7 @@ def test_formats_lists_every_format_with_what_it_tells_and_yields() -> None:
     assert set(listed) == set(all_formats())
     assert all(declared["yields"] and declared["title"] for declared in listed.values())
     assert listed["claude-json"]["family"] == listed["claude-code"]["family"] == "claude"
-    assert (listed["codex"]["tells"], listed["junit"]["tells"], listed["asv"]["tells"]) == (
+    assert (listed["codex"]["kind"], listed["junit"]["kind"], listed["asv"]["kind"]) == (
         "sessions",
         "tests",
         "timings",

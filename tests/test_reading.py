@@ -78,12 +78,12 @@ def test_good_records_go_on_and_the_exit_status_tells(tmp_path: Path) -> None:
     assert done.status == 1
     assert json.loads(done.stdout)["n"] == 2
     assert f"{path}:2" in done.stderr
-    assert steelyard("measure", str(path), "--json", "--skip-bad").status == 0
+    assert steelyard("measure", str(path), "--json", "--allow-rejected").status == 0
 
 
 def test_a_file_of_which_nothing_can_be_used_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "runs.jsonl", '{"task": 1}')
-    done = steelyard("measure", str(path), "--json", "--skip-bad")
+    done = steelyard("measure", str(path), "--json", "--allow-rejected")
     assert done.status == 1
     error = json.loads(done.stdout)["error"]
     assert error["kind"] == "no_valid_input"

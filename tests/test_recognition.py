@@ -41,7 +41,7 @@ def test_a_document_of_another_tool_is_one_message_and_not_one_a_line(tmp_path: 
     items, _ = gathered(path)
     (rejected,) = items
     assert rejected.reason == "not recognized as any known format"
-    assert f"steelyard map {path}" in rejected.hint
+    assert f"steelyard mapping suggest {path}" in rejected.hint
 
 
 def test_a_record_with_a_wrong_key_is_named_though_the_file_is_not_recognized(tmp_path: Path) -> None:

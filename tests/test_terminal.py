@@ -57,7 +57,7 @@ CASES: dict[str, list[list[str]]] = {
     "formats": [["formats"]],
     "gate": [["gate", RUNS, "--rule", "pass_rate >= 0.9", "--rule", "cost_usd <= 5"]],
     "judges": [["judges", RUNS, "--by", "tier"]],
-    "map": [["map", "--list"]],
+    "mapping": [["mapping", "list"]],
     "matrix": [["matrix", RUNS, "--by", "tier"], ["matrix", RUNS, "--by", "agent"]],
     "measure": [
         ["measure", RUNS],

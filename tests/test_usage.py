@@ -417,7 +417,7 @@ class TestBudget:
         if "cut" in extra:
             with Path(file).open("a", encoding="utf-8") as written:
                 written.write('{"task": "t", "calls": [{"mod')
-        done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json", "--skip-bad")
+        done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json", "--allow-rejected")
         assert done.status == status
         told = {0: "holds", 3: "fails", 4: "inconclusive"}[status]
         assert json.loads(done.stdout)["budget"] == {"usd": float(budget), "status": told}

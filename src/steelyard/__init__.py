@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from steelyard.workflow.judges import (
         judges as judges,
     )
-    from steelyard.workflow.map import (
-        map as map,  # noqa: A004 # the user's word for it
+    from steelyard.workflow.mapping import (
+        suggest_mapping as suggest_mapping,
     )
     from steelyard.workflow.matrix import (
         matrix as matrix,

@@ -173,7 +173,7 @@ def test_bad_submissions_exit_1_and_the_rest_lands(
     found = output(capsys, "submit", str(path), *filled, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["new"]
     assert [one["where"] for one in found["refused"]] == [f"{path}:{line}" for line in (1, 3, 4, 5)]
-    assert run(["arena", "submit", str(path), "--skip-bad", *filled]) == 0
+    assert run(["arena", "submit", str(path), "--allow-rejected", *filled]) == 0
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
@@ -577,7 +577,7 @@ def test_a_file_without_submissions_says_so_and_is_no_success(
     path.write_text(text)
     assert run(["arena", "submit", str(path), *filled]) == 1
     assert f"{path}: the file holds no submissions" in capsys.readouterr().err
-    found = output(capsys, "submit", str(path), "--skip-bad", *filled, status=1)
+    found = output(capsys, "submit", str(path), "--allow-rejected", *filled, status=1)
     assert [one["code"] for one in found["findings"]] == ["no_records"]
     assert run(["arena", "submit", str(path), str(SAMPLES / "submissions.jsonl"), *filled]) == 0
 
@@ -585,7 +585,7 @@ def test_a_file_without_submissions_says_so_and_is_no_success(
 def test_a_file_of_which_nothing_can_be_used_is_no_success(filled: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text('{"id": "a"}\n')
-    assert run(["arena", "submit", str(path), "--skip-bad", *filled]) == 1
+    assert run(["arena", "submit", str(path), "--allow-rejected", *filled]) == 1
     (tmp_path / "folder").mkdir()
     assert run(["arena", "submit", "--from-runs", str(tmp_path / "folder"), *filled]) == 1
 
@@ -598,7 +598,7 @@ def test_a_file_without_tasks_says_so_and_is_no_success(
     path.write_text(text)
     assert run(["arena", "task", "add", str(path), *filled]) == 1
     assert f"{path}: the file holds no tasks" in capsys.readouterr().err
-    assert output(capsys, "task", "add", str(path), "--skip-bad", *filled, status=1)["tasks"] == []
+    assert output(capsys, "task", "add", str(path), "--allow-rejected", *filled, status=1)["tasks"] == []
 
 
 def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
@@ -615,7 +615,7 @@ def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
     assert [line.split()[0] for line in shown.out.splitlines()[1:]] == ["one", "two"]
     assert f"error: {files[1]}: not TOML" in shown.err
     assert f"    {files[2]}: it cannot be read" in shown.err
-    found = output(capsys, "task", "add", *files, "--skip-bad", *at)
+    found = output(capsys, "task", "add", *files, "--allow-rejected", *at)
     assert [task["id"] for task in found["tasks"]] == ["one", "two"]
     assert [one["where"] for one in found["refused"]] == files[1:3]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.test_mapping_examples import LM_EVAL, PROMPTFOO
 
 from steelyard.formats import PlacedRun
-from steelyard.mappings import MappedRun, load_mapping, mapping_of, propose, read_mapped
+from steelyard.mappings import MappedRun, load_mapping, mapping_of, read_mapped, suggest
 from steelyard.records import Rejected, Run
 from steelyard.tables import gather
 
@@ -25,8 +25,8 @@ def read(path: Path, text: str) -> list[Run]:
 
 
 def test_the_messy_sheet_becomes_runs_without_a_correction() -> None:
-    proposal = propose([SAMPLES / "mappings" / "messy.csv"])
-    items = list(read_mapped(SAMPLES / "mappings" / "messy.csv", proposal.mapping))
+    suggestion = suggest([SAMPLES / "mappings" / "messy.csv"])
+    items = list(read_mapped(SAMPLES / "mappings" / "messy.csv", suggestion.mapping))
     runs = [item.run for item in items if isinstance(item, MappedRun)]
     assert [run.cost_usd for run in runs] == [1234.5, 0.45, None, 2.0]
     assert [run.duration_seconds for run in runs] == [750.0, 90.0, 3600.0, 200.0]

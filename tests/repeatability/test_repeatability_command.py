@@ -294,7 +294,7 @@ def test_what_cannot_be_used_is_set_aside_and_the_rest_goes_on(steelyard: Steely
     (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "unreadable_file"]
     assert [place["where"] for place in finding["places"]] == [str(broken), str(cut), "absent.json"]
     assert done.stderr.count("unreadable_file") == 1  # a kind is told once, with its places below
-    assert steelyard("repeatability", str(broken), EXPERIMENT, "--no-repair", "--skip-bad").status == 0
+    assert steelyard("repeatability", str(broken), EXPERIMENT, "--no-repair", "--allow-rejected").status == 0
     assert steelyard("repeatability", str(broken), "--json").status == 1
 
 

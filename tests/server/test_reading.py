@@ -53,7 +53,7 @@ def mapped(tmp_path: Path) -> tuple[Path, Path]:
     """A sheet of no known format, and its mapping."""
     sheet, mapping = tmp_path / "results.csv", tmp_path / "mapping.toml"
     sheet.write_text("Ticket,LLM,Worked,Bill\nA,gpt-5,yes,1\nB,gpt-5,no,2\nA,o3,no,4\nB,o3,no,4\n", encoding="utf-8")
-    mapping.write_text(sy.map(sheet).text, encoding="utf-8")
+    mapping.write_text(sy.suggest_mapping(sheet).text, encoding="utf-8")
     return sheet, mapping
 
 

@@ -100,7 +100,7 @@ def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command)
     done = command(*arguments)
     assert done.status == 1
     assert list(json.loads(done.stdout)["agents"]) == ["tool:m"]
-    assert command(*arguments, "--skip-bad").status == 0
+    assert command(*arguments, "--allow-rejected").status == 0
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_the_same_folder_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_fceval_files_are_read_alone(command: Command) -> None:
     for name in ("fceval-results.json", "fceval.log"):
-        done = command(str(SAMPLES / name), "--json", "--skip-bad")
+        done = command(str(SAMPLES / name), "--json", "--allow-rejected")
         assert done.status == 0
         task = next(iter(json.loads(done.stdout)["tasks"].values()))
         assert task["agents"]["tool:model-1.5"]["task_speedup"] == 2.0

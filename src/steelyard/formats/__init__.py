@@ -4,7 +4,7 @@ A format's author writes one module with
 
     def recognizes(head: Head) -> bool: ...
     def read(path: Path) -> Iterator[ReadItem]: ...
-    FORMAT = LogFormat(name=..., title=..., tells=..., yields=(...), recognizes=recognizes, read=read)
+    FORMAT = LogFormat(name=..., title=..., kind=..., yields=(...), recognizes=recognizes, read=read)
 
 and puts it in this folder, in a folder that `STEELYARD_FORMATS` names, or in a package whose entry point of the group
 `steelyard.formats` names the module (or the `LogFormat` itself). Formats of ours are asked first, then those of
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from steelyard.formats._log_format import (
         SQLITE as SQLITE,
+        FormatKind as FormatKind,
         Head as Head,
         LogFormat as LogFormat,
         LogPlaces as LogPlaces,
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
         ReadItem as ReadItem,
         Role as Role,
         RunPart as RunPart,
-        Tells as Tells,
         head_of as head_of,
     )
     from steelyard.formats._provider_usage import (

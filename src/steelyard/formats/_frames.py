@@ -93,7 +93,7 @@ def _check_columns(names: list[str]) -> None:
     """Refuse columns that are no fields of a run, or lack the task."""
     problem = column_problem(names)
     if problem is not None:
-        hint = (problem.hint or "").partition("; `steelyard map")[0]
+        hint = (problem.hint or "").partition("; `steelyard mapping suggest")[0]
         renamed = "frame.rename(columns=...) gives columns other names, and map=... says which column is which field"
         raise UsageError(
             problem.reason, where=GIVEN_FRAME, hint=f"{hint}; {renamed}" if "olumn" in problem.reason else hint

@@ -16,7 +16,7 @@ from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
 from steelyard.records import Finding, Rejected, Run
 
 Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"]
-Tells = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
+FormatKind = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
 Precedence = Literal["first", "normal", "last"]
 SQLITE = b"SQLite format 3\0"
 NOT_SEEN = " (not seen on a real file)"
@@ -125,7 +125,7 @@ class LogFormat:
     """How users name it (`--format codex-exec`) and how its runs name their origin."""
     title: str
     """What it is, in a few words."""
-    tells: Tells
+    kind: FormatKind
     """`runs`: run records of ours. `sessions`: an agent's work, from its own log. `trials`: a harness's records.
     `verdicts`: patches and their verdicts. `tests`, `recordings`: about the run they lie beside."""
     yields: tuple[str, ...]

@@ -86,7 +86,7 @@ def read_file(job: ReadJob) -> FileResult:
 
 def _mark_lost_lines(result: FileResult) -> None:
     """Marks the sessions of a log some of whose lines were rejected."""
-    if result.format is not None and log_format_named(result.format).tells == "sessions":
+    if result.format is not None and log_format_named(result.format).kind == "sessions":
         result.parts = [
             part if part.is_one_record else msgspec.structs.replace(part, lacks_lines=True) for part in result.parts
         ]

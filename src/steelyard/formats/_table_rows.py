@@ -74,7 +74,7 @@ def unknown_columns(names: Iterable[str]) -> DecodeError | None:
     listed = ", ".join(repr(name[:60]) for name in unknown[:MAX_NAMED])
     more = f" and {len(unknown) - MAX_NAMED} more" if len(unknown) > MAX_NAMED else ""
     hints = [f"did you mean {meant}?" if meant else "columns of your own begin with x_"]
-    hints.append("`steelyard map FILE` proposes a mapping for all of them")
+    hints.append("`steelyard mapping suggest FILE` suggests a mapping for all of them")
     return DecodeError(f"unknown column{'s' if len(unknown) > 1 else ''} {listed}{more}", "; ".join(hints))
 
 

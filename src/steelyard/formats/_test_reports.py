@@ -53,7 +53,7 @@ def format_of_tests(path: Path) -> LogFormat | None:
     except OSError as error:
         raise UnreadableFileError(str(path), f"it cannot be read: {error.strerror or error}") from error
     return next(
-        (declared for declared in each_log_format() if declared.tells == "tests" and declared.recognizes(head)), None
+        (declared for declared in each_log_format() if declared.kind == "tests" and declared.recognizes(head)), None
     )
 
 

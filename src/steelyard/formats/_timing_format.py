@@ -55,7 +55,7 @@ class TimingFormat:
     """What the file says; raises UnreadableFileError when it says nothing."""
     folder_pattern: str | None = None
     """The files in a folder that make one side together (`**/new/sample.json`); None when a side is one file."""
-    tells: ClassVar[Literal["timings"]] = "timings"
+    kind: ClassVar[Literal["timings"]] = "timings"
 
     @property
     def family(self) -> str:

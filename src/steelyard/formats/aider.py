@@ -249,7 +249,7 @@ def _instance(instance: Instance, path: str) -> RunPart:
 FORMAT = LogFormat(
     name=NAME,
     title="Aider's analytics log, benchmark results and per-instance records",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage", "cost_usd", "passed", "iterations", "times"),
     recognizes=recognizes,
     read=read,

@@ -104,7 +104,7 @@ def _part(header: Header, path: Path, seconds: float, inputs: int | None) -> Run
 FORMAT = LogFormat(
     name=NAME,
     title="asciinema recordings, versions 1 to 3",
-    tells="recordings",
+    kind="recordings",
     yields=("times", "recording_seconds", "recorded_inputs"),
     recognizes=recognizes,
     read=read,

@@ -270,7 +270,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="Claude Code session logs, with subagents",
-    tells="sessions",
+    kind="sessions",
     yields=(
         "calls",
         "usage by kind",

@@ -31,7 +31,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 FORMAT = LogFormat(
     name=NAME,
     title="`claude -p --output-format json`",
-    tells="sessions",
+    kind="sessions",
     yields=("cost_usd", "usage by kind and model", "iterations", "success"),
     recognizes=recognizes,
     read=read,

@@ -145,7 +145,7 @@ def _take(message: Message, at: datetime | None, calls: dict[str, Call], tools: 
 FORMAT = LogFormat(
     name=NAME,
     title="`claude -p --output-format stream-json`",
-    tells="sessions",
+    kind="sessions",
     yields=("cost_usd", "usage by kind and model", "tool_calls", "iterations", "success", "times"),
     recognizes=recognizes,
     read=read,

@@ -378,7 +378,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="Cline CLI's sessions, `cline --json`, and ui_messages.json of the extension (and Roo Code's, Kilo Code's)",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,

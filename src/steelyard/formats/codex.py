@@ -375,7 +375,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="Codex rollout logs, today's and the older layout",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
     recognizes=recognizes,
     read=read,

@@ -130,7 +130,7 @@ def _failure(events: list[Event]) -> Failure | None:
 FORMAT = LogFormat(
     name=NAME,
     title="`codex exec --json`",
-    tells="sessions",
+    kind="sessions",
     yields=("usage by kind", "tool_calls", "iterations", "files_created", "success"),
     recognizes=recognizes,
     read=read,

@@ -202,7 +202,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="GitHub Copilot CLI's session events, and `copilot -p --output-format json` (no tokens)",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,

@@ -89,7 +89,7 @@ def _seconds(results: Results) -> float | None:
 FORMAT = LogFormat(
     name=NAME,
     title="CTRF test reports, in milliseconds or seconds",
-    tells="tests",
+    kind="tests",
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,

@@ -293,7 +293,7 @@ def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="Gemini CLI sessions (document and lines), `--output-format json` and `stream-json`",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,

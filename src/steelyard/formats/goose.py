@@ -140,7 +140,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="Goose's store (sessions.db)",
-    tells="sessions",
+    kind="sessions",
     yields=("usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,

@@ -341,7 +341,7 @@ def _number(text: str) -> bool:
 FORMAT = LogFormat(
     name=NAME,
     title="Harbor trials and jobs (result.json and the folder around it)",
-    tells="trials",
+    kind="trials",
     yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "what the agent's own logs and reports add"),
     recognizes=recognizes,
     read=read,

@@ -312,7 +312,7 @@ def _summary(log: Log, verdicts: list[bool | None], path: str) -> Iterator[Findi
 FORMAT = LogFormat(
     name=NAME,
     title="Inspect logs (.eval and .json)",
-    tells="trials",
+    kind="trials",
     yields=(
         "passed",
         "impl_rate",

@@ -164,7 +164,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 FORMAT = LogFormat(
     name=NAME,
     title="JUnit XML test reports",
-    tells="tests",
+    kind="tests",
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,

@@ -215,7 +215,7 @@ def _of_summary(summary: Summary, path: Path) -> Finding:
 FORMAT = LogFormat(
     name=NAME,
     title="lm-evaluation-harness samples, with the results beside them",
-    tells="trials",
+    kind="trials",
     yields=("passed", "impl_rate", "each metric as x_<metric>", "stated accuracy"),
     recognizes=recognizes,
     read=read,

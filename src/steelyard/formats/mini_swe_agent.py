@@ -162,7 +162,7 @@ def _failure(info: Info) -> Failure | None:
 FORMAT = LogFormat(
     name=NAME,
     title="mini-swe-agent trajectories, versions 0 to 2",
-    tells="sessions",
+    kind="sessions",
     yields=("cost_usd", "usage by call (version 2)", "tool_calls", "iterations", "failure"),
     recognizes=recognizes,
     read=read,

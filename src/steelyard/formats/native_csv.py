@@ -55,7 +55,7 @@ def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:
 FORMAT = LogFormat(
     name="runs-csv",
     title="Steelyard run records (CSV)",
-    tells="runs",
+    kind="runs",
     yields=("every field of a run record; lists as JSON in a cell",),
     recognizes=recognizes,
     read=read,

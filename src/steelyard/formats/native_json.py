@@ -44,7 +44,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
 FORMAT = LogFormat(
     name="runs-json",
     title="Steelyard run records (a JSON array)",
-    tells="runs",
+    kind="runs",
     yields=("everything a run record holds",),
     recognizes=recognizes,
     read=read,

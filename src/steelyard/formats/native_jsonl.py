@@ -39,7 +39,7 @@ def _rejected(refused: DecodeError, path: str, line: int, *, cut: bool) -> Rejec
 FORMAT = LogFormat(
     name="runs-jsonl",
     title="Steelyard run records (JSON lines)",
-    tells="runs",
+    kind="runs",
     yields=("everything a run record holds",),
     recognizes=recognizes,
     read=read,

@@ -53,7 +53,7 @@ def _one_by_one(
 FORMAT = LogFormat(
     name="runs-parquet",
     title="Steelyard run records (Parquet)",
-    tells="runs",
+    kind="runs",
     yields=("everything a run record holds",),
     recognizes=recognizes,
     read=read,

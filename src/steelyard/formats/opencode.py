@@ -340,7 +340,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="opencode and Kilo CLI: `run --format json`, `export`, store (opencode.db, kilo.db), messages on disk",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,

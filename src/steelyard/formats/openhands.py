@@ -314,7 +314,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 FORMAT = LogFormat(
     name=NAME,
     title="OpenHands evaluation output.jsonl, event lists, and conversations of its CLI (base_state.json)",
-    tells="sessions",
+    kind="sessions",
     yields=(
         "calls",
         "usage by kind",

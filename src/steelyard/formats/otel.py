@@ -156,7 +156,7 @@ def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
 FORMAT = LogFormat(
     name=NAME,
     title="OpenTelemetry (OTLP JSON): GenAI spans, GitHub Copilot CLI's file, Claude Code's events and metrics",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd where it is carried"),
     recognizes=recognizes,
     read=read,

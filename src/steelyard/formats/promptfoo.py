@@ -325,7 +325,7 @@ def _findings(rows: Sequence[Row], stats: Stats | None, where: str) -> Iterator[
 FORMAT = LogFormat(
     name=NAME,
     title="promptfoo results (JSON and JSON lines)",
-    tells="trials",
+    kind="trials",
     yields=("passed", "outcome", "impl_rate", "usage by kind", "cost_usd", "duration_seconds", "failure"),
     recognizes=recognizes,
     read=read,

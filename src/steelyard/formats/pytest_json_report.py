@@ -65,7 +65,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 FORMAT = LogFormat(
     name=NAME,
     title="pytest-json-report",
-    tells="tests",
+    kind="tests",
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,

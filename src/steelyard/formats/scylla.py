@@ -258,7 +258,7 @@ def _option(command: list[str], name: str) -> str | None:
 FORMAT = LogFormat(
     name=NAME,
     title="ProjectScylla run folders (both layouts), results of experiments and of the command line, exported tables",
-    tells="trials",
+    kind="trials",
     yields=(
         "tier",
         "passed",

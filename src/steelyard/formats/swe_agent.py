@@ -126,7 +126,7 @@ def _failure(status: str | None) -> Failure | None:
 FORMAT = LogFormat(
     name=NAME,
     title="SWE-agent trajectories",
-    tells="sessions",
+    kind="sessions",
     yields=("cost_usd", "usage (counted locally)", "tool_calls", "iterations", "failure"),
     recognizes=recognizes,
     read=read,

@@ -225,7 +225,7 @@ def _old(results: OldResults, path: Path) -> Iterator[ReadItem]:
 FORMAT = LogFormat(
     name=NAME,
     title="SWE-bench predictions and evaluation reports",
-    tells="verdicts",
+    kind="verdicts",
     yields=("passed", "outcome", "tests", "failure", "stated accuracy"),
     recognizes=recognizes,
     read=read,

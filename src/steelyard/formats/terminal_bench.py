@@ -185,7 +185,7 @@ def _stated(results: Results, path: Path) -> Iterator[Finding]:
 FORMAT = LogFormat(
     name=NAME,
     title="Terminal-Bench results.json, of runs and of trials",
-    tells="trials",
+    kind="trials",
     yields=(
         "passed",
         "outcome",

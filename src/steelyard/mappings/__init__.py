@@ -15,16 +15,16 @@ if TYPE_CHECKING:
         mapping_text as mapping_text,
         shipped_mappings as shipped_mappings,
     )
-    from steelyard.mappings._proposing import (
-        Proposal as Proposal,
-        propose as propose,
-    )
     from steelyard.mappings._reading import (
         MappedRun as MappedRun,
         read_mapped as read_mapped,
         read_rows as read_rows,
         shipped_for as shipped_for,
         takes as takes,
+    )
+    from steelyard.mappings._suggestion import (
+        SuggestedMapping as SuggestedMapping,
+        suggest as suggest,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

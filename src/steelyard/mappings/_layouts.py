@@ -95,7 +95,7 @@ def _table_layout(path: Path, text: str, encoding: Any) -> Layout | None:  # Any
     skip = next((at for at, number in enumerate(filled) if number >= enough), None)
     if skip is None:
         return None
-    other = {} if encoding == "utf-8" else {"encoding": encoding}  # defaults are left out of a proposal
+    other = {} if encoding == "utf-8" else {"encoding": encoding}  # defaults are left out of a suggestion
     spec = Rows(format="csv", skip=skip, delimiter=delimiter, **other)
     python_encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     found = csv_rows(path, separator=delimiter, skip=skip, encoding=python_encoding)

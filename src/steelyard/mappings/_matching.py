@@ -26,7 +26,7 @@ from steelyard.mappings._mapping import Field, Numbers, Scalar, Unit
 from steelyard.records import TOKEN_KINDS, Usage
 
 SURE = 0.75
-"""From this score on a field is proposed; below it, commented out."""
+"""From this score on a field is suggested; below it, commented out."""
 MIN_MATCH = 0.3
 """Below this nothing is said."""
 DEPTH_COUNTS = 0.02
@@ -47,7 +47,7 @@ TIME_FORMATS = (
     "%d/%m/%Y %H:%M",
     "%d/%m/%Y",
 )
-"""Tried in this order; where two fit, the proposal says so."""
+"""Tried in this order; where two fit, the suggestion says so."""
 SINCE_1970 = 1e8
 """Times are more seconds than this, and durations fewer."""
 _MODEL = re.compile(

@@ -341,7 +341,7 @@ def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[B
         home = beside[0]
     name = report.path.rpartition("/")[2]
     if report.role == "tests":
-        if home.run.tests is None or home.declared.tells == "tests":
+        if home.run.tests is None or home.declared.kind == "tests":
             home.change(tests=_together(home.run.tests, report.run.tests))
             home.how(tests="reported")
             if home.run.passed is None and home.run.outcome in (None, "not_scored"):

@@ -97,7 +97,7 @@ class MapOptions(LabelOptions):
     """How files of no known format become runs."""
 
     map: MapName = None
-    """Read files by this mapping alone: a TOML file (steelyard map proposes one) or a shipped mapping's name."""
+    """Mapping for custom CSV/JSON: a TOML file or a built-in name (see: steelyard mapping)."""
 
     def mapping(self) -> Mapping | None:
         """The mapping, read and checked; None where none is given."""

@@ -154,7 +154,7 @@ class UsageAdding:
 def _is_session(format_name: str | None) -> bool:
     """Whether the format logs sessions, line after line as they go on; in a table of runs they may have any order."""
     declared = log_formats().get(format_name or "")
-    return declared is not None and declared.tells == "sessions"
+    return declared is not None and declared.kind == "sessions"
 
 
 def _keys(by: Sequence[str]) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from format_laws import (
     check_cut_anywhere,
+    check_kind,
     check_reading,
     check_recognized,
     check_same_twice,
     check_says_how,
-    check_tells,
     check_valid_and_placed,
     mutated,
 )
@@ -52,7 +52,7 @@ def test_the_metric_stays_inside_its_bounds(run: Run) -> None:
 def test_the_sample_keeps_the_laws_of_formats(tmp_path: Path) -> None:
     assert log_formats()["acme"].priority == "plugin"
     check_recognized("acme", SAMPLE)
-    check_tells(log_formats()["acme"], SAMPLE)
+    check_kind(log_formats()["acme"], SAMPLE)
     check_valid_and_placed(SAMPLE)
     check_says_how("acme", SAMPLE)
     check_cut_anywhere(SAMPLE, tmp_path)

@@ -64,7 +64,7 @@ Files = Annotated[
 ]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
 PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, or a TOML file.")]
-SkipBad = Annotated[bool, Parameter(help="Exit 0 even if records were rejected.", negative="")]
+AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 CsvRaw = Annotated[

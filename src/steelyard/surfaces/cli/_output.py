@@ -19,7 +19,7 @@ from steelyard.reports import (
     write_result,
     writing,
 )
-from steelyard.surfaces.cli._options import Csv, CsvRaw, FigureName, Json, OnePath, Quiet, SkipBad
+from steelyard.surfaces.cli._options import AllowRejected, Csv, CsvRaw, FigureName, Json, OnePath, Quiet
 from steelyard.surfaces.cli._print import console, print_json, print_lines, print_text
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Showing:
     """How a command speaks and ends."""
 
     json: Json = False
-    skip_bad: SkipBad = False
+    allow_rejected: AllowRejected = False
     quiet: Quiet = False
 
     def status(self, rejected: int, *, useless: bool = False) -> int:
         """The exit status: 1 when nothing came of it, or when records were rejected and that was not allowed."""
-        return 1 if useless or (rejected and not self.skip_bad) else 0
+        return 1 if useless or (rejected and not self.allow_rejected) else 0
 
 
 SHOWING = Showing()

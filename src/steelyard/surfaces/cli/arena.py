@@ -23,7 +23,7 @@ from steelyard.surfaces.cli import (
 )
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
-from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
+from steelyard.surfaces.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
 from steelyard.surfaces.cli._print import (
     console,
     print_findings,
@@ -77,7 +77,7 @@ def add(
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
-    skip_bad: SkipBad = False,
+    allow_rejected: AllowRejected = False,
     json: Json = False,
 ) -> int:
     """Add tasks. The same task twice is no error; another one of the same id is.
@@ -94,7 +94,7 @@ def add(
 
         print_lines(added_lines(done))
     print_findings(done.findings, whole_off_terminal=True)
-    return 1 if not done.tasks or (done.rejected and not skip_bad) else 0
+    return 1 if not done.tasks or (done.rejected and not allow_rejected) else 0
 
 
 task.command(views.list_tasks, name="list")
@@ -126,7 +126,7 @@ def submit(
     prices: PricesOption = DEFAULT_BOOK,
     submitter: Annotated[str | None, Parameter(help="Who submits the run records.")] = None,
     set: SetOption = (),  # noqa: A002 # the word that every command has for it
-    skip_bad: SkipBad = False,
+    allow_rejected: AllowRejected = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -161,7 +161,7 @@ def submit(
         show_results([submitted_line(done), *([receipts_table(done)] if done.receipts else ())])
     if not quiet:
         print_findings(done.findings, whole_off_terminal=True)
-    return 1 if not done.receipts or (done.rejected and not skip_bad) else 0
+    return 1 if not done.receipts or (done.rejected and not allow_rejected) else 0
 
 
 def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: bool) -> None:

@@ -39,7 +39,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 FORMAT = LogFormat(
     name="acme",
     title="The Acme agent's session log",
-    tells="sessions",
+    kind="sessions",
     yields=("calls", "usage"),
     recognizes=lambda head: head.has("acme_session"),
     read=read,

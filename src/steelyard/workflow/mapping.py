@@ -1,4 +1,4 @@
-"""Map: a mapping proposed for files of no known format, for the user to check and correct."""
+"""Suggest a mapping for files of an unknown format, for the user to check and correct."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pathlib import Path
 from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.files import Budget, piped
 from steelyard.formats import GIVEN_FRAME, frame_cells, is_frame
-from steelyard.mappings import Proposal, propose
+from steelyard.mappings import SuggestedMapping, suggest
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
 from steelyard.settings import PIPED, is_stdin, named_path
 from steelyard.workflow._opening_runs import PathInput
 
 
-def map(files: PathInput | Sequence[PathInput]) -> Proposal:  # noqa: A001 # the user's word for it
-    r"""A mapping for the first file or for a data frame, and what it reads of each; nothing is applied.
+def suggest_mapping(files: PathInput | Sequence[PathInput]) -> SuggestedMapping:
+    r"""Suggest a mapping for the first file or for a data frame, and count the runs it reads from each.
 
-    Its `text` is what the command prints: save it, correct it, and read with `map="mapping.toml"`.
+    Its `text` is the output of the command. Save it, correct it, and read the files with `map="mapping.toml"`.
 
     >>> import pathlib, tempfile
     >>> import steelyard as sy
     >>> file = pathlib.Path(tempfile.mkdtemp(), "results.csv")
     >>> _ = file.write_text("Ticket,Worked?,Minutes\nBUG-1,yes,3\nBUG-2,no,5\n")
-    >>> sy.map(file)
-    Proposal('results': 2 runs read, 0 rows rejected)
+    >>> sy.suggest_mapping(file)
+    SuggestedMapping('results': 2 runs read, 0 rows rejected)
     """
     if is_frame(files):
         with scratch_folder() as scratch:
-            return propose([_written(files, scratch / f"{GIVEN_FRAME}.csv")])
+            return suggest([_written(files, scratch / f"{GIVEN_FRAME}.csv")])
     paths = [files] if isinstance(files, (str, PathLike)) else files
     if not paths:
-        raise UsageError("there is no file to propose a mapping for", hint="steelyard map FILE")
+        raise UsageError("no file given", hint="steelyard mapping suggest FILE")
     with scratch_folder() as scratch:
-        return propose([_file(named_path(path), scratch) for path in paths])
+        return suggest([_file(named_path(path), scratch) for path in paths])
 
 
 def _written(frame: object, path: Path) -> Path:
-    """The frame as a file: its headers and texts are understood as those of a table are."""
+    """Write the frame as CSV, so that its headers and values are parsed like those of a table."""
     cells = frame_cells(frame)
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -56,7 +56,7 @@ def _file(path: Path, scratch: Path) -> Path:
             raise UnreadableFileError(PIPED, kept.reason, hint=kept.hint)
         return kept.path
     if path.is_dir():
-        raise UnreadableFileError(str(path), "it is a folder", hint="name one of its files")
+        raise UnreadableFileError(str(path), "is a directory", hint="name one of its files")
     if not path.is_file():
-        raise UnreadableFileError(str(path), "there is no such file", hint="check the path for a typo")
+        raise UnreadableFileError(str(path), "no such file or directory", hint="check the path for a typo")
     return path

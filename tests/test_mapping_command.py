@@ -1,4 +1,4 @@
-"""`steelyard map` and `--map`: what is proposed, and what the verbs make of it."""
+"""`steelyard mapping suggest` and `--map`: what is suggested, and what the verbs make of it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.commands import steelyard
 
 import steelyard as sy
 from steelyard.errors import UnreadableFileError
-from steelyard.mappings import MappedRun, propose, read_mapped
+from steelyard.mappings import MappedRun, read_mapped, suggest
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
 SHEET = SAMPLES / "sheet.csv"
 
 
 def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> None:
-    done = steelyard("map", str(SHEET))
+    done = steelyard("mapping", "suggest", str(SHEET))
     assert done.status == 0
     assert "# As it stands it reads 4 runs of 'sheet.csv' and rejects 0 rows." in done.stdout
     (tmp_path / "mapping.toml").write_text(done.stdout, encoding="utf-8")
@@ -35,7 +35,7 @@ def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> N
 
 
 def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
-    text = propose([SHEET]).text
+    text = suggest([SHEET]).text
     assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 fit\ncost_usd = \"Cost ($)\"" in text
     assert '# 1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes' in text
     assert "# errored runs have no verdict: pass rates leave them out, and --unscored fail counts them" in text
@@ -46,21 +46,21 @@ def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
 def test_what_is_uncertain_is_commented_out(tmp_path: Path) -> None:
     path = tmp_path / "times.csv"
     path.write_text("task_id,id,pre_edit_runtime,note\nt1,7,1.5,a\nt2,8,2.5,b\n", encoding="utf-8")
-    proposal = propose([path])
-    fields = tomllib.loads(proposal.text)["run"]
+    suggestion = suggest([path])
+    fields = tomllib.loads(suggestion.text)["run"]
     assert fields == {"task": "task_id", "id": "id"}
-    assert '# duration_seconds = "pre_edit_runtime"' in proposal.text
-    assert '# x_note = "note"' in proposal.text
+    assert '# duration_seconds = "pre_edit_runtime"' in suggestion.text
+    assert '# x_note = "note"' in suggestion.text
 
 
 def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "odd.csv"
     path.write_text("Task,Result\na,pass\nb,partial\nc,fail\n", encoding="utf-8")
-    proposal = propose([path])
-    assert "# no meaning yet, so these rows are rejected: 'partial'" in proposal.text
-    assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in proposal.text
-    assert proposal.runs == 3  # without a verdict, since that is commented out
-    assert "# No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below." in proposal.text
+    suggestion = suggest([path])
+    assert "# no meaning yet, so these rows are rejected: 'partial'" in suggestion.text
+    assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in suggestion.text
+    assert suggestion.runs == 3  # without a verdict, since that is commented out
+    assert "# No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below." in suggestion.text
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields
     path = tmp_path / "runs.jsonl"
     rows = [row, {key: other.get(str(value), value) for key, value in row.items()}]
     path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    values = tomllib.loads(propose([path]).text)["run"]
+    values = tomllib.loads(suggest([path]).text)["run"]
     sources = {
         name: spec if isinstance(spec, str) else spec.get("from", next(iter(spec.values())))
         for name, spec in values.items()
@@ -116,7 +116,7 @@ def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields
 def test_a_question_for_the_model_is_its_column(tmp_path: Path, header: str) -> None:
     path = tmp_path / "sheet.csv"
     path.write_text(f"Task,{header},Result\na,x,pass\nb,y,fail\n", encoding="utf-8")
-    assert tomllib.loads(propose([path]).text)["run"]["model"] == header
+    assert tomllib.loads(suggest([path]).text)["run"]["model"] == header
 
 
 @pytest.mark.parametrize("chosen", [("compare", "--a", "model=x", "--b", "model=y"), ("measure", "--where", "model=x")])
@@ -133,14 +133,14 @@ def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tm
     path = tmp_path / "runs.jsonl"
     rows = [{"t": "2026-01-02T03:04:05Z", "evt": "done", "what": f"W-{n}", "ok": n > 1} for n in range(4)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    proposal = propose([path])
-    assert "task" not in tomllib.loads(proposal.text)["run"]
-    lines = proposal.text.splitlines()
+    suggestion = suggest([path])
+    assert "task" not in tomllib.loads(suggestion.text)["run"]
+    lines = suggestion.text.splitlines()
     assert "# No column is surely the task, which every run needs: remove the # of one `task` line below." in lines
     assert "# With the first of these it reads 4 runs of 'runs.jsonl' and rejects 0 rows." in lines
     assert [line for line in lines if line.startswith("# task =")][:2] == ['# task = "what"', '# task = "evt"']
     mapping = tmp_path / "mapping.toml"
-    mapping.write_text(proposal.text.replace("# task =", "task =", 1), encoding="utf-8")
+    mapping.write_text(suggestion.text.replace("# task =", "task =", 1), encoding="utf-8")
     assert steelyard("read", str(path), "--map", str(mapping)).status == 0
 
 
@@ -148,18 +148,18 @@ def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tm
 def test_numbered_columns_of_verdicts_are_attempts(tmp_path: Path, names: tuple[str, str]) -> None:
     path = tmp_path / "wide.csv"
     path.write_text(f"Ticket,Model,{','.join(names)}\nBUG-1,a,yes,no\nBUG-2,a,no,no\n", encoding="utf-8")
-    proposal = propose([path])
-    run = tomllib.loads(proposal.text)["run"]
+    suggestion = suggest([path])
+    run = tomllib.loads(suggestion.text)["run"]
     assert (run["task"], run["model"]) == ("Ticket", "Model")
     assert "agent" not in run
-    items = list(read_mapped(path, proposal.mapping))
+    items = list(read_mapped(path, suggestion.mapping))
     assert [(item.run.task, item.run.attempt) for item in items] == [
         ("BUG-1", 1),
         ("BUG-1", 2),
         ("BUG-2", 1),
         ("BUG-2", 2),
     ]
-    assert "x_run_1" not in proposal.text
+    assert "x_run_1" not in suggestion.text
 
 
 def _log(jobs: int) -> list[dict[str, object]]:
@@ -179,12 +179,12 @@ def _as_lines(path: Path, rows: list[dict[str, object]]) -> Path:
 
 def test_a_log_of_events_is_a_run_for_each_job_and_says_that_it_is_unsure(tmp_path: Path) -> None:
     path = _as_lines(tmp_path / "log.jsonl", _log(12))
-    proposal = propose([path])
-    assert tomllib.loads(proposal.text)["group"] == {"by": "job_id"}
+    suggestion = suggest([path])
+    assert tomllib.loads(suggestion.text)["group"] == {"by": "job_id"}
     told = "# Several lines seem to be one run: 'job_id' has 12 values in 48 lines, and 'type' changes.\n"
-    assert f"{told}# If each line is a run, remove [group] and every `take`.\n" in proposal.text
-    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
-    assert proposal.runs == len(runs) == 12
+    assert f"{told}# If each line is a run, remove [group] and every `take`.\n" in suggestion.text
+    runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
+    assert suggestion.runs == len(runs) == 12
     assert [run.task for run in runs[:4]] == ["G0", "G1", "G2", "G0"]
     assert {run.cost_usd for run in runs} == {0.5}  # two calls at 0.25
     assert {run.elapsed_seconds for run in runs} == {180.0}  # from the first line to the last
@@ -199,7 +199,7 @@ def test_a_log_of_events_has_the_id_and_the_tokens_of_each_job(tmp_path: Path) -
         for at, kind in enumerate(["start", "llm", "llm", "done"])
     ]
     path = _as_lines(tmp_path / "log.jsonl", lines)
-    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    runs = [item.run for item in read_mapped(path, suggest([path]).mapping) if isinstance(item, MappedRun)]
     assert [(run.id, run.task) for run in runs] == [(f"J{job}", "g") for job in range(4)]
     assert runs[0].usage is not None
     assert (runs[0].usage.input_tokens, runs[0].usage.output_tokens) == (200, 14)  # two calls
@@ -210,26 +210,26 @@ def test_a_log_of_events_has_the_id_and_the_tokens_of_each_job(tmp_path: Path) -
 def test_durations_of_single_lines_are_no_duration_of_the_run(tmp_path: Path, kind: str) -> None:
     lines = [line | ({"latency_ms": 1500} if line["type"] == kind else {}) for line in _log(12)]
     path = _as_lines(tmp_path / "log.jsonl", lines)
-    proposal = propose([path])
-    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    suggestion = suggest([path])
+    runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
     is_of_lines = kind == "llm"  # of which a run has two; one in a run is that of the run
     assert {(run.elapsed_seconds, run.duration_seconds) for run in runs} == {
         (180.0, None) if is_of_lines else (None, 1.5)
     }
     commented = '\n# duration_seconds = { from = "latency_ms", unit = "ms", take = "sum" }\n'
-    assert (commented in proposal.text) is is_of_lines
+    assert (commented in suggestion.text) is is_of_lines
 
 
 def test_the_tools_that_a_run_called_are_not_its_agent(tmp_path: Path) -> None:
     tools = iter(["bash", "edit"] * 12)
     lines = [line | ({"tool": next(tools)} if line["type"] == "llm" else {}) for line in _log(9)]
     path = _as_lines(tmp_path / "log.jsonl", lines)
-    proposal = propose([path])
-    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    suggestion = suggest([path])
+    runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
     assert {run.agent for run in runs} == {None}
-    assert '\n# it changes within a run\n# agent = { from = "tool", take = "first" }\n' in proposal.text
+    assert '\n# it changes within a run\n# agent = { from = "tool", take = "first" }\n' in suggestion.text
     one = _as_lines(tmp_path / "one.jsonl", [line | {"tool": "cursor"} for line in _log(9)])
-    assert {run.run.agent for run in read_mapped(one, propose([one]).mapping) if isinstance(run, MappedRun)} == {
+    assert {run.run.agent for run in read_mapped(one, suggest([one]).mapping) if isinstance(run, MappedRun)} == {
         "cursor"
     }
 
@@ -239,7 +239,7 @@ def test_numbered_columns_of_several_models_are_attempts_of_each(tmp_path: Path,
     columns = [name.format(model, number) for model in ("gpt-5", "claude") for number in (1, 2, 3)]
     path = tmp_path / "wide.csv"
     path.write_text(f"Task,{','.join(columns)}\na,yes,no,no,yes,yes,yes\n", encoding="utf-8")
-    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    runs = [item.run for item in read_mapped(path, suggest([path]).mapping) if isinstance(item, MappedRun)]
     assert [(run.model, run.attempt) for run in runs] == [(m, n) for m in ("gpt-5", "claude") for n in (1, 2, 3)]
 
 
@@ -250,9 +250,9 @@ def test_a_german_sheet_needs_no_correction(tmp_path: Path) -> None:
         "T-1;gpt-5;1;bestanden;0,78;1,5;gut\nT-1;gpt-5;2;nicht bestanden;k.A.;2,0;\nT-2;gpt-5;1;Abbruch;0,50;k. A.;\n",
         encoding="utf-8",
     )
-    proposal = propose([path])
-    assert (proposal.runs, proposal.set_aside) == (3, ())
-    runs = [item.run for item in read_mapped(path, proposal.mapping) if isinstance(item, MappedRun)]
+    suggestion = suggest([path])
+    assert (suggestion.runs, suggestion.set_aside) == (3, ())
+    runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
     assert [(run.task, run.attempt, run.outcome) for run in runs] == [
         ("T-1", 1, "passed"),
         ("T-1", 2, "failed"),
@@ -265,18 +265,18 @@ def test_umlauts_and_errors_of_a_german_sheet_are_understood(tmp_path: Path) -> 
     path = tmp_path / "ergebnisse.csv"
     rows = "Aufgabe;Ergebnis;Erfüllungsgrad;Prüfgröße\na;bestanden;63,4 %;7\nb;Fehler;12,0 %;8\n"
     path.write_text(rows, encoding="utf-8")
-    proposed = steelyard("map", str(path)).stdout
-    assert 'impl_rate = "Erfüllungsgrad"\n' in proposed
-    assert 'outcome = { from = "Ergebnis", words = { bestanden = "passed", Fehler = "errored" } }\n' in proposed
-    assert '# x_pruefgroesse = "Prüfgröße"\n' in proposed
-    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    suggested = steelyard("mapping", "suggest", str(path)).stdout
+    assert 'impl_rate = "Erfüllungsgrad"\n' in suggested
+    assert 'outcome = { from = "Ergebnis", words = { bestanden = "passed", Fehler = "errored" } }\n' in suggested
+    assert '# x_pruefgroesse = "Prüfgröße"\n' in suggested
+    runs = [item.run for item in read_mapped(path, suggest([path]).mapping) if isinstance(item, MappedRun)]
     assert [(run.outcome, run.impl_rate) for run in runs] == [("passed", 0.634), ("errored", 0.12)]
 
 
 def test_a_comma_after_a_lone_zero_is_a_decimal_one(tmp_path: Path) -> None:
     path = tmp_path / "costs.csv"
     path.write_text("Task;Passed;Cost\na;yes;0,109\nb;no;0,250\nc;yes;0,500\n")
-    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    runs = [item.run for item in read_mapped(path, suggest([path]).mapping) if isinstance(item, MappedRun)]
     assert [run.cost_usd for run in runs] == [0.109, 0.25, 0.5]
 
 
@@ -284,15 +284,15 @@ def test_a_comma_after_a_lone_zero_is_a_decimal_one(tmp_path: Path) -> None:
 def test_other_money_is_never_taken_for_dollars(tmp_path: Path, header: str) -> None:
     path = tmp_path / "costs.csv"
     path.write_text(f"task,{header}\na,0.12\nb,0.2\n", encoding="utf-8")
-    proposed = steelyard("map", str(path)).stdout
-    assert f'# not in dollars: give the rate, as in {{ from = "{header}", times = 1.1 }}\n' in proposed
-    assert [item.run.cost_usd for item in read_mapped(path, propose([path]).mapping)] == [None, None]
+    suggested = steelyard("mapping", "suggest", str(path)).stdout
+    assert f'# not in dollars: give the rate, as in {{ from = "{header}", times = 1.1 }}\n' in suggested
+    assert [item.run.cost_usd for item in read_mapped(path, suggest([path]).mapping)] == [None, None]
 
 
 def test_columns_of_attempts_are_seen_in_german(tmp_path: Path) -> None:
     path = tmp_path / "breit.csv"
     path.write_text("Aufgabe;GPT-5 Lauf 1;GPT-5 Lauf 2\na;bestanden;durchgefallen\nb;bestanden;bestanden\n", "utf-8")
-    runs = [item.run for item in read_mapped(path, propose([path]).mapping) if isinstance(item, MappedRun)]
+    runs = [item.run for item in read_mapped(path, suggest([path]).mapping) if isinstance(item, MappedRun)]
     assert [(run.model, run.attempt, run.outcome) for run in runs[:2]] == [
         ("GPT-5", 1, "passed"),
         ("GPT-5", 2, "failed"),
@@ -302,7 +302,7 @@ def test_columns_of_attempts_are_seen_in_german(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", [{"task": "pass"}, {"task": True}, {"Ergo": "bestanden"}, {"Bemerkung": "lief gut"}])
 def test_verdicts_and_comments_are_never_offered_as_the_task(tmp_path: Path, row: dict[str, object]) -> None:
     path = _as_lines(tmp_path / "rows.jsonl", [row | {"y": n} for n in range(3)])
-    lines = [line.removeprefix("# ") for line in propose([path]).text.splitlines()]
+    lines = [line.removeprefix("# ") for line in suggest([path]).text.splitlines()]
     assert f'task = "{next(iter(row))}"' not in lines
     assert any(line.startswith("task = ") for line in lines)
 
@@ -310,7 +310,7 @@ def test_verdicts_and_comments_are_never_offered_as_the_task(tmp_path: Path, row
 def test_numbers_of_models_are_no_attempts(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("Task,gpt 4,gpt 5,deepseek-r1,deepseek-r2\na,yes,no,no,yes\n", encoding="utf-8")
-    assert tomllib.loads(propose([path]).text)["run"]["model"] == "$column"
+    assert tomllib.loads(suggest([path]).text)["run"]["model"] == "$column"
 
 
 def test_rows_that_are_runs_are_not_taken_for_events(tmp_path: Path) -> None:
@@ -319,9 +319,9 @@ def test_rows_that_are_runs_are_not_taken_for_events(tmp_path: Path) -> None:
         for task in range(6)
         for style in ("cot", "direct")
     ]
-    assert "[group]" not in propose([_as_lines(tmp_path / "runs.jsonl", rows)]).text
+    assert "[group]" not in suggest([_as_lines(tmp_path / "runs.jsonl", rows)]).text
     no_job = [{key: cell for key, cell in line.items() if key != "job_id"} for line in _log(4)]
-    assert "[group]" not in propose([_as_lines(tmp_path / "one.jsonl", no_job)]).text
+    assert "[group]" not in suggest([_as_lines(tmp_path / "one.jsonl", no_job)]).text
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_rows_that_are_runs_are_not_taken_for_events(tmp_path: Path) -> None:
 def test_a_duration_is_known_by_its_unit(tmp_path: Path, header: str, unit: str) -> None:
     path = tmp_path / "sheet.csv"
     path.write_text(f"Task,Result,{header}\na,ja,3.5\nb,nein,4\n", encoding="utf-8")
-    run = tomllib.loads(propose([path]).text)["run"]
+    run = tomllib.loads(suggest([path]).text)["run"]
     assert run["duration_seconds"] == {"from": header, "unit": unit}
     assert run["outcome"]["words"] == {"ja": "passed", "nein": "failed"}
 
@@ -339,7 +339,7 @@ def test_a_duration_is_known_by_its_unit(tmp_path: Path, header: str, unit: str)
 def test_one_figure_for_several_attempts_is_not_surely_that_of_each(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("Task,Run 1,Run 2,Run 3,Minutes,Cost\na,yes,no,yes,3,1.5\nb,no,no,yes,4,2\n", encoding="utf-8")
-    text = propose([path]).text
+    text = suggest([path]).text
     assert set(tomllib.loads(text)["run"]) == {"task", "attempt", "outcome"}
     remark = "# one figure for 3 runs: use it only if it holds for each of them\n"
     assert f'{remark}# cost_usd = "Cost"\n' in text
@@ -349,7 +349,7 @@ def test_one_figure_for_several_attempts_is_not_surely_that_of_each(tmp_path: Pa
 def test_answers_to_any_question_are_no_sure_verdict(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text('{"job": "a", "cached": "yes"}\n{"job": "b", "cached": "no"}\n', encoding="utf-8")
-    text = propose([path]).text
+    text = suggest([path]).text
     assert "outcome" not in tomllib.loads(text)["run"]
     assert '# outcome = { from = "cached", words = { yes = "passed", no = "failed" } }' in text
 
@@ -357,30 +357,30 @@ def test_answers_to_any_question_are_no_sure_verdict(tmp_path: Path) -> None:
 def test_the_only_flag_may_be_the_verdict_and_the_fields_of_a_run_are_named(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text('{"job": "a", "happy": true}\n{"job": "b", "happy": false}\n', encoding="utf-8")
-    text = propose([path]).text
+    text = suggest([path]).text
     assert "passed" not in tomllib.loads(text)["run"]
     assert '# a verdict? it is the only flag\n# passed = "happy"' in text
     assert "# model, agent, attempt, passed, impl_rate, cost_usd, started_at, duration_seconds, ..." in text
 
 
 def test_a_column_for_each_model_is_seen(tmp_path: Path) -> None:
-    proposal = propose([SAMPLES / "models.csv"])
-    assert tomllib.loads(proposal.text)["rows"]["columns"] == ["model-a", "model-b"]
-    assert proposal.runs == 5
+    suggestion = suggest([SAMPLES / "models.csv"])
+    assert tomllib.loads(suggestion.text)["rows"]["columns"] == ["model-a", "model-b"]
+    assert suggestion.runs == 5
 
 
 def test_entries_of_an_object_have_their_keys_as_tasks() -> None:
-    proposal = propose([SAMPLES / "index" / "model-a" / "results" / "suite-x.json"])
-    values = tomllib.loads(proposal.text)
+    suggestion = suggest([SAMPLES / "index" / "model-a" / "results" / "suite-x.json"])
+    values = tomllib.loads(suggestion.text)
     assert (values["rows"], values["run"]["task"]) == ({"format": "json", "at": "[*]"}, "$key[0]")
     assert values["run"]["cost_usd"] == {"from": "cost", "zero": "unknown"}
-    assert proposal.runs == 3
+    assert suggestion.runs == 3
 
 
 def test_a_hostile_header_cannot_add_a_line_to_the_proposal(tmp_path: Path) -> None:
     path = tmp_path / "hostile.csv"
     path.write_text('Task,"evil\nname = ""x""\n[rows]","a]b"\nt,1,2\nu,3,4\n', encoding="utf-8")
-    text = propose([path]).text
+    text = suggest([path]).text
     assert tomllib.loads(text)["name"] == "hostile"
     assert not any(line.startswith(("evil", "name = x")) for line in text.splitlines())
     assert text.count("[rows]\n") == 1
@@ -389,26 +389,26 @@ def test_a_hostile_header_cannot_add_a_line_to_the_proposal(tmp_path: Path) -> N
 def test_several_files_are_each_said_how_much_is_read(tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text("Task,Something\na,b\n", encoding="utf-8")
-    done = steelyard("map", str(SHEET), str(other), "--json")
+    done = steelyard("mapping", "suggest", str(SHEET), str(other), "--json")
     answer = json.loads(done.stdout)
     assert answer["runs"] == 4
     assert "reads 0 runs of 'other.csv'" in answer["mapping"]
 
 
 def test_the_shipped_mappings_are_listed_and_shown() -> None:
-    names = [mapping["name"] for mapping in json.loads(steelyard("map", "--list", "--json").stdout)["mappings"]]
+    names = [mapping["name"] for mapping in json.loads(steelyard("mapping", "list", "--json").stdout)["mappings"]]
     assert names == ["bigcodebench", "deepeval", "evalplus", "livecodebench"]
-    assert tomllib.loads(steelyard("map", "--show", "evalplus").stdout)["name"] == "evalplus"
-    assert "did you mean 'evalplus'" in steelyard("map", "--show", "evalpuls").stderr
+    assert tomllib.loads(steelyard("mapping", "show", "evalplus").stdout)["name"] == "evalplus"
+    assert "did you mean 'evalplus'" in steelyard("mapping", "show", "evalpuls").stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name files to propose a mapping for"),
-        (("--list", "x.csv"), "name files to propose a mapping for"),
-        (("not-there.csv",), "there is no such file"),
-        (("folder",), "it is a folder"),
+        ((), "mapping suggest needs FILES"),
+        (("--list", "x.csv"), "--list"),
+        (("not-there.csv",), "no such file or directory"),
+        (("folder",), "is a directory"),
         (("prose.txt",), "no rows were found in it"),
         (("packed.gz",), "it is an archive"),
     ],
@@ -417,14 +417,14 @@ def test_what_no_mapping_can_be_proposed_for(tmp_path: Path, arguments: tuple[st
     (tmp_path / "folder").mkdir()
     (tmp_path / "prose.txt").write_text("Once upon a time\nthere was a file\n", encoding="utf-8")
     (tmp_path / "packed.gz").write_bytes(b"\x1f\x8b\x08\x00")
-    done = steelyard("map", *arguments, cwd=tmp_path)
+    done = steelyard("mapping", "suggest", *arguments, cwd=tmp_path)
     assert done.status in (1, 2)
     assert message in done.stderr
 
 
 def test_what_is_piped_in_can_be_mapped() -> None:
     text = SHEET.read_text(encoding="utf-8")
-    assert "reads 4 runs" in steelyard("map", "-", stdin=text).stdout
+    assert "reads 4 runs" in steelyard("mapping", "suggest", "-", stdin=text).stdout
 
 
 MEASURING = [
@@ -439,7 +439,7 @@ MEASURING = [
 def test_every_verb_over_runs_takes_a_mapping(tmp_path: Path, verb: tuple[str, ...]) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("Task,Model,Result,Cost\na,model-a,pass,1\na,model-b,fail,2\nb,model-a,pass,1\nb,model-b,pass,3\n")
-    (tmp_path / "mapping.toml").write_text(propose([path]).text, encoding="utf-8")
+    (tmp_path / "mapping.toml").write_text(suggest([path]).text, encoding="utf-8")
     name, *rest = verb
     done = steelyard(name, str(path), *rest, "--map", "mapping.toml", "--json", cwd=tmp_path)
     assert done.status == 0, done.stderr
@@ -454,7 +454,7 @@ def test_repeat_compares_the_answers_of_mapped_records() -> None:
 
 
 def test_a_report_reads_by_a_mapping_and_keeps_its_labels(tmp_path: Path) -> None:
-    (tmp_path / "mapping.toml").write_text(propose([SHEET]).text, encoding="utf-8")
+    (tmp_path / "mapping.toml").write_text(suggest([SHEET]).text, encoding="utf-8")
     options = ("--map", "mapping.toml", "--set", "agent=gamma", "--by", "agent,model", "--out", "report.md")
     done = steelyard("report", str(SHEET), *options, cwd=tmp_path)
     assert done.status == 0, done.stderr
@@ -489,7 +489,7 @@ def test_a_log_of_no_known_format_is_told_the_command_and_no_far_name(tmp_path: 
     (rejected,) = json.loads(done.stdout)["rejected"]
     assert "unknown key 'ts'" in rejected["message"]
     assert "did you mean" not in rejected["message"]
-    assert f"`steelyard map {path}` proposes a mapping" in rejected["message"]
+    assert f"`steelyard mapping suggest {path}` suggests a mapping" in rejected["message"]
 
 
 def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
@@ -503,23 +503,23 @@ def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
 def test_a_table_without_a_row_of_two_cells_has_no_rows(text: str, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(text)
     with pytest.raises(UnreadableFileError, match="no rows were found in it"):
-        propose([tmp_path / "table.csv"])
+        suggest([tmp_path / "table.csv"])
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\n\n", ""])
 def test_a_sign_at_the_very_end_of_a_sheet_leaves_it_utf_8(end: str, tmp_path: Path) -> None:
     (tmp_path / "sheet.csv").write_bytes(f"Task,Model,Result\r\ntäsk,A,pass\r\nt2,B,✅{end}".encode())
-    proposal = propose([tmp_path / "sheet.csv"])
-    assert "cp1252" not in proposal.text
-    assert proposal.runs == 2
-    assert "täsk" in proposal.text
+    suggestion = suggest([tmp_path / "sheet.csv"])
+    assert "cp1252" not in suggestion.text
+    assert suggestion.runs == 2
+    assert "täsk" in suggestion.text
 
 
 def test_a_mapping_is_proposed_for_a_data_frame_and_reads_it(tmp_path: Path) -> None:
     frame = pl.DataFrame({"Ticket": ["a", "b"], "Worked?": [True, False], "Minutes": [1.5, None]})
-    proposal = sy.map(frame)
-    assert (proposal.runs, proposal.set_aside) == (2, ())
-    (tmp_path / "frame.toml").write_text(proposal.text, encoding="utf-8")
+    suggestion = sy.suggest_mapping(frame)
+    assert (suggestion.runs, suggestion.set_aside) == (2, ())
+    (tmp_path / "frame.toml").write_text(suggestion.text, encoding="utf-8")
     (group,) = sy.measure(frame, map=tmp_path / "frame.toml").groups
     assert group.metrics["pass_rate"].mean == 0.5
     assert group.metrics["duration_seconds"].mean == 90  # 1.5 minutes, and one unknown
@@ -536,7 +536,9 @@ def test_outputs_of_another_shape_are_told_the_shape_that_repeat_reads(
     done = steelyard("repeatability", "ten.jsonl", cwd=tmp_path)
     assert done.status == 1
     assert '{"task": "NAME", "output": {"text": "..."}}' in done.stderr
-    assert ("`steelyard map ten.jsonl` proposes a mapping" in done.stderr) is map_is_named
-    (tmp_path / "ten.toml").write_text(steelyard("map", "ten.jsonl", cwd=tmp_path).stdout, encoding="utf-8")
+    assert ("`steelyard mapping suggest ten.jsonl` suggests a mapping" in done.stderr) is map_is_named
+    (tmp_path / "ten.toml").write_text(
+        steelyard("mapping", "suggest", "ten.jsonl", cwd=tmp_path).stdout, encoding="utf-8"
+    )
     done = steelyard("repeatability", "ten.jsonl", "--map", "ten.toml", "--json", cwd=tmp_path)
     assert [(prompt["prompt"], prompt["n"]) for prompt in json.loads(done.stdout)["prompts"]] == [("sort", 2)]

@@ -31,8 +31,8 @@ OWN_FIELDS = 40
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Proposal:
-    """A proposed mapping, and what it reads of the file as it stands."""
+class SuggestedMapping:
+    """A suggested mapping, and what it reads of the file as it stands."""
 
     text: str
     """The mapping as TOML, with comments."""
@@ -44,13 +44,15 @@ class Proposal:
     @property
     def mapping(self) -> Mapping:
         """The mapping itself."""
-        return parse_mapping(self.text, "proposal")
+        return parse_mapping(self.text, "suggestion")
 
     def __repr__(self) -> str:
-        return f"Proposal({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows rejected)"
+        return (
+            f"SuggestedMapping({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows rejected)"
+        )
 
 
-def propose(paths: Sequence[Path]) -> Proposal:
+def suggest(paths: Sequence[Path]) -> SuggestedMapping:
     """A mapping for the first file, and what it reads of the first rows of each."""
     path = paths[0]
     if archive_kind(beginning_of(path)[:512]):
@@ -60,10 +62,10 @@ def propose(paths: Sequence[Path]) -> Proposal:
     draft = _draft(_name(path), layout, numbers)
     body = "\n".join(draft.lines())
     # where no column is surely the task, the first that may be is tried out
-    mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "proposal")
+    mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "suggestion")
     claims = [_claim(each, mapping) for each in paths]
     looked = f"the first {MAX_ROWS:,} rows" if layout.count >= MAX_ROWS else f"{layout.count:,} rows"
-    head = [f"Proposed for {shown(path.name)} from {looked}. Check every line before you use it:"]
+    head = [f"Suggested for {shown(path.name)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
     if draft.lines_of_run is not None:
         head += draft.lines_of_run.told()
@@ -73,7 +75,7 @@ def propose(paths: Sequence[Path]) -> Proposal:
     head += [line for claim in claims for line in claim.lines(as_it_stands)]
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
     set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
-    return Proposal("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
+    return SuggestedMapping("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
 
 
 def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
@@ -95,7 +97,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
 
 
 class _Claim(NamedTuple):
-    """What the proposal reads of the first rows of a file."""
+    """What the suggestion reads of the first rows of a file."""
 
     name: str
     runs: int
@@ -103,7 +105,7 @@ class _Claim(NamedTuple):
     with_verdict: int = 0
 
     def lines(self, as_it_stands: str) -> Iterator[str]:
-        """What the proposal says of the file."""
+        """What the suggestion says of the file."""
         read = f"{as_it_stands} it reads {self.runs:,} runs of {shown(self.name)}"
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
         yield f"{read} and rejects {rows}."
