@@ -36,7 +36,7 @@ GIVEN: dict[str, list[str]] = {
     "arena notify": ["--targets", "{targets}", "--once"],
     "arena show": ["s"],
     "arena compare-profiles": ["arena-1", "arena-1"],
-    "compare": ["{runs}", "--a", "tier=T0", "--b", "tier=T1"],
+    "compare": ["{runs}", "-a", "tier=T0", "-b", "tier=T1"],
     "explain": ["{runs}", "pass_rate"],
     "gate": ["{runs}", "--baseline", "{runs}", "--rule", "pass_rate >= -1"],
     "mapping suggest": ["{table}"],

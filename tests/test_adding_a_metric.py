@@ -136,9 +136,9 @@ def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> No
     assert (interval["method"], interval["estimate"]) == ("fieller-hall", 22.5)
     assert interval["low"] < 22.5 < interval["high"]
 
-    compared = answer("compare", runs, "--a", "agent=slow", "--b", "agent=fast", "--metrics", "seconds_of_pass")
+    compared = answer("compare", runs, "-a", "agent=slow", "-b", "agent=fast", "--metrics", "seconds_of_pass")
     judged = compared["pairs"][0]["metrics"]["seconds_of_pass"]
-    assert (judged["a"], judged["b"], judged["verdict"]) == (90.0, 22.5, "better")
+    assert (judged["baseline"], judged["candidate"], judged["verdict"]) == (90.0, 22.5, "better")
 
     fast = runs_of(tmp_path, {"fast": 10}, "fast.jsonl")
     dearer = runs_of(tmp_path, {"fast": 12}, "dearer.jsonl")
@@ -164,7 +164,7 @@ def test_a_total_of_ones_own_is_explained_and_refused_for_what_it_is(tmp_path: P
     # both the total and what was added up
     assert ["fast", "12", "$12.00", "$12.00"] in [line.split() for line in explained.stdout.splitlines()]
     for command in (
-        ("compare", "--a", "agent=slow", "--b", "agent=fast", "--metrics", "spent_usd"),
+        ("compare", "-a", "agent=slow", "-b", "agent=fast", "--metrics", "spent_usd"),
         ("gate", "--baseline", runs, "--rule", "spent_usd <= +10%"),
         ("rank", "--by", "agent", "--metrics", "spent_usd"),
     ):

@@ -32,7 +32,7 @@ def singles(a: list[int], b: list[int]) -> list[Run]:
 def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
     # of 80 tasks x alone passes 10 and y alone 14: 4 of 80 are 5 pp
     runs = singles([1] * 40 + [1] * 10 + [0] * 14 + [0] * 16, [1] * 40 + [0] * 10 + [1] * 14 + [0] * 16)
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     # Bonett and Price: (15 - 11) / 82 +- 1.96 sqrt((26/82 - (4/82)²) / 82) = 4.9 +- 12.1. Variance of the differences
     # (24 - 80 x 0.05²) / 79 = 0.301, so (1.960 + 0.842)² x 0.301 / 0.05² = 946 tasks, and 2 more for Student's t
     assert found.sentence == (
@@ -46,8 +46,8 @@ def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
 
 def test_a_clear_difference_is_called_better_and_worse_from_the_other_side() -> None:
     runs = made_runs({"good": 0.8, "bad": 0.3}, tasks=60, attempts=3)
-    forth = judged(sy.compare(runs, a="agent=bad", b="agent=good"))
-    back = judged(sy.compare(runs, a="agent=good", b="agent=bad"))
+    forth = judged(sy.compare(runs, baseline="agent=bad", candidate="agent=good"))
+    back = judged(sy.compare(runs, baseline="agent=good", candidate="agent=bad"))
     assert (forth.verdict, back.verdict) == ("better", "worse")
     assert forth.sentence.endswith("good is better.")
     assert forth.difference.value == pytest.approx(-back.difference.value, abs=1e-12)
@@ -56,7 +56,7 @@ def test_a_clear_difference_is_called_better_and_worse_from_the_other_side() -> 
 
 def test_lower_cost_is_better() -> None:
     runs = made_runs({"dear": 0.5}, cost=1.0) + made_runs({"cheap": 0.5}, cost=0.1)
-    found = judged(sy.compare(runs, a="agent=dear", b="agent=cheap"), "cost_usd")
+    found = judged(sy.compare(runs, baseline="agent=dear", candidate="agent=cheap"), "cost_usd")
     assert found.verdict == "better"
     assert found.sentence.startswith("cheap costs $1.3277 less")
 
@@ -65,13 +65,13 @@ def test_lower_cost_is_better() -> None:
 def test_a_data_set_against_itself_is_never_better(attempts: int) -> None:
     runs = made_runs({"one": 0.6}, attempts=attempts)
     copies = [msgspec.structs.replace(run, id=f"{run.id}-copy", agent="two") for run in runs]
-    result = sy.compare([*runs, *copies], a="agent=one", b="agent=two")
+    result = sy.compare([*runs, *copies], baseline="agent=one", candidate="agent=two")
     assert len(result.pairs[0].metrics) == 5  # no durations
     for one in result.pairs[0].metrics:
         assert one.difference.value == 0
         assert one.verdict in ("no difference", "unknown")
         assert one.difference.test.p_value in (1.0, None)
-    itself = sy.compare(runs, a="agent=one", b="agent=one")
+    itself = sy.compare(runs, baseline="agent=one", candidate="agent=one")
     assert {one.difference.value for one in itself.pairs[0].metrics} == {0.0}
     assert not any(one.verdict in ("better", "worse", "differs") for one in itself.pairs[0].metrics)
 
@@ -80,7 +80,9 @@ def test_noise_is_seldom_called_a_difference() -> None:
     called = 0
     for seed in range(60):
         runs = made_runs({"one": 0.5, "two": 0.5}, tasks=30, attempts=2, seed=seed)
-        found = judged(sy.compare(runs, a="agent=one", b="agent=two", metrics=["pass_rate"], resamples=500))
+        found = judged(
+            sy.compare(runs, baseline="agent=one", candidate="agent=two", metrics=["pass_rate"], resamples=500)
+        )
         called += found.verdict in ("better", "worse")
     assert called <= 9  # 3 expected of 60; more than 9 has a chance below one in a thousand
 
@@ -88,9 +90,13 @@ def test_noise_is_seldom_called_a_difference() -> None:
 def test_only_common_tasks_count_and_the_others_are_told() -> None:
     runs = singles([1, 0, 1, 1], [1, 1])
     extra = Run(id="y9", task="t9", agent="y", passed=True)
-    result = sy.compare([*runs, extra], a="agent=x", b="agent=y", metrics=["pass_rate"])
+    result = sy.compare([*runs, extra], baseline="agent=x", candidate="agent=y", metrics=["pass_rate"])
     pair = result.pairs[0]
-    assert (pair.coverage.common, pair.coverage.only_a, pair.coverage.only_b) == (2, ("t2", "t3"), ("t9",))
+    assert (pair.coverage.common, pair.coverage.only_baseline, pair.coverage.only_candidate) == (
+        2,
+        ("t2", "t3"),
+        ("t9",),
+    )
     assert judged(result).difference.tasks == 2
 
 
@@ -98,13 +104,16 @@ def test_tasks_count_the_same_however_often_they_were_tried() -> None:
     runs = singles([1, 0], [1, 1])
     runs += [Run(id=f"x-{i}", task="t0", agent="x", passed=True) for i in range(8)]
     # x: task means 1 and 0, so 0.5, although 9 of its 10 runs passed
-    assert judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"])).difference.a == 0.5
+    assert (
+        judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"])).difference.baseline
+        == 0.5
+    )
 
 
 def test_duplicated_attempts_do_not_make_it_surer() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=30)
     tenfold = [msgspec.structs.replace(run, id=f"{run.id}-{i}", attempt=i) for run in runs for i in range(10)]
-    asked = {"a": "agent=one", "b": "agent=two", "metrics": ["pass_rate"], "interval": "paired-t"}
+    asked = {"baseline": "agent=one", "candidate": "agent=two", "metrics": ["pass_rate"], "interval": "paired-t"}
     once, often = (judged(sy.compare(some, **asked)).difference.interval for some in (runs, tenfold))
     assert (often.low, often.high) == pytest.approx((once.low, once.high), abs=1e-12)
 
@@ -114,9 +123,9 @@ def test_order_of_rows_and_names_of_agents_change_nothing() -> None:
     shuffled = list(runs)
     random.Random(3).shuffle(shuffled)
     renamed = [msgspec.structs.replace(run, agent={"one": "zz", "two": "aa"}[run.agent or ""]) for run in runs]
-    first = sy.compare(runs, a="agent=one", b="agent=two").to_dict()
-    assert first == sy.compare(shuffled, a="agent=one", b="agent=two").to_dict()
-    other = sy.compare(renamed, a="agent=zz", b="agent=aa").to_dict()
+    first = sy.compare(runs, baseline="agent=one", candidate="agent=two").to_dict()
+    assert first == sy.compare(shuffled, baseline="agent=one", candidate="agent=two").to_dict()
+    other = sy.compare(renamed, baseline="agent=zz", candidate="agent=aa").to_dict()
 
     def bare(result):
         metrics = result["pairs"][0]["metrics"]
@@ -127,7 +136,7 @@ def test_order_of_rows_and_names_of_agents_change_nothing() -> None:
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.5, "two": 0.6}, tasks=30, attempts=2))
-    asked = ("compare", file, "--a", "agent=one", "--b", "agent=two", "--json", "--seed", "5")
+    asked = ("compare", file, "-a", "agent=one", "-b", "agent=two", "--json", "--seed", "5")
     first, second = (steelyard(*asked, PYTHONHASHSEED=seed) for seed in ("1", "2"))
     assert first.status == 0
     assert first.stdout == second.stdout
@@ -139,38 +148,44 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Pat
 
 def test_several_comparisons_share_the_error() -> None:
     runs = made_runs({"base": 0.5, "b1": 0.6, "b2": 0.55, "b3": 0.5}, tasks=50, attempts=2)
-    alone = sy.compare(runs, a="agent=base", b="agent=b1", metrics=["pass_rate"])
-    several = sy.compare(runs, a="agent=base", b=["agent=b1", "agent=b2", "agent=b3"], metrics=["pass_rate"])
+    alone = sy.compare(runs, baseline="agent=base", candidate="agent=b1", metrics=["pass_rate"])
+    several = sy.compare(
+        runs, baseline="agent=base", candidate=["agent=b1", "agent=b2", "agent=b3"], metrics=["pass_rate"]
+    )
     assert several.comparisons == 3
     assert judged(several).difference == judged(alone).difference
     assert judged(several).adjusted_p >= judged(alone).adjusted_p
     assert judged(several).needed > judged(alone).needed
-    plain = sy.compare(runs, a="agent=base", b=["agent=b1", "agent=b2"], metrics=["pass_rate"], correction="none")
+    plain = sy.compare(
+        runs, baseline="agent=base", candidate=["agent=b1", "agent=b2"], metrics=["pass_rate"], correction="none"
+    )
     assert judged(plain).adjusted_p == judged(plain).difference.test.p_value
 
 
 def test_missing_outcomes_are_not_failures_and_their_reach_is_told() -> None:
     runs = singles([0] * 30, [1] * 28 + [1, 1])
     runs = [msgspec.structs.replace(run, passed=None) if run.id in {"x0", "x1", "y0"} else run for run in runs]
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert found.difference.tasks == 28
     assert found.difference.missing == (2, 1)
     # of 30 tasks 28 differ by 1; the two open ones by -1 (y fails, x passes) or 0 (y passes, x too), or up to 1
     assert (found.difference.bounds.low, found.difference.bounds.high) == (pytest.approx(27 / 30), 1.0)
     assert "3 runs have no verdict (x 2, y 1): with them the difference could be 90.0 to 100.0." in found.sentence
     runs = [msgspec.structs.replace(run, passed=True) if run.id in {"x1", "y0"} else run for run in runs]
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert "1 run has no verdict (x 1): with it the difference could be" in found.sentence
 
 
 def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
     runs = made_runs({"one": 0.3, "two": 0.7}, tasks=30)
     extra = [Run(id=f"q{task}-{i}", task=f"task-{task:03}", agent="two") for task in range(30) for i in range(3)]
-    found = judged(sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"]))
+    found = judged(sy.compare([*runs, *extra], baseline="agent=one", candidate="agent=two", metrics=["pass_rate"]))
     # left out, the open runs say that two is better; counted as failed, they take three attempts in four from it
     assert found.verdict == "inconclusive"
     assert "inconclusive: rests on runs without a verdict. 90 runs have no verdict (two 90)" in found.sentence
-    failed = sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"], unscored="fail")
+    failed = sy.compare(
+        [*runs, *extra], baseline="agent=one", candidate="agent=two", metrics=["pass_rate"], unscored="fail"
+    )
     assert judged(failed).verdict != "better"
 
 
@@ -180,42 +195,43 @@ def test_equal_rates_that_hide_runs_that_broke_off_are_told_with_both_figures() 
         msgspec.structs.replace(run, passed=None, outcome="errored") if run.agent == "x" and not run.passed else run
         for run in runs
     ]
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     # x passes 15 of the 15 tasks left; counted as failed, 15 of 30 against 20 of 30
     assert "With runs without a verdict counted as failed (--unscored fail): 66.7% vs. 50.0%." in found.sentence
-    failed = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"], unscored="fail"))
+    failed = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored="fail"))
     assert "left out (--unscored exclude): 100.0% vs. 100.0%." in failed.sentence
 
 
 def test_sides_without_a_common_task_are_told_of_once(tmp_path: Path) -> None:
     runs = [Run(id=name, task=name, agent=name, passed=True, cost_usd=1.0) for name in "ab"]
-    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=a", "--b", "agent=b")
+    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "-a", "agent=a", "-b", "agent=b")
     told = "b and a cannot be compared: they have no task in common."
     assert done.stdout.count("cannot be compared") == 1
     assert done.stdout.startswith(told)
-    assert str(sy.compare(runs, a="agent=a", b="agent=b")).startswith(f"{told}\n")
+    assert str(sy.compare(runs, baseline="agent=a", candidate="agent=b")).startswith(f"{told}\n")
 
 
 def test_a_verdict_that_both_ways_of_counting_share_is_told_with_what_open_runs_could_undo() -> None:
     runs = singles([0] * 30, [1] * 24 + [0] * 6)
     extra = [Run(id=f"q{i}", task=f"t{i}", agent="x") for i in range(24)]
-    found = judged(sy.compare([*runs, *extra], a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare([*runs, *extra], baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert found.verdict == "better"  # failed or left out, x passed nothing
 
 
 def test_cost_of_pass_is_compared_as_a_ratio_of_means() -> None:
     runs = made_runs({"one": 0.3}, tasks=40, cost=0.5) + made_runs({"two": 0.8}, tasks=40, cost=0.1)
-    found = judged(sy.compare(runs, a="agent=one", b="agent=two"), "cost_of_pass")
+    found = judged(sy.compare(runs, baseline="agent=one", candidate="agent=two"), "cost_of_pass")
     one = [run for run in runs if run.agent == "one"]
     ratio = sum(run.cost_usd for run in one) / sum(run.passed for run in one)
-    assert found.difference.a == pytest.approx(ratio)
+    assert found.difference.baseline == pytest.approx(ratio)
     assert (found.verdict, found.difference.test.method) == ("better", "swap")
 
 
 def test_infinite_values_are_refused_with_the_metric_to_take_instead() -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
     found = judged(
-        sy.compare(runs, a="agent=one", b="agent=two", metrics=["cost_of_pass_per_run"]), "cost_of_pass_per_run"
+        sy.compare(runs, baseline="agent=one", candidate="agent=two", metrics=["cost_of_pass_per_run"]),
+        "cost_of_pass_per_run",
     )
     assert found.verdict == "unknown"
     assert "compare cost_of_pass instead" in found.sentence
@@ -223,10 +239,12 @@ def test_infinite_values_are_refused_with_the_metric_to_take_instead() -> None:
 
 def test_three_tasks_never_show_anything_and_say_how_many_would() -> None:
     runs = singles([0, 0, 0], [1, 1, 1])
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert found.verdict == "inconclusive"
     on_three_tasks = [run for run in sy.demo_runs() if run.task in {"parse-csv", "fix-race", "add-endpoint"}]
-    found = judged(sy.compare(on_three_tasks, a="tier=T0", b="tier=T6", metrics=["cost_usd"]), "cost_usd")
+    found = judged(
+        sy.compare(on_three_tasks, baseline="tier=T0", candidate="tier=T6", metrics=["cost_usd"]), "cost_usd"
+    )
     assert "so few tasks may agree by chance (p = 0.25); about 6 tasks like these would be needed" in found.sentence
 
 
@@ -250,12 +268,12 @@ def lopsided(*agents: str) -> list[Run]:
     [
         # six tasks of one sign: p = 2 / 2^6 = 0.031 alone, times the number of comparisons after Holm
         (["y"], ["pass_rate", "cost_usd"], "2 comparisons (p = 0.031 alone, 0.062 after", "--metrics pass_rate."),
-        (["y", "z"], ["pass_rate"], "2 comparisons (p = 0.031 alone, 0.062 after", "--b agent=y."),
+        (["y", "z"], ["pass_rate"], "2 comparisons (p = 0.031 alone, 0.062 after", "--candidate agent=y."),
         (
             ["y", "z"],
             ["pass_rate", "cost_usd"],
             "4 comparisons (p = 0.031 alone, 0.12 after",
-            "--metrics pass_rate --b",
+            "--metrics pass_rate --candidate",
         ),
     ],
 )
@@ -263,17 +281,19 @@ def test_what_only_the_number_of_comparisons_leaves_open_is_told_with_how_to_ask
     others: list[str], metrics: list[str], comparisons: str, remedy: str
 ) -> None:
     runs = lopsided("x", *others)
-    found = judged(sy.compare(runs, a="agent=x", b=[f"agent={name}" for name in others], metrics=metrics))
+    found = judged(
+        sy.compare(runs, baseline="agent=x", candidate=[f"agent={name}" for name in others], metrics=metrics)
+    )
     assert found.verdict == "inconclusive"
     assert f"inconclusive among {comparisons} correction)" in found.sentence
     assert f"If this was the one comparison you planned, test it alone: {remedy}" in found.sentence
-    alone = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    alone = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert (alone.verdict, alone.sentence.count("planned")) == ("better", 0)
 
 
 def test_no_common_task_is_told_not_compared() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert found.verdict == "unknown"
     assert "cannot be compared: they have no task in common" in found.sentence
 
@@ -281,13 +301,13 @@ def test_no_common_task_is_told_not_compared() -> None:
 def test_runs_on_both_sides_are_a_finding() -> None:
     runs = made_runs({"one": 0.5}, tasks=12)
     runs += [msgspec.structs.replace(run, id=f"{run.id}n", model="n") for run in runs]
-    result = sy.compare(runs, a="agent=one", b="agent=one,model=n", metrics=["pass_rate"])
+    result = sy.compare(runs, baseline="agent=one", candidate="agent=one,model=n", metrics=["pass_rate"])
     assert [finding.code for finding in result.findings] == ["pooled", "overlap"]
 
 
 def test_nothing_in_common_exits_1(tmp_path: Path) -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
-    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=x", "--b", "agent=y")
+    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "-a", "agent=x", "-b", "agent=y")
     assert done.status == 1
     assert "0 tasks in common" in done.stdout
 
@@ -298,7 +318,7 @@ def test_names_are_text_and_never_markup_or_control(tmp_path: Path) -> None:
         for agent in ("[/]a", "[red]b")
         for i in range(12)
     ]
-    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=[/]a", "--b", "agent=[red]b")
+    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "-a", "agent=[/]a", "-b", "agent=[red]b")
     assert done.status == 0
     assert "[red]b passes 75.0 pp more than [/]a" in done.stdout
     assert "\x1b[31m" not in done.stdout
@@ -307,7 +327,7 @@ def test_names_are_text_and_never_markup_or_control(tmp_path: Path) -> None:
 def test_pooled_configurations_are_a_finding() -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=5)
     runs += [msgspec.structs.replace(run, id=f"{run.id}n", model="n") for run in runs if run.agent == "two"]
-    result = sy.compare(runs, a="agent=one", b="agent=two")
+    result = sy.compare(runs, baseline="agent=one", candidate="agent=two")
     assert [finding.message for finding in result.findings if finding.code == "pooled"] == [
         "two pools runs of 2 models; name them to compare one configuration"
     ]
@@ -316,12 +336,12 @@ def test_pooled_configurations_are_a_finding() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"a": "agnt=one"}, UnknownNameError, "did you mean 'agent'"),
-        ({"a": "agent=ome"}, UnknownNameError, "did you mean 'one'"),
-        ({"a": "agent"}, UsageError, "is not KEY=VALUE"),
-        ({"a": ""}, UsageError, "chooses nothing"),
-        ({"b": []}, UsageError, "nothing to compare with"),
-        ({"b": ["agent=two", "agent=two"]}, UsageError, "given twice"),
+        ({"baseline": "agnt=one"}, UnknownNameError, "did you mean 'agent'"),
+        ({"baseline": "agent=ome"}, UnknownNameError, "did you mean 'one'"),
+        ({"baseline": "agent"}, UsageError, "is not KEY=VALUE"),
+        ({"baseline": ""}, UsageError, "chooses nothing"),
+        ({"candidate": []}, UsageError, "nothing to compare with"),
+        ({"candidate": ["agent=two", "agent=two"]}, UsageError, "given twice"),
         ({"metrics": ["pas_rate"]}, UnknownNameError, "pass_rate"),
         ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
         ({"interval": "bcaa"}, UnknownNameError, "bca"),
@@ -334,25 +354,27 @@ def test_pooled_configurations_are_a_finding() -> None:
 def test_wrong_usage_is_answered_with_what_to_do(options, error, message) -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=4)
     with pytest.raises(error, match=message):
-        sy.compare(runs, **({"a": "agent=one", "b": "agent=two"} | options))
+        sy.compare(runs, **({"baseline": "agent=one", "candidate": "agent=two"} | options))
 
 
 def test_nothing_to_read_is_an_error() -> None:
     with pytest.raises(NoValidInputError):
-        sy.compare([], a="agent=x", b="agent=y")
+        sy.compare([], baseline="agent=x", candidate="agent=y")
 
 
 @pytest.mark.parametrize("method", ["paired-t", "percentile", "bca"])
 def test_the_asked_for_method_is_used_and_named(method: str) -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=40, attempts=2)
-    found = judged(sy.compare(runs, a="agent=one", b="agent=two", interval=method, metrics=["pass_rate"]))
+    found = judged(
+        sy.compare(runs, baseline="agent=one", candidate="agent=two", interval=method, metrics=["pass_rate"])
+    )
     assert found.difference.interval.method == method
     assert np.isfinite([found.difference.interval.low, found.difference.interval.high]).all()
 
 
 def test_the_command_prints_sentences_tables_and_flips(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.3, "two": 0.8}, tasks=30))
-    done = steelyard("compare", file, "--a", "agent=one", "--b", "agent=two")
+    done = steelyard("compare", file, "-a", "agent=one", "-b", "agent=two")
     assert done.status == 0
     assert "two against one: 30 tasks in common" in done.stdout
     assert "two is better." in done.stdout
@@ -366,7 +388,7 @@ def test_costs_that_are_all_0_or_1_are_still_costs(amount: float) -> None:
         for agent in ("x", "y")
         for task in range(20)
     ]
-    cost = judged(sy.compare(runs, a="agent=x", b="agent=y"), "cost_usd").difference
+    cost = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y"), "cost_usd").difference
     assert cost.value == 0
     assert (cost.interval.low, cost.interval.high) == (None, None)  # nothing says how much a cost could differ
     gate = sy.gate(runs[20:], baseline=runs[:20], rule=["cost_usd <= baseline + 0.01"])
@@ -386,9 +408,9 @@ def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothi
     runs = singles([1] * 12, [0] * 12)
     huge = [msgspec.structs.replace(run, cost_usd=1e308) for run in runs]
     with pytest.raises(InputError, match=r"cost_usd is above 1e\+100 in 24 runs"):
-        sy.compare(huge, a="agent=x", b="agent=y")
+        sy.compare(huge, baseline="agent=x", candidate="agent=y")
     tiny = [msgspec.structs.replace(run, cost_usd=5e-324 * place) for place, run in enumerate(runs)]
-    assert judged(sy.compare(tiny, a="agent=x", b="agent=y"), "cost_usd").difference.value == 0
+    assert judged(sy.compare(tiny, baseline="agent=x", candidate="agent=y"), "cost_usd").difference.value == 0
     cost = sy.measure(huge, metrics=["cost_usd"], interval="auto").groups[0].metrics["cost_usd"]
     assert (cost.mean, cost.std_dev) == (1e308, 0.0)
     assert cost.intervals["mean"].reason == "a value is too large to compute with"
@@ -397,14 +419,17 @@ def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothi
 def test_no_value_on_one_side_is_not_told_as_no_task_in_common() -> None:
     runs = [Run(id=f"x{i}", task=f"t{i}", agent="x", passed=True) for i in range(12)]
     runs += [Run(id=f"y{i}", task=f"t{i}", agent="y") for i in range(12)]
-    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     told, _, counted_as_failed = found.sentence.partition(" With ")
     assert told == "Pass rate: y and x cannot be compared: no task has a value on both sides."
     assert counted_as_failed.endswith("0.0% vs. 100.0%.")
     assert (found.difference.test.p_value, found.adjusted_p) == (None, None)  # no test was made, so none is counted
     assert found.difference.missing == (0, 12)
     apart = [msgspec.structs.replace(run, task=run.id) for run in runs]
-    assert "no task in common" in judged(sy.compare(apart, a="agent=x", b="agent=y", metrics=["pass_rate"])).sentence
+    assert (
+        "no task in common"
+        in judged(sy.compare(apart, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"])).sentence
+    )
 
 
 def test_a_name_with_a_line_end_makes_no_line_of_its_own(tmp_path: Path) -> None:
@@ -416,7 +441,7 @@ def test_a_name_with_a_line_end_makes_no_line_of_its_own(tmp_path: Path) -> None
     ]
     other = write(tmp_path / "judged.jsonl", judged_runs)
     shown = [
-        steelyard("compare", file, "--a", "agent=x", "--b", "agent=y"),
+        steelyard("compare", file, "-a", "agent=x", "-b", "agent=y"),
         steelyard("rank", other, "--by", "agent", "--metrics", "pass_rate"),
         steelyard("judges", other),
         steelyard("measure", other, "--by", "agent"),
@@ -428,10 +453,10 @@ def test_a_name_with_a_line_end_makes_no_line_of_its_own(tmp_path: Path) -> None
 
 def test_a_comparison_without_verdicts_says_so() -> None:
     runs = [{"task": f"t{n}", "agent": agent, "cost_usd": n + 1} for n in range(3) for agent in ("x", "y")]
-    compared = sy.compare(runs, a="agent=x", b="agent=y")
+    compared = sy.compare(runs, baseline="agent=x", candidate="agent=y")
     said = [finding.message for finding in compared.findings if finding.code == "no_verdicts"]
     assert said == ["pass rates are not compared: no task has a verdict on both sides"]
-    scored = sy.compare([{**run, "passed": True} for run in runs], a="agent=x", b="agent=y")
+    scored = sy.compare([{**run, "passed": True} for run in runs], baseline="agent=x", candidate="agent=y")
     assert "no_verdicts" not in {finding.code for finding in scored.findings}
 
 
@@ -446,7 +471,7 @@ def costly(costs: dict[str, list[float]]) -> list[Run]:
 def test_a_mean_that_one_run_carries_is_a_warning_with_that_run_and_the_medians() -> None:
     # 19 of 20 tasks cost y twice as much; the means are (19 x 0.99 + 300) / 20 = 15.94 and 2
     runs = costly({"x": [0.9 + task / 100 for task in range(19)] + [300], "y": [2.0] * 20})
-    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"])
+    result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"])
     assert "(mean $2.0000 against $15.94)" in judged(result, "cost_usd").sentence
     (finding,) = [each for each in result.findings if each.code == "carried_mean"]
     assert (finding.severity, finding.where) == ("warning", "x")
@@ -454,13 +479,21 @@ def test_a_mean_that_one_run_carries_is_a_warning_with_that_run_and_the_medians(
         "mean cost $15.94, but $0.9900 without the largest run: $300.00 (t19, run x-19); "
         "median $0.9950 against $2.0000 of y"
     )
-    (back,) = [each for each in sy.compare(runs, a="agent=y", b="agent=x").findings if each.code == "carried_mean"]
+    (back,) = [
+        each
+        for each in sy.compare(runs, baseline="agent=y", candidate="agent=x").findings
+        if each.code == "carried_mean"
+    ]
     assert back.places[0] == finding.places[0]
 
 
 def test_more_runs_than_three_that_carry_a_mean_are_counted() -> None:
     runs = costly({"x": [1.0] * 36 + [100, 101, 102, 103], "y": [2.0] * 40})
-    (finding,) = [each for each in sy.compare(runs, a="agent=x", b="agent=y").findings if each.code == "carried_mean"]
+    (finding,) = [
+        each
+        for each in sy.compare(runs, baseline="agent=x", candidate="agent=y").findings
+        if each.code == "carried_mean"
+    ]
     listed = "$103.00 (t39, run x-39), $102.00 (t38, run x-38), $101.00 (t37, run x-37), 1 more"
     assert f"without the 4 largest runs: {listed};" in (finding.places[0].message or "")
 
@@ -470,7 +503,7 @@ def test_equal_runs_that_carry_a_mean_are_named_whatever_the_order_of_rows() -> 
     told = set()
     for seed in range(3):
         random.Random(seed).shuffle(runs)
-        found = sy.compare(runs, a="agent=x", b="agent=y").findings
+        found = sy.compare(runs, baseline="agent=x", candidate="agent=y").findings
         told |= {place.message for each in found if each.code == "carried_mean" for place in each.places}
     (message,) = told
     assert "without the 4 largest runs: $100.00 (t36, run x-36)," in (message or "")
@@ -481,11 +514,13 @@ def test_means_that_agree_with_the_typical_run_carry_no_warning(last: float) -> 
     runs = costly(
         {"x": [1.0 + task / 100 for task in range(20)], "y": [*[2.0 + task / 50 for task in range(19)], last]}
     )
-    assert "carried_mean" not in [each.code for each in sy.compare(runs, a="agent=x", b="agent=y").findings]
+    assert "carried_mean" not in [
+        each.code for each in sy.compare(runs, baseline="agent=x", candidate="agent=y").findings
+    ]
 
 
 def test_costs_of_nothing_have_no_geometric_mean_and_still_warn() -> None:
     runs = costly({"x": [0.0] * 19 + [300], "y": [1.0 + task / 100 for task in range(20)]})
-    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"])
+    result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"])
     assert judged(result, "cost_usd").difference.geometric_ratio is None
     assert "carried_mean" in [each.code for each in result.findings]

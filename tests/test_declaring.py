@@ -170,7 +170,9 @@ def test_the_interval_is_of_the_value_beside_it_whatever_is_missing() -> None:
     assert (value.count, value.interval.n) == (len(both), len(both))
     assert value.interval.estimate == value.value
     assert value.interval.low < value.value < value.interval.high
-    compared = sy.compare([*some, *made_runs({"y": 0.6}, tasks=20)], a="agent=x", b="agent=y", metrics=["cost_of_pass"])
+    compared = sy.compare(
+        [*some, *made_runs({"y": 0.6}, tasks=20)], baseline="agent=x", candidate="agent=y", metrics=["cost_of_pass"]
+    )
     (found,) = compared.pairs[0].metrics
     assert found.difference.runs[0] == len(both)
     assert found.difference.missing[0] == len(some) - len(both)
@@ -198,8 +200,8 @@ def test_where_there_is_nothing_to_divide_by_the_figure_is_what_the_formula_give
     runs = [*tokens("none", 0, 0), *tokens("schema", 0, 5), *tokens("both", 5, 5)]
     names = ["skill_efficiency", "token_efficiency_ratio"]
     for a, figures in {"none": [None, None], "schema": [0.0, INFINITY], "both": [0.5, 1.0]}.items():
-        found = sy.compare(runs, a=f"agent={a}", b="agent=both", metrics=names).pairs[0].metrics
-        assert [judged.difference.a for judged in found] == figures
+        found = sy.compare(runs, baseline=f"agent={a}", candidate="agent=both", metrics=names).pairs[0].metrics
+        assert [judged.difference.baseline for judged in found] == figures
     measured = sy.measure(tokens("schema", 0, 5), interval="auto").groups[0].metrics["token_efficiency_ratio"]
     # a count of tokens that is 0 so far may be anything: no limit follows, unlike from a share
     assert (measured.value, measured.interval.low) == (INFINITY, None)

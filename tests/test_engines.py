@@ -192,7 +192,12 @@ CALLS: dict[str, Callable[..., Any]] = {
         paths, by=["agent"], metrics=["pass_rate", "cost_usd", "cost_of_pass"], interval="auto", engine=engine
     ),
     "compare": lambda paths, engine: sy.compare(
-        paths, a="agent=a", b="agent=b", resamples=100, metrics=["pass_rate", "cost_usd", "cost_of_pass"], engine=engine
+        paths,
+        baseline="agent=a",
+        candidate="agent=b",
+        resamples=100,
+        metrics=["pass_rate", "cost_usd", "cost_of_pass"],
+        engine=engine,
     ),
     "rank": lambda paths, engine: sy.rank(
         paths, by=["agent"], metrics=["pass_rate"], min_task_coverage=0, resamples=100, engine=engine

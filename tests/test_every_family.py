@@ -172,10 +172,10 @@ def test_files_results_and_saved_results_give_the_same_numbers(places: dict[str,
 
 def test_the_verbs_give_the_numbers_of_the_family_s_own_verb(places: dict[str, str]) -> None:
     prompts, attempts = repeated(places), timed(places)
-    compared = sy.compare(places["OUTPUTS"], a="agent=alpha", b="agent=beta", metrics=["r_raw"], **FEW)
+    compared = sy.compare(places["OUTPUTS"], baseline="agent=alpha", candidate="agent=beta", metrics=["r_raw"], **FEW)
     difference = compared.pairs[0].metrics[0].difference
     # alpha: four of five alike, beta: three of five, in every prompt
-    assert (difference.a, difference.b) == (0.8, 0.6)
+    assert (difference.baseline, difference.candidate) == (0.8, 0.6)
     assert {prompt.metrics["r_raw"] for prompt in prompts.prompts} == {0.8, 0.6}
     ranked = sy.rank(places["TIMINGS"], by=["agent"], metrics=["task_speedup"], **FEW)
     summary = {key.partition(":")[0]: figures.fields["mean_speedup"] for key, figures in attempts.summaries.items()}
@@ -220,7 +220,7 @@ def test_metrics_that_do_not_fit_the_input_are_refused(
     places: dict[str, str], given: str, metrics: list[str], message: str
 ) -> None:
     with pytest.raises(sy.SteelyardError, match=message):
-        sy.compare(places[given], a="agent=alpha", b="agent=beta", metrics=metrics, **FEW)
+        sy.compare(places[given], baseline="agent=alpha", candidate="agent=beta", metrics=metrics, **FEW)
 
 
 def test_every_metric_of_a_row_can_be_compared_or_is_refused_in_a_sentence(places: dict[str, str]) -> None:
@@ -234,7 +234,7 @@ def test_every_metric_of_a_row_can_be_compared_or_is_refused_in_a_sentence(place
         if declared.row == "run" or not declared.is_of_rows:
             continue
         compared = sy.compare(
-            kinds[declared.row or ""], a="agent=alpha", b="agent=beta", metrics=[declared.name], **FEW
+            kinds[declared.row or ""], baseline="agent=alpha", candidate="agent=beta", metrics=[declared.name], **FEW
         )
         told = compared.pairs[0].metrics[0]
         assert told.difference.metric == declared.name

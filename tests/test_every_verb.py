@@ -200,7 +200,7 @@ def test_an_unknown_keyword_is_answered_with_the_nearest() -> None:
         sy.measure(sy.demo_runs(), confidense=0.9)
     assert told.value.nearest == "confidence"
     with pytest.raises(UsageError, match="'b'"):
-        sy.compare(sy.demo_runs(), a="tier=T0")
+        sy.compare(sy.demo_runs(), baseline="tier=T0")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,10 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
     [
         (lambda: sy.measure(RUNS, since="someday"), "since 'someday' is not a date"),
         (lambda: sy.usage(RUNS, budget=-1), "budget -1 is not an amount of dollars (budget=50)"),
-        (lambda: sy.compare(RUNS, a="agent=a", b=[]), "there is nothing to compare with (b='agent=NAME,model=NAME')"),
+        (
+            lambda: sy.compare(RUNS, baseline="agent=a", candidate=[]),
+            "there is nothing to compare with (candidate='agent=NAME,model=NAME')",
+        ),
         (lambda: sy.rank(RUNS, by=["agent"], min_task_coverage=2), "min_task_coverage 2 is not a share"),
         (lambda: sy.gate(RUNS, rule="pass_rate >= baseline"), "none is given (baseline='main.jsonl')"),
         (lambda: sy.matrix(RUNS, by=["task"]), "(by='agent,model')"),

@@ -116,7 +116,7 @@ def test_places_on_demand_are_made_when_looked_at() -> None:
     "command",
     [
         ["measure"],
-        ["compare", "--a", "agent=a", "--b", "agent=b"],
+        ["compare", "-a", "agent=a", "-b", "agent=b"],
         ["rank", "--by", "agent"],
         ["gate", "--baseline", "RUNS", "--rule", "pass_rate >= -0.5"],
         ["judges"],
@@ -254,7 +254,7 @@ def test_rank_compare_and_gate_tell_of_retries_and_uneven_costs(verb: str) -> No
     if verb == "rank":
         findings = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).findings
     elif verb == "compare":
-        findings = sy.compare(runs, a="agent=a", b="agent=b").findings
+        findings = sy.compare(runs, baseline="agent=a", candidate="agent=b").findings
     else:
         rules = ["pass_rate >= -0.5", "cost_of_pass <= +50%"]
         findings = sy.gate(runs, baseline=runs, rule=rules, where=["agent=a"]).findings

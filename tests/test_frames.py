@@ -43,7 +43,7 @@ FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
 }
 VERBS: dict[str, Callable[[Any], Any]] = {
     "measure": lambda runs: sy.measure(runs, by=["agent"]),
-    "compare": lambda runs: sy.compare(runs, a="agent=x", b="agent=y"),
+    "compare": lambda runs: sy.compare(runs, baseline="agent=x", candidate="agent=y"),
     "rank": lambda runs: sy.rank(runs, by=["agent"]),
     "gate": lambda runs: sy.gate(runs, baseline=runs, rule="pass_rate >= baseline - 0.2"),
     "explain": lambda runs: sy.explain(runs, "pass_rate", by=["agent"]),
@@ -219,8 +219,8 @@ SHEET_MAPPING = {
 def test_a_mapping_reads_frames_and_dicts_as_it_reads_files(make: Callable[[Any], Any]) -> None:
     usage = sy.usage(make(SHEET), map=SHEET_MAPPING, tz="UTC", by="day")
     assert [group.used.cost_usd for group in usage.groups] == [0.5, 1.25, 2.0, None]
-    compared = sy.compare(make(SHEET), a="model=x", b="model=y", map=SHEET_MAPPING).to_dict()
-    assert compared["a"]["runs"] == compared["pairs"][0]["b"]["runs"] == 2
+    compared = sy.compare(make(SHEET), baseline="model=x", candidate="model=y", map=SHEET_MAPPING).to_dict()
+    assert compared["baseline"]["runs"] == compared["pairs"][0]["candidate"]["runs"] == 2
     assert sy.read(make(SHEET), map=SHEET_MAPPING).n == 4
 
 

@@ -380,11 +380,11 @@ def test_runs_that_are_not_judged_are_not_told_of(tmp_path: Path) -> None:
     for given in (runs, flat):
         kept = sy.gate(given, baseline=given, rule=["pass_rate >= -0.5"], where="agent=judged")
         assert "unpriced" not in {finding.code for finding in kept.findings}
-        compared = sy.compare(given, a="agent=judged,model=m", b="agent=judged,attempt=1")
+        compared = sy.compare(given, baseline="agent=judged,model=m", candidate="agent=judged,attempt=1")
         assert "unpriced" not in {finding.code for finding in compared.findings}
         for whole in (
             sy.gate(given, baseline=given, rule=["pass_rate >= -0.5"]),
-            sy.compare(given, a="agent=judged", b="agent=other"),
+            sy.compare(given, baseline="agent=judged", candidate="agent=other"),
         ):
             told = [finding.message for finding in whole.findings if finding.code == "unpriced"]
             assert told

@@ -21,8 +21,8 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
             "gate needs --rule",
             'steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"',
         ),
-        (["compare"], "compare needs FILES", "steelyard compare runs.jsonl --a tier=T0 --b tier=T2"),
-        (["compare", "runs.jsonl", "--a"], "--a needs a value", "steelyard compare --help"),
+        (["compare"], "compare needs FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2"),
+        (["compare", "runs.jsonl", "-a"], "--baseline needs a value", "steelyard compare --help"),
         (["measure", "--bogus"], "Unknown option", "steelyard measure --help"),
         (["usage", "--month", "2026-10"], "Unknown option: --month", "--since: A month (2026-10, "),
         (["speedup", "--expert", "x.json"], "Unknown option: --expert", "--oracle: Timings of the expert's change; "),
@@ -86,7 +86,7 @@ def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["compare", "--a", "LLM=gpt", "--b", "LLM=claude"], ["rank", "--by", "LLM"], ["measure", "--where", "LLM=gpt"]],
+    [["compare", "-a", "LLM=gpt", "-b", "LLM=claude"], ["rank", "--by", "LLM"], ["measure", "--where", "LLM=gpt"]],
 )
 def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

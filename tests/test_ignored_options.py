@@ -34,7 +34,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["measure", "RUNS", "--metrics", ","], "names nothing"),
         (["judges", "RUNS", "--profile", "speedup-1"], "belongs to the speedup specification"),
         (["judges", "RUNS", "--confidence", "90"], "--confidence 0.9"),
-        (["compare", "RUNS", "--a", "tier=T0", "--b", "tier=T1", "--confidence", "95"], "--confidence 0.95"),
+        (["compare", "RUNS", "-a", "tier=T0", "-b", "tier=T1", "--confidence", "95"], "--confidence 0.95"),
         (["rank", "RUNS", "--confidence", "99.5"], "--confidence 0.995"),
         (["gate", "RUNS", "--baseline", "RUNS", "--rule", "pass_rate >= -2"], "1 percentage point is 0.01: -0.02"),
         (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= -150%"], "by 100% or more"),
@@ -206,7 +206,7 @@ def test_a_method_that_suits_no_figure_is_a_finding() -> None:
 
 def test_compare_says_where_another_method_was_used_than_the_one_asked_for() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=12)
-    found = sy.compare(runs, a="agent=one", b="agent=two", interval="paired-t").findings
+    found = sy.compare(runs, baseline="agent=one", candidate="agent=two", interval="paired-t").findings
     assert ["cost_of_pass is made by percentile" in one.message for one in found if one.code == "interval_method"] == [
         True
     ]
@@ -218,8 +218,8 @@ def test_a_limit_that_can_be_reached_is_a_rule(rule: str) -> None:
 
 
 def test_names_with_commas_can_be_chosen() -> None:
-    assert read_filter("agent=a,b, c,model=m=1", option="--a") == {"agent": "a,b, c", "model": "m=1"}
+    assert read_filter("agent=a,b, c,model=m=1", option="-a") == {"agent": "a,b, c", "model": "m=1"}
     with pytest.raises(UnknownNameError, match="agent"):
-        read_filter("agent=a,agnt=b", option="--a")
+        read_filter("agent=a,agnt=b", option="-a")
     with pytest.raises(UsageError, match="KEY=VALUE"):
-        read_filter("agent", option="--a")
+        read_filter("agent", option="-a")

@@ -111,7 +111,7 @@ def test_every_verb_over_runs_takes_labels(verb: str, tmp_path: Path) -> None:
         lines = [json.dumps(record | {"judgments": judgments}) for record in records]
         (tmp_path / folder / "runs.jsonl").write_text("\n".join(lines))
     wanted: dict[str, dict[str, Any]] = {
-        "compare": {"a": "agent=a", "b": "agent=a"},
+        "compare": {"baseline": "agent=a", "candidate": "agent=a"},
         "gate": {"baseline": str(tmp_path / "a"), "rule": ["pass_rate >= -0.9"]},
         "explain": {"metric": "pass_rate", "by": ["agent"]},
         "repeatability": {"by": ["agent"], "repair": False},

@@ -119,7 +119,7 @@ def test_a_question_for_the_model_is_its_column(tmp_path: Path, header: str) -> 
     assert tomllib.loads(suggest([path]).text)["run"]["model"] == header
 
 
-@pytest.mark.parametrize("chosen", [("compare", "--a", "model=x", "--b", "model=y"), ("measure", "--where", "model=x")])
+@pytest.mark.parametrize("chosen", [("compare", "-a", "model=x", "-b", "model=y"), ("measure", "--where", "model=x")])
 def test_runs_that_do_not_state_a_key_are_told_how_a_mapping_states_it(tmp_path: Path, chosen: tuple[str, ...]) -> None:
     (tmp_path / "runs.jsonl").write_text('{"task": "a"}\n{"task": "b"}\n', encoding="utf-8")
     verb, *options = chosen
@@ -430,7 +430,7 @@ def test_what_is_piped_in_can_be_mapped() -> None:
 MEASURING = [
     ("measure", "--by", "model"),
     ("rank", "--metrics", "pass_rate"),
-    ("compare", "--a", "model=model-a", "--b", "model=model-b"),
+    ("compare", "-a", "model=model-a", "-b", "model=model-b"),
     ("explain", "cost_usd", "--by", "model"),
 ]
 

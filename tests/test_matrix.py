@@ -88,8 +88,8 @@ def test_a_task_says_nothing_where_groups_tie_on_the_others() -> None:
 def test_disagreement_is_of_two_groups() -> None:
     with pytest.raises(UsageError, match="between two groups, and there are 3") as error:
         sy.matrix(RUNS, by=["agent"], sort="disagreement")
-    assert error.value.hint == "a='agent=NAME', b='agent=NAME'"
-    result = sy.matrix(RUNS, by=["agent"], sort="disagreement", a="agent=best", b="agent=last")
+    assert error.value.hint == "baseline='agent=NAME', candidate='agent=NAME'"
+    result = sy.matrix(RUNS, by=["agent"], sort="disagreement", baseline="agent=best", candidate="agent=last")
     assert [(row.task, row.difference) for row in result.tasks] == [
         ("also-telling", -1.0),
         ("odd", 1.0),
@@ -105,10 +105,10 @@ def test_disagreement_is_of_two_groups() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"a": "agent=best"}, "one is named"),
-        ({"a": "agent=best", "b": "agent=best"}, "the same group"),
-        ({"a": "agent=best", "b": "model=x"}, "the groups are not made by"),
-        ({"a": "agent=best", "b": "agent=worst"}, "names 0 of the groups"),
+        ({"baseline": "agent=best"}, "one is named"),
+        ({"baseline": "agent=best", "candidate": "agent=best"}, "the same group"),
+        ({"baseline": "agent=best", "candidate": "model=x"}, "the groups are not made by"),
+        ({"baseline": "agent=best", "candidate": "agent=worst"}, "names 0 of the groups"),
         ({"by": ["task"]}, "rows of a matrix"),
         ({"by": []}, "needs columns"),
         ({"metrics": ["pass_rate", "cost_usd"]}, "one metric"),

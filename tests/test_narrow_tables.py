@@ -64,7 +64,7 @@ def test_standings_keep_scores_and_say_notes_below(
 
 @pytest.mark.parametrize("width", [40, 60, 64, 68, 72, 76, 80])
 def test_a_comparison_never_shows_one_side_without_the_other(heading: Headed, width: int) -> None:
-    above, text = heading(width, ["compare", "few.jsonl", "--a", "tier=T0", "--b", "tier=T2"])
+    above, text = heading(width, ["compare", "few.jsonl", "-a", "tier=T0", "-b", "tier=T2"])
     left = text.split("Not shown at")[1].split("\n\n")[0].split() if "Not shown at" in text else []
     assert not {"A,", "A", "B,", "B"} & set(left)
     assert "metric A B B - A interval" in above or "\nA  " in text

@@ -36,7 +36,7 @@ REFUSED = (
     ("explain", "runs.jsonl", "pass_rate", "--run", BAD),
     ("explain", "runs.jsonl", BAD, "--run", "r1"),
     ("measure", "runs.jsonl", "--by", BAD),
-    ("compare", "runs.jsonl", "--a", f"agent={BAD}", "--b", "agent=ant"),
+    ("compare", "runs.jsonl", "-a", f"agent={BAD}", "-b", "agent=ant"),
     ("rank", "runs.jsonl", "--metrics", BAD),
     ("metrics", BAD),
     ("profiles", "show", BAD),

@@ -205,9 +205,9 @@ def by_rank(declared: Metric, runs: Any, settings: Settings) -> dict[str, float 
 def by_compare(declared: Metric, runs: Any, settings: Settings) -> dict[str, float | None]:
     weight_by, unscored = settings
     options = {"weight_by": weight_by, "unscored": unscored, "resamples": 100}
-    compared = sy.compare(runs, a="agent=x", b="agent=y", metrics=[declared.name], **options)
+    compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=[declared.name], **options)
     difference = compared.pairs[0].metrics[0].difference
-    return {"x": difference.a, "y": difference.b}
+    return {"x": difference.baseline, "y": difference.candidate}
 
 
 def by_gate(declared: Metric, runs: Sequence[Run], settings: Settings) -> dict[str, float | None]:
@@ -334,7 +334,7 @@ def test_every_interval_holds_its_own_figure_within_the_bounds(seed: int, weight
         if method != "none"
     ]
     results += [
-        sy.compare(runs, a="agent=x", b="agent=y", interval=method, resamples=200, **options)
+        sy.compare(runs, baseline="agent=x", candidate="agent=y", interval=method, resamples=200, **options)
         for method in ("auto", "paired-t", "percentile", "bca")
     ]
     results += [

@@ -25,7 +25,7 @@ RUNS = "runs.jsonl"
 STORE = ("--store", "sqlite:///arena.db")
 PRINTED = (
     ("measure", RUNS, "--by", "agent,model"),
-    ("compare", RUNS, "--a", "agent==1+1", "--b", "agent=@SUM(A1)"),
+    ("compare", RUNS, "-a", "agent==1+1", "-b", "agent=@SUM(A1)"),
     ("rank", RUNS, "--by", "agent"),
     ("gate", RUNS, "--rule", "pass_rate >= 0.1"),
     ("matrix", RUNS, "--by", "agent"),
@@ -197,7 +197,7 @@ def test_out_writes_tables_without_formulas_and_records_as_they_are(
 
 def test_negative_numbers_stay_numbers(tmp_path: Path) -> None:
     runs = [{"task": "t", "agent": agent, "passed": passed} for agent, passed in (("a", True), ("b", False))]
-    sy.compare(runs, a={"agent": "a"}, b={"agent": "b"}).save(tmp_path / "x.csv")
+    sy.compare(runs, baseline={"agent": "a"}, candidate={"agent": "b"}).save(tmp_path / "x.csv")
     with (tmp_path / "x.csv").open(newline="") as file:
         differences = [cell for row in csv.DictReader(file) for cell in row.values() if cell.startswith("-")]
     assert differences

@@ -41,12 +41,15 @@ def test_an_option_that_names_a_file_may_be_text(tmp_path: Path) -> None:
 
 
 def test_sides_may_be_chosen_by_dicts() -> None:
-    by_text = sy.compare(RECORDS, a="agent=a", b="agent=b")
-    by_dict = sy.compare(RECORDS, a={"agent": "a"}, b={"agent": "b"})
+    by_text = sy.compare(RECORDS, baseline="agent=a", candidate="agent=b")
+    by_dict = sy.compare(RECORDS, baseline={"agent": "a"}, candidate={"agent": "b"})
     assert by_dict == by_text
-    assert sy.compare(RECORDS, a={"agent": "a"}, b=[{"agent": "b"}, "agent=b,model=-"][:1]).pairs == by_text.pairs
+    assert (
+        sy.compare(RECORDS, baseline={"agent": "a"}, candidate=[{"agent": "b"}, "agent=b,model=-"][:1]).pairs
+        == by_text.pairs
+    )
     with pytest.raises(UnknownNameError, match="agnet"):
-        sy.compare(RECORDS, a={"agnet": "a"}, b={"agent": "b"})
+        sy.compare(RECORDS, baseline={"agnet": "a"}, candidate={"agent": "b"})
     rule = ["pass_rate >= -0.5"]
     gate = sy.gate(RECORDS, baseline=RECORDS, rule=rule, where={"agent": "a"})
     assert gate.checks == sy.gate(RECORDS, baseline=RECORDS, rule=rule, where="agent=a").checks
@@ -90,7 +93,7 @@ def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, sai
         sy.rank,
         sy.judges,
         sy.repeatability,
-        lambda runs: sy.compare(runs, a="agent=a", b="agent=b"),
+        lambda runs: sy.compare(runs, baseline="agent=a", candidate="agent=b"),
         lambda runs: sy.gate(runs, baseline=RECORDS, rule=["pass_rate >= baseline"]),
     ],
 )

@@ -108,7 +108,7 @@ def test_the_sections_of_a_report_are_the_results_of_their_verbs(tmp_path: Path)
     assert report.ranking is not None
     assert report.ranking.to_dict() == sy.rank([path], by=["tier"]).to_dict()
     assert report.comparison is not None
-    assert report.comparison.to_dict() == sy.compare([path], a="tier=T5", b="tier=T6").to_dict()
+    assert report.comparison.to_dict() == sy.compare([path], baseline="tier=T5", candidate="tier=T6").to_dict()
     assert report.judges is not None
     assert report.judges.to_dict() == sy.judges([path], by=["tier"]).to_dict()
     shown = {row["run"]: row for row in report.to_dicts()}
@@ -320,21 +320,25 @@ def test_who_is_compared_by_default_is_what_differs() -> None:
 def test_a_comparison_has_the_names_of_its_sides_as_column_heads() -> None:
     # names that begin with the other side's letter, so that a letter could mislead
     runs = made_runs({"B-large": 0.2, "A-large": 0.9, "C": 0.5}, tasks=8)
-    page = page_of(sy.compare(runs, a="agent=B-large", b="agent=A-large", metrics=["pass_rate"], resamples=100))
+    page = page_of(
+        sy.compare(runs, baseline="agent=B-large", candidate="agent=A-large", metrics=["pass_rate"], resamples=100)
+    )
     assert page.table is not None
     assert page.table.caption == "A-large against B-large"
     titles = [column.title for column in page.table.columns]
     assert titles[:4] == ["metric", "B-large", "A-large", "difference"]
     assert titles[-1] == "verdict"
     tasks = {column.name: column for column in page.also[0].columns}
-    assert (tasks["a"].title, tasks["b"].title) == ("B-large", "A-large")
+    assert (tasks["baseline"].title, tasks["candidate"].title) == ("B-large", "A-large")
     assert set(tasks["higher"].values) <= {"A-large", "B-large"}
     assert set(tasks["solved"].values) <= {"only A-large", "only B-large", "both", "neither"}
     others = ["agent=A-large", "agent=C"]
-    several = page_of(sy.compare(runs, a="agent=B-large", b=others, metrics=["pass_rate"], resamples=100))
+    several = page_of(
+        sy.compare(runs, baseline="agent=B-large", candidate=others, metrics=["pass_rate"], resamples=100)
+    )
     assert several.table is not None
     assert [column.title for column in several.table.columns][:5] == [
-        "compared",
+        "candidate",
         "metric",
         "B-large",
         "value",

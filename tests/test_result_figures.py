@@ -45,7 +45,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.measure(runs, by=["tier"], interval="wilson", metrics=()),
         sy.rank(runs, by=["tier"], **FEW),
         sy.matrix(runs, by=["tier"]),
-        sy.compare(runs, a="tier=T0", b="tier=T6", **FEW),
+        sy.compare(runs, baseline="tier=T0", candidate="tier=T6", **FEW),
         sy.gate(runs, baseline=runs, rule=["pass_rate >= -0.02", "cost_usd <= +10%"], **FEW),
         sy.judges(runs),
         sy.show(runs, run=str(runs[0].id)),
@@ -134,7 +134,7 @@ def pass_runs(passes: dict[str, tuple[int, int]]) -> list[Run]:
 
 def test_flips_count_each_common_task_once() -> None:
     runs = pass_runs({"t1": (2, 2), "t2": (2, 1), "t3": (2, 0), "t4": (0, 2), "t5": (0, 1), "t6": (0, 0), "t7": (0, 0)})
-    compared = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate"], **FEW)
+    compared = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate"], **FEW)
     said = titles(compared.figure("flips"))
     assert "solved by both: 2 of 7" in said  # t1 and t2: at least half of the runs
     assert "only by a: 1 of 7" in said  # t3
@@ -146,8 +146,11 @@ def test_flips_count_each_common_task_once() -> None:
     assert [each["task"] for each in shape["by_task"]["lower"]] == ["t3", "t2"]
     assert shape["flips"] == {
         "solved_from": 0.5,
-        "gained": [{"task": "t4", "a": 0.0, "b": 1.0}, {"task": "t5", "a": 0.0, "b": 0.5}],
-        "lost": [{"task": "t3", "a": 1.0, "b": 0.0}],
+        "gained": [
+            {"task": "t4", "baseline": 0.0, "candidate": 1.0},
+            {"task": "t5", "baseline": 0.0, "candidate": 0.5},
+        ],
+        "lost": [{"task": "t3", "baseline": 1.0, "candidate": 0.0}],
         "both": 2,
         "neither": 2,
     }
@@ -171,7 +174,7 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
         for agent, cost, passes in (("a", 1.0, False), ("b", 2.0, True))
         for task in range(6)
     ]
-    compared = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate", "cost_usd"], **FEW)
+    compared = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate", "cost_usd"], **FEW)
     for judged in compared.pairs[0].metrics:
         assert judged.difference.interval.excludes(0.0)
         assert judged.verdict == "inconclusive"
@@ -179,7 +182,9 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
     looks = [element.get("class") for element, _ in elements(figure) if tag(element) == "circle"]
     assert looks == ["sy-hollow", "sy-hollow"]
     assert "hollow: no difference shown among 2 comparisons" in figure.svg
-    alone = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate"], **FEW).figure("differences")
+    alone = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate"], **FEW).figure(
+        "differences"
+    )
     assert alone.svg.count("sy-hollow") < figure.svg.count("sy-hollow")
 
 
@@ -191,7 +196,7 @@ def test_what_is_better_lies_at_the_right_whatever_the_direction_of_its_metric()
         for n in range(20)
     ]
     metrics = ["pass_rate", "cost_usd", "duration_seconds"]
-    figure = sy.compare(runs, a="agent=a", b="agent=b", metrics=metrics, **FEW).figure("differences")
+    figure = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=metrics, **FEW).figure("differences")
     circles = [float(element.get("cx", "")) for element, _ in elements(figure) if tag(element) == "circle"]
     upright = next(element.get("d", "") for element, _ in elements(figure) if element.get("class") == "sy-axis")
     zero = float(upright[1:].split()[0])
@@ -201,7 +206,7 @@ def test_what_is_better_lies_at_the_right_whatever_the_direction_of_its_metric()
 
 @pytest.mark.parametrize("width", [720, 390])
 def test_a_difference_shows_the_numbers_of_its_interval(width: int) -> None:
-    compared = sy.compare(few_runs(), a="tier=T0", b="tier=T2", metrics=["impl_rate", "cost_usd"], **FEW)
+    compared = sy.compare(few_runs(), baseline="tier=T0", candidate="tier=T2", metrics=["impl_rate", "cost_usd"], **FEW)
     shown = texts(compared.figure("differences", width=width))
     for judged, bare in zip(compared.pairs[0].metrics, ("{:.1f}", "{:.4f}"), strict=True):
         low, high = judged.difference.interval.low, judged.difference.interval.high
@@ -215,8 +220,8 @@ def test_a_difference_shows_the_numbers_of_its_interval(width: int) -> None:
 def test_dumbbells_name_the_tasks_that_differ() -> None:
     compared = sy.compare(
         pass_runs({"up": (0, 2), "down": (2, 1), "same": (2, 2)}),
-        a="agent=a",
-        b="agent=b",
+        baseline="agent=a",
+        candidate="agent=b",
         metrics=["pass_rate"],
         **FEW,
     )

@@ -102,7 +102,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "RunDetail": lambda folder: sy.show(written_runs(folder), run="demo-T3-fix-race-01"),
     "ReadSummary": read_summary,
     "Repeatability": repeatability,
-    "Comparison": lambda _: sy.compare(sy.demo_runs(), a="tier=T0", b=["tier=T1", "tier=T2"]),
+    "Comparison": lambda _: sy.compare(sy.demo_runs(), baseline="tier=T0", candidate=["tier=T1", "tier=T2"]),
     "Gate": lambda _: sy.gate(sy.demo_runs(), baseline=sy.demo_runs(), rule=["pass_rate >= -0.02", "cost_usd <= +10%"]),
     "Matrix": lambda _: sy.matrix(sy.demo_runs(), by=["tier"]),
     "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
@@ -279,7 +279,7 @@ def test_the_law_can_fail(rude: Result, broken: list[str]) -> None:
 
 
 def test_a_result_cannot_be_changed() -> None:
-    comparison = sy.compare(sy.demo_runs(), a="tier=T0", b="tier=T2")
+    comparison = sy.compare(sy.demo_runs(), baseline="tier=T0", candidate="tier=T2")
     with pytest.raises(dataclasses.FrozenInstanceError):
         comparison.profile = "mine"  # type: ignore[misc] # that is the point
     assert repr(comparison) == "Comparison(B tier=T2 vs A tier=T0: 6 metrics, 20 common tasks)"
@@ -295,8 +295,8 @@ def test_a_printed_result_says_what_the_command_says(
     printed = str(sy.measure(runs, by=["tier"]))
     assert printed.startswith(f"{answer}\n\n")
     assert "T6 hybrid       200     84.5%" in printed
-    assert run(["compare", str(runs), "--a", "tier=T0", "--b", "tier=T1", "--resamples", "100"]) == 0
-    compared = str(sy.compare(runs, a="tier=T0", b="tier=T1", resamples=100))
+    assert run(["compare", str(runs), "-a", "tier=T0", "-b", "tier=T1", "--resamples", "100"]) == 0
+    compared = str(sy.compare(runs, baseline="tier=T0", candidate="tier=T1", resamples=100))
     assert capsys.readouterr().out.split() == compared.split()  # a terminal indents long lines
     assert run(["gate", str(runs), "--rule", "pass_rate >= 0.9"]) == 3
     assert capsys.readouterr().out.rstrip() == str(sy.gate(runs, rule=["pass_rate >= 0.9"]))
@@ -390,7 +390,7 @@ def test_names_from_data_are_escaped_in_a_notebook(verb: str) -> None:
     asked: dict[str, dict[str, Any]] = {
         "rank": {"by": ["agent"], "metrics": ["pass_rate"], "min_task_coverage": 0.0},
         "measure": {"by": ["agent", "task"]},
-        "compare": {"a": {"agent": f"{HOSTILE}0"}, "b": {"model": HOSTILE}},
+        "compare": {"baseline": {"agent": f"{HOSTILE}0"}, "candidate": {"model": HOSTILE}},
         "gate": {"rule": ["pass_rate >= 0.2"]},
     }
     if verb == "rank":  # ranks stand on the tasks that all tried

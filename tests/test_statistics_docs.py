@@ -18,7 +18,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 def test_the_page_shows_what_compare_prints(tmp_path: Path) -> None:
     page = (DOCS / "statistics.md").read_text(encoding="utf-8")
-    block = next(part for part in page.split("```") if "steelyard compare runs.jsonl --a tier=T0" in part)
+    block = next(part for part in page.split("```") if "steelyard compare runs.jsonl -a tier=T0" in part)
     steelyard("demo", "--write", "runs.jsonl", cwd=tmp_path)
     command = re.search(r"\$ steelyard (compare .*)", block)
     assert command is not None

@@ -45,7 +45,7 @@ CASES: dict[str, list[list[str]]] = {
         ["arena", "submit", "submissions.jsonl", *STORE],
         ["arena", "rescore", *STORE],
     ],
-    "compare": [["compare", RUNS, "--a", "tier=T0", "--b", "tier=T6", "--b", "tier=T2"]],
+    "compare": [["compare", RUNS, "-a", "tier=T0", "-b", "tier=T6", "-b", "tier=T2"]],
     "demo": [["demo"], ["demo", "--write", "written"]],
     "doctor": [["doctor"]],
     "explain": [

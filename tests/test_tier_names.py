@@ -47,7 +47,7 @@ NAMES = {"seed": ("T0 vanilla", "T2 skills"), SCYLLA: ("T0 prompts", "T2 tooling
         ("explain", "pass_rate", "--by", "tier"),
         ("explain", "tier_uplift", "--by", "tier"),
         ("rank", "--by", "tier"),
-        ("compare", "--a", "tier=T0", "--b", "tier=T2"),
+        ("compare", "-a", "tier=T0", "-b", "tier=T2"),
         ("repeatability", "--by", "task,tier"),
     ],
     ids=" ".join,
@@ -75,17 +75,20 @@ def test_json_and_rows_name_the_scheme_and_what_the_tier_stands_for(scheme: str)
     assert ranked.to_dict()["tier_scheme"] == scheme
     assert ranked.to_dict()["places"][0]["tier_name"] == meaning  # T2 passes everything
     assert {row["tier_scheme"] for row in ranked.to_dicts()} == {scheme}
-    compared = sy.compare(runs(scheme), a="tier=T0", b="tier=T2").to_dict()
-    assert (compared["pairs"][0]["b"]["tier_scheme"], compared["pairs"][0]["b"]["tier_name"]) == (scheme, meaning)
-    assert compared["pairs"][0]["b"]["label"] == f"T2 {meaning}"
+    compared = sy.compare(runs(scheme), baseline="tier=T0", candidate="tier=T2").to_dict()
+    assert (compared["pairs"][0]["candidate"]["tier_scheme"], compared["pairs"][0]["candidate"]["tier_name"]) == (
+        scheme,
+        meaning,
+    )
+    assert compared["pairs"][0]["candidate"]["label"] == f"T2 {meaning}"
     explained = sy.explain(runs(scheme), "pass_rate", by=["tier"]).to_dict()
     assert (explained["tier_scheme"], explained["groups"][1]["tier_name"]) == (scheme, meaning)
 
 
 def test_where_no_tier_is_shown_no_scheme_is() -> None:
     assert "tier_scheme" not in sy.measure(runs(SCYLLA), by=["task"]).to_dict()
-    compared = sy.compare(runs(SCYLLA), a="task=t0", b="task=t1").to_dict()
-    assert "tier_scheme" not in compared["a"]
+    compared = sy.compare(runs(SCYLLA), baseline="task=t0", candidate="task=t1").to_dict()
+    assert "tier_scheme" not in compared["baseline"]
 
 
 def test_the_tiers_of_a_scheme_of_ones_own_are_their_own_names() -> None:
@@ -93,7 +96,7 @@ def test_the_tiers_of_a_scheme_of_ones_own_are_their_own_names() -> None:
     shown = sy.measure(ours, by=["tier"]).to_dict()
     assert shown["tier_scheme"] == "ours"
     assert all("tier_name" not in group for group in shown["groups"])
-    assert sy.compare(ours, a="tier=gold", b="tier=T2").a.label == "gold"
+    assert sy.compare(ours, baseline="tier=gold", candidate="tier=T2").baseline.label == "gold"
 
 
 def test_two_schemes_are_kept_apart_and_each_is_named(tmp_path: Path) -> None:
@@ -115,19 +118,19 @@ def test_two_schemes_are_kept_apart_and_each_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("b", ["tier=T2", {"tier": "T2", "tier_scheme": SCYLLA}])
 def test_sides_of_two_schemes_are_refused_unless_each_names_its_own(b: str | dict[str, str]) -> None:
     with pytest.raises(UsageError, match="T0 vanilla in seed") as refused:
-        sy.compare(runs("seed", SCYLLA), a="tier=T0", b=b)
+        sy.compare(runs("seed", SCYLLA), baseline="tier=T0", candidate=b)
     assert "tier_scheme=" in (refused.value.hint or "")
     # tier T0 of one scheme against T2 of another would be compared without a word
     apart = [*runs("seed", tiers=("T0",)), *runs(SCYLLA, tiers=("T2",))]
     with pytest.raises(UsageError, match="2 schemes"):
-        sy.compare(apart, a="tier=T0", b="tier=T2")
+        sy.compare(apart, baseline="tier=T0", candidate="tier=T2")
 
 
 def test_sides_that_name_their_schemes_are_compared_with_a_finding() -> None:
     a, b = f"tier=T0,tier_scheme={SCYLLA}", "tier=T2,tier_scheme=seed"
-    result = sy.compare(runs("seed", SCYLLA), a=a, b=b)
+    result = sy.compare(runs("seed", SCYLLA), baseline=a, candidate=b)
     assert "tier_schemes" in {finding.code for finding in result.findings}
-    assert (result.a.label, result.pairs[0].b.label) == (f"T0 prompts {SCYLLA}", "T2 skills seed")
+    assert (result.baseline.label, result.pairs[0].candidate.label) == (f"T0 prompts {SCYLLA}", "T2 skills seed")
 
 
 def test_a_gate_does_not_hold_tiers_of_two_schemes_against_each_other() -> None:

@@ -87,7 +87,7 @@ def test_a_total_is_never_weighted_and_is_no_estimate() -> None:
     runs = [run(n, cost_usd=float(n), passed=True) for n in (1, 3, 5, 2)]  # three runs of one task, one of another
     assert total(runs, "total_cost_usd", weight_by="tasks").value == total(runs, "total_cost_usd").value == 11.0
     with pytest.raises(UsageError, match="total_cost_usd"):
-        sy.compare(runs, a="task=t0", b="task=t1", metrics=["total_cost_usd"])
+        sy.compare(runs, baseline="task=t0", candidate="task=t1", metrics=["total_cost_usd"])
 
 
 def test_tables_json_and_rows_say_at_least(tmp_path: Path) -> None:

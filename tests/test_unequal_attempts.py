@@ -38,7 +38,7 @@ def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1
 
 
 def judged(runs: list[Run], metric: str = "cost_usd", **options):
-    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=[metric], **options)
+    result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=[metric], **options)
     return result.pairs[0].metrics[0]
 
 
@@ -145,7 +145,7 @@ def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() ->
 @pytest.mark.parametrize("metric", ["pass_rate", "cost_usd", "cost_of_pass"])
 def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str) -> None:
     runs = costs(10, (3, 3), seed=3)
-    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=[metric])
+    result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=[metric])
     (found,) = result.pairs[0].metrics
     sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
     sign = ">=" if metric == "pass_rate" else "<="
@@ -168,7 +168,7 @@ def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Pat
     assert (found.detect.at_least, found.detect.at_most) == tuple(tasks_needed(0.05, spread) for spread in spreads)
     assert f"A true difference of 5.0 pp would take {found.detect.at_least:,} to" in found.sentence
     path = write(tmp_path / "runs.jsonl", runs)
-    answer = steelyard("compare", str(path), "--a", "agent=x", "--b", "agent=y", "--detect", "0.05", "--json")
+    answer = steelyard("compare", str(path), "-a", "agent=x", "-b", "agent=y", "--detect", "0.05", "--json")
     pair = json.loads(answer.stdout)["pairs"][0]
     assert pair["metrics"]["pass_rate"]["to_be_sure"]["detect"]["tasks_at_least"] > 20
 
@@ -204,7 +204,7 @@ def test_deltas_that_cancel_come_to_zero() -> None:
 
 def test_every_surface_says_that_an_interval_is_approximate() -> None:
     runs = costs(40, (1, 5), seed=7, factor=2.0)
-    compared = sy.compare(runs, a="agent=x", b="agent=y", metrics=["cost_usd"], resamples=400)
+    compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"], resamples=400)
     (table,) = comparison_tables(compared)
     shown = "\n".join(table.lines(80))
     assert "about 88%\n" in shown
@@ -224,7 +224,7 @@ def test_a_ranking_says_that_an_interval_is_approximate() -> None:
 
 def test_an_interval_that_keeps_its_level_has_no_mark() -> None:
     runs = [Run(id=f"{a}{n}", task=f"t{n}", agent=a, passed=n % 2 == 0) for a in "xy" for n in range(9)]
-    compared = sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"])
+    compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"])
     (table,) = comparison_tables(compared)
     for shown in ("\n".join(table.lines(80)), compared._repr_html_(), compared.figure("differences").inline):
         assert "approximate" not in shown

@@ -105,7 +105,7 @@ def half_unscored() -> list[Run]:
 def test_what_rests_on_runs_without_a_verdict_is_not_shown() -> None:
     runs = half_unscored()
     compared = {
-        unscored: sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"], unscored=unscored)
+        unscored: sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored=unscored)
         for unscored in ("exclude", "fail")
     }
     judged = compared["exclude"].pairs[0].metrics[0]
@@ -161,7 +161,7 @@ def test_runs_that_broke_off_are_told_by_every_verb(unscored: str) -> None:
     broken = sum(run.passed is None for run in x)
     results = [
         sy.measure(runs, by=["agent"], unscored=unscored),
-        sy.compare(runs, a="agent=x", b="agent=y", unscored=unscored),
+        sy.compare(runs, baseline="agent=x", candidate="agent=y", unscored=unscored),
         sy.rank(runs, by=["agent"], metrics=["cost_usd"], unscored=unscored),
         sy.gate(x, rule="pass_rate >= 0.9", unscored=unscored),
         sy.report(runs, by=["agent"], unscored=unscored),

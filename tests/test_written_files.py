@@ -14,7 +14,7 @@ STORE = ("--store", "sqlite:///arena.db")
 RUNS = "few.jsonl"
 COMMANDS = {
     "measure": [RUNS],
-    "compare": [RUNS, "--a", "tier=T0", "--b", "tier=T2"],
+    "compare": [RUNS, "-a", "tier=T0", "-b", "tier=T2"],
     "rank": [RUNS, "--by", "tier"],
     "gate": [RUNS, "--rule", "pass_rate >= 0.1"],
     "matrix": [RUNS, "--by", "tier"],

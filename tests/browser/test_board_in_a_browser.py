@@ -34,7 +34,7 @@ IN_RUNS = {"task": "t1", "prompt": "clamp_temp0.5_20260101_000000", "run": "demo
 ASKED = {
     "/history": "?submitter=user-1",
     "/changes": "?since=2026-01-01&task={task}",
-    "/compare": "?a=tier%3DT0&b=tier%3DT6&resamples=200",
+    "/compare": "?baseline=tier%3DT0&candidate=tier%3DT6&resamples=200",
     "/": "?by=tier",
     "/runs/{run}": "?against=demo-T1-parse-csv-01",
 }

@@ -35,7 +35,11 @@ VALUES = {
     "season": "2026-11",
     "tool": "ant",
 }
-QUERIES = {"/changes": "since=2026-01-01", "/history": "submitter=submit", "/compare": "a=agent=x&b=agent=y"}
+QUERIES = {
+    "/changes": "since=2026-01-01",
+    "/history": "submitter=submit",
+    "/compare": "baseline=agent=x&candidate=agent=y",
+}
 BODIES: dict[str, Any] = {
     "/submissions": {
         "id": "s1",

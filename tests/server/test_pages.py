@@ -42,7 +42,7 @@ QUERIES = {
     "/history": "submitter=ada",
     "/changes": "since=2026-01-01",
     "/board": "by=agent",
-    "/compare": "a=agent%3Dbee&b=agent%3Dant",
+    "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
     "/judges": "by=agent",
     "/matrix": "by=agent&sort=discrimination",
     "/usage": "by=model&tz=UTC",

@@ -231,5 +231,10 @@ def test_every_page_answers(of_arena: Served) -> None:
 
 def test_no_path_of_the_machine_is_told(of_runs: Served, tmp_path: Path) -> None:
     folder = str(tmp_path.parent.parent)
-    for path in ("/api/v1/board", "/api/v1/compare?a=tier=T0&b=tier=T9", "/api/v1/runs?limit=1", "/runs"):
+    for path in (
+        "/api/v1/board",
+        "/api/v1/compare?baseline=tier=T0&candidate=tier=T9",
+        "/api/v1/runs?limit=1",
+        "/runs",
+    ):
         assert folder.encode() not in of_runs.ask(path).body, path

@@ -96,7 +96,7 @@ TEN_MILLION = {
         paths, by=["tier"], metrics=["pass_rate", "cost_usd", "duration_seconds"], engine=engine
     ),
     "compare": lambda paths, engine: sy.compare(
-        paths, a="tier=T0", b="tier=T1", metrics=["pass_rate", "cost_usd"], resamples=100, engine=engine
+        paths, baseline="tier=T0", candidate="tier=T1", metrics=["pass_rate", "cost_usd"], resamples=100, engine=engine
     ),
     "rank": lambda paths, engine: sy.rank(
         paths, by=["tier"], metrics=["pass_rate"], min_task_coverage=0, resamples=100, engine=engine

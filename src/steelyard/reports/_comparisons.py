@@ -23,7 +23,7 @@ def comparison_answers(result: Comparison) -> Iterator[str]:
     """What each pair's first metric says, and which tasks it stands on."""
     for pair in result.pairs:
         yield clean(next(iter(pair.sentences), ""))
-        yield clean(f"{coverage_text(result.a.label, pair)}.")
+        yield clean(f"{coverage_text(result.baseline.label, pair)}.")
 
 
 def comparison_lines(result: Comparison) -> Iterator[str]:
@@ -35,16 +35,17 @@ def comparison_lines(result: Comparison) -> Iterator[str]:
 def coverage_text(a: str, pair: Pair) -> str:
     """Which tasks a comparison stands on."""
     cover = pair.coverage
-    left_out = [f"{len(cover.only_a):,} only {a} tried"] if cover.only_a else []
-    left_out += [f"{len(cover.only_b):,} only {pair.b.label} tried"] if cover.only_b else []
+    left_out = [f"{len(cover.only_baseline):,} only {a} tried"] if cover.only_baseline else []
+    left_out += [f"{len(cover.only_candidate):,} only {pair.candidate.label} tried"] if cover.only_candidate else []
     rest = f" (left out: {', '.join(left_out)})" if left_out else ""
-    return f"{pair.b.label} against {a}: {counted(cover.common, 'task')} in common{rest}"
+    return f"{pair.candidate.label} against {a}: {counted(cover.common, 'task')} in common{rest}"
 
 
 def comparison_tables(result: Comparison) -> Iterator[TextTable]:
     """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
     for pair in result.pairs:
-        title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}, {weighting(result)}"
+        sides = f"{_lettered(pair.candidate.label, 'B')} vs. {_lettered(result.baseline.label, 'A')}"
+        title = f"{sides}, {weighting(result)}"
         table = plain_table(title)
         table.add_column("metric")
         approximate = _legend_of([judged.difference.interval.mark for judged in pair.metrics])
@@ -63,7 +64,7 @@ def comparison_tables(result: Comparison) -> Iterator[TextTable]:
         for judged in pair.metrics:
             add_row(table, *_cells(judged))
         yield table
-        yield from _flip_table(pair, a=result.a.label)
+        yield from _flip_table(pair, a=result.baseline.label)
 
 
 def _lettered(label: str, letter: str) -> str:
@@ -77,8 +78,8 @@ def _cells(judged: Judged) -> list[Cell]:
     p_value = p_value_cell(judged.adjusted_p)
     return [
         declared.title,
-        DASH if difference.a is None else quantity(difference.a, declared.unit),
-        DASH if difference.b is None else quantity(difference.b, declared.unit),
+        DASH if difference.baseline is None else quantity(difference.baseline, declared.unit),
+        DASH if difference.candidate is None else quantity(difference.candidate, declared.unit),
         DASH if difference.value is None else difference_text(difference.value, declared.unit, signed=True),
         range_text(difference.interval.low, difference.interval.high, declared.unit, difference.interval.mark),
         p_value,
@@ -107,13 +108,13 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
         return
     counts = f"{len(flips.gained):,} gained, {len(flips.lost):,} lost, {flips.both:,} solved by both, "
     counts += f"{flips.neither:,} by neither (solved: at least half of the runs pass)"
-    table = plain_table(f"Tasks that flip from {a} to {pair.b.label}: {counts}")
+    table = plain_table(f"Tasks that flip from {a} to {pair.candidate.label}: {counts}")
     table.add_column("task")
     table.add_column("A", justify="right")
     table.add_column("B", justify="right")
     for word, tasks in (("gained", flips.gained), ("lost", flips.lost)):
         for each in tasks[:FLIPS_SHOWN]:
-            add_row(table, clean(each.task), quantity(each.a, "share"), quantity(each.b, "share"))
+            add_row(table, clean(each.task), quantity(each.baseline, "share"), quantity(each.candidate, "share"))
         if len(tasks) > FLIPS_SHOWN:
             add_row(table, f"... {len(tasks) - FLIPS_SHOWN:,} more {word}")
     yield table

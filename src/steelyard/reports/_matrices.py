@@ -30,8 +30,11 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
         yield f"{whole}: {counted(len(valued), 'task')} with a {metric.title.lower()}."
     if result.sort == "discrimination":
         yield "Discrimination: mean of the groups that are higher on the other tasks minus mean of the lower ones."
-    if result.a is not None and result.b is not None:
-        a, b = (clean(" ".join(map(key_text, result.groups[place].key.values()))) for place in (result.a, result.b))
+    if result.baseline is not None and result.candidate is not None:
+        a, b = (
+            clean(" ".join(map(key_text, result.groups[place].key.values())))
+            for place in (result.baseline, result.candidate)
+        )
         yield f"B - A: {b} minus {a}."
 
 
@@ -46,7 +49,7 @@ def matrix_table(result: Matrix) -> TextTable:
         table.add_column("\n".join(cells), justify="right")
     table.add_column("mean of groups", justify="right", spare=1)
     table.add_column("discrimination", justify="right", spare=0 if result.sort == "discrimination" else 2)
-    if result.a is not None:
+    if result.baseline is not None:
         table.add_column("B - A", justify="right")
     for row in result.tasks[:TASKS_SHOWN]:
         add_row(table, row.task, *(_cell(cell, result) for cell in row.cells), *_beside(row, result))
@@ -77,6 +80,6 @@ def _beside(row: MatrixTask, result: Matrix) -> list[str]:
         DASH if row.mean is None else quantity(row.mean, unit),
         DASH if row.discrimination is None else difference_text(row.discrimination, unit, signed=True, bare=True),
     ]
-    if result.a is not None:
+    if result.baseline is not None:
         cells.append(DASH if row.difference is None else difference_text(row.difference, unit, signed=True, bare=True))
     return cells

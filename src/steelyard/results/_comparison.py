@@ -26,8 +26,8 @@ class TaskValues:
     """What the two sides have on a task."""
 
     task: str
-    a: float
-    b: float
+    baseline: float
+    candidate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Difference:
     """B minus A on the tasks that both have a value for."""
 
     metric: str
-    a: float | None
-    """A's figure on the common tasks."""
-    b: float | None
-    """B's figure on the common tasks."""
+    baseline: float | None
+    """The baseline's value on the common tasks."""
+    candidate: float | None
+    """The candidate's value on the common tasks."""
     interval: Interval
     """The difference and its range."""
     test: Significance
@@ -95,9 +95,9 @@ class Difference:
         unchanged = sum(tasks for _, tasks in self.same)
         if self.metric != "pass_rate" or not self.tasks or len(self.higher) + len(self.lower) + unchanged != self.tasks:
             return None
-        gained = tuple(each for each in self.higher if each.a < SOLVED_FROM <= each.b)
-        lost = tuple(each for each in self.lower if each.b < SOLVED_FROM <= each.a)
-        both = sum(min(each.a, each.b) >= SOLVED_FROM for each in (*self.higher, *self.lower))
+        gained = tuple(each for each in self.higher if each.baseline < SOLVED_FROM <= each.candidate)
+        lost = tuple(each for each in self.lower if each.candidate < SOLVED_FROM <= each.baseline)
+        both = sum(min(each.baseline, each.candidate) >= SOLVED_FROM for each in (*self.higher, *self.lower))
         both += sum(tasks for value, tasks in self.same if value >= SOLVED_FROM)
         return Flips(gained, lost, both, self.tasks - len(gained) - len(lost) - both)
 
@@ -124,8 +124,8 @@ class Coverage:
     """How much of the data a comparison can use."""
 
     common: int
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
+    only_baseline: tuple[str, ...]
+    only_candidate: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Judged:
 class Pair:
     """B against A."""
 
-    b: ComparedSide
+    candidate: ComparedSide
     coverage: Coverage
     metrics: tuple[Judged, ...]
 
@@ -174,7 +174,7 @@ class Pair:
 class Comparison(Result):
     """The result of comparing."""
 
-    a: ComparedSide
+    baseline: ComparedSide
     pairs: tuple[Pair, ...]
     level: float
     seed: int
@@ -198,23 +198,23 @@ class Comparison(Result):
         first, more = self.pairs[0], len(self.pairs) - 1
         others = f" and {more} more" if more else ""
         counts = f"{len(first.metrics)} metrics, {first.coverage.common:,} common tasks"
-        return f"B {first.b.choice}{others} vs A {self.a.choice}: {counts}"
+        return f"B {first.candidate.choice}{others} vs A {self.baseline.choice}: {counts}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a pair and metric."""
-        return [_row(self.a, pair.b, judged) for pair in self.pairs for judged in pair.metrics]
+        return [_row(self.baseline, pair.candidate, judged) for pair in self.pairs for judged in pair.metrics]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
             "profile": self.profile,
-            "a": _side_dict(self.a),
+            "baseline": _side_dict(self.baseline),
             "pairs": [
                 {
-                    "b": _side_dict(pair.b),
+                    "candidate": _side_dict(pair.candidate),
                     "tasks": {
                         "common": pair.coverage.common,
-                        "only_a": list(pair.coverage.only_a),
-                        "only_b": list(pair.coverage.only_b),
+                        "only_baseline": list(pair.coverage.only_baseline),
+                        "only_candidate": list(pair.coverage.only_candidate),
                     },
                     "metrics": {judged.difference.metric: _judged_dict(judged) for judged in pair.metrics},
                 }
@@ -244,15 +244,15 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
     shape: dict[str, Any] = {
         "sentence": judged.sentence,
         "verdict": judged.verdict,
-        "a": json_number(difference.a),
-        "b": json_number(difference.b),
+        "baseline": json_number(difference.baseline),
+        "candidate": json_number(difference.candidate),
         "unit": catalog()[difference.metric].unit,
         "better": catalog()[difference.metric].better,
         "difference": json_numbers(difference.interval.as_dict()),
         "test": json_numbers(difference.test.as_dict()) | {"adjusted_p_value": judged.adjusted_p},
         "tasks": difference.tasks,
-        "runs": {"a": difference.runs[0], "b": difference.runs[1]},
-        "missing": {"a": difference.missing[0], "b": difference.missing[1]},
+        "runs": {"baseline": difference.runs[0], "candidate": difference.runs[1]},
+        "missing": {"baseline": difference.missing[0], "candidate": difference.missing[1]},
         "effect": {
             "cliffs_delta": delta,
             "size": None if delta is None else size_word(delta),
@@ -292,17 +292,17 @@ def _detected(needed: TasksNeeded | None) -> dict[str, Any]:  # Any: JSON values
 
 
 def _task_dicts(tasks: tuple[TaskValues, ...]) -> list[dict[str, Any]]:  # Any: JSON values
-    return [{"task": each.task, "a": each.a, "b": each.b} for each in tasks]
+    return [{"task": each.task, "baseline": each.baseline, "candidate": each.candidate} for each in tasks]
 
 
 def _row(a: ComparedSide, b: ComparedSide, judged: Judged) -> dict[str, Any]:  # Any: cells of any type
     difference = judged.difference
     return {
-        "a": a.label,
-        "b": b.label,
+        "baseline": a.label,
+        "candidate": b.label,
         "metric": difference.metric,
-        "value_a": difference.a,
-        "value_b": difference.b,
+        "baseline_value": difference.baseline,
+        "candidate_value": difference.candidate,
         "difference": difference.value,
         "low": difference.interval.low,
         "high": difference.interval.high,

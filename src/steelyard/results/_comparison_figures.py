@@ -31,7 +31,7 @@ def difference_dots(result: Comparison, width: int) -> Figure:
         for judged in pair.metrics:
             metric = catalog()[judged.difference.metric]
             directions.add(metric.better)
-            label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.b.label}"
+            label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.candidate.label}"
             interval = judged.difference.interval
             text = f"{_signed(judged.difference.value, metric)}{_limits(interval, metric)}"
             text += VERDICT_MARKS.get(judged.verdict, "")
@@ -40,8 +40,8 @@ def difference_dots(result: Comparison, width: int) -> Figure:
     sides_of_zero = ("worse", "better")
     if "neither" in directions:
         sides_of_zero = ("lower", "higher") if len(directions) == 1 else ("worse or lower", "better or higher")
-    sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
-    title = f"{sides} minus {result.a.label}"
+    sides = result.pairs[0].candidate.label if len(result.pairs) == 1 else "B"
+    title = f"{sides} minus {result.baseline.label}"
     tasks = counted(result.pairs[0].coverage.common, "common task") if len(result.pairs) == 1 else "common tasks"
     level = confidence_text(result.level, [each.difference.interval for pair in result.pairs for each in pair.metrics])
     is_corrected = result.correction != "none" and result.comparisons > 1
@@ -118,13 +118,13 @@ def flip_square(result: Comparison, width: int) -> Figure:
     if counts is None:
         raise UsageError("flips need tasks that count the same on both sides", hint="weight by tasks")
     return flips(
-        a=result.a.label,
-        b=pair.b.label,
+        a=result.baseline.label,
+        b=pair.candidate.label,
         both=counts.both,
         only_a=len(counts.lost),
         only_b=len(counts.gained),
         neither=counts.neither,
-        title=f"Tasks that flip: {result.a.label} and {pair.b.label}",
+        title=f"Tasks that flip: {result.baseline.label} and {pair.candidate.label}",
         note=f"{counted(judged.difference.tasks, 'common task')}; solved: at least half of the runs pass",
         width=width,
     )
@@ -136,13 +136,13 @@ def task_dumbbells(result: Comparison, width: int) -> Figure:
     judged = next((each for each in pair.metrics if each.difference.higher or each.difference.lower), None)
     difference = (judged or pair.metrics[0]).difference
     metric = catalog()[difference.metric]
-    pairs = [TaskPair(each.task, each.a, each.b) for each in (*difference.higher, *difference.lower)]
+    pairs = [TaskPair(each.task, each.baseline, each.candidate) for each in (*difference.higher, *difference.lower)]
     unchanged = difference.tasks - len(pairs)
     note = f"{counted(len(pairs), 'differing task')} of {difference.tasks:,}, {unchanged:,} equal"
     return dumbbells(
         pairs,
-        a=result.a.label,
-        b=pair.b.label,
+        a=result.baseline.label,
+        b=pair.candidate.label,
         title=f"{metric.title} by task: {_sides(result, pair)}",
         axis=metric_axis(metric),
         note=note,
@@ -151,4 +151,4 @@ def task_dumbbells(result: Comparison, width: int) -> Figure:
 
 
 def _sides(result: Comparison, pair: Pair) -> str:
-    return f"{result.a.label} and {pair.b.label}"
+    return f"{result.baseline.label} and {pair.candidate.label}"

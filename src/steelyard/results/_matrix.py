@@ -69,9 +69,9 @@ class Matrix(Result):
     """In the order of their keys."""
     tasks: tuple[MatrixTask, ...]
     """In the order that was asked for."""
-    a: int | None
+    baseline: int | None
     """The group that differences are taken from; None where two groups were not chosen."""
-    b: int | None
+    candidate: int | None
     """The group that is compared with it."""
     n: int
     profile: str
@@ -115,8 +115,8 @@ class Matrix(Result):
             "weight_by": self.weight_by,
             "unscored": self.unscored,
             "n": self.n,
-            "a": None if self.a is None else dict(self.groups[self.a].key),
-            "b": None if self.b is None else dict(self.groups[self.b].key),
+            "baseline": None if self.baseline is None else dict(self.groups[self.baseline].key),
+            "candidate": None if self.candidate is None else dict(self.groups[self.candidate].key),
             "groups": [
                 {
                     "key": dict(group.key),

@@ -25,7 +25,13 @@ def carried_mean(
     """The side whose mean its largest runs carry, those runs, and the medians; `rows` and `labels` are A's and B's."""
     declared = catalog()[found.metric]
     values = None if declared.is_ratio else samples.known(found.metric)
-    if values is None or isinstance(values, Missing) or not found.value or found.a is None or found.b is None:
+    if (
+        values is None
+        or isinstance(values, Missing)
+        or not found.value
+        or found.baseline is None
+        or found.candidate is None
+    ):
         return None
     common = samples.attempted(rows[0]) & samples.attempted(rows[1])
     used = [np.flatnonzero(side & common[samples.tasks] & ~np.isnan(values)) for side in rows]
@@ -42,7 +48,7 @@ def carried_mean(
         quantity(figure, declared.unit)
         for figure in (
             float(samples.figures(found.metric, rest, 1)[0]),
-            (found.a, found.b)[carried],
+            (found.baseline, found.candidate)[carried],
             medians[carried],
             medians[1 - carried],
         )

@@ -91,9 +91,9 @@ def _computable(metric: str, values: Floats) -> Floats:
 def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
     """`agent=X,model=Y`, or a mapping of the same, with every key known; a comma may stand in a value.
 
-    >>> read_filter("agent=X, model=Y", option="--a")
+    >>> read_filter("agent=X, model=Y", option="--baseline")
     {'agent': 'X', 'model': 'Y'}
-    >>> read_filter("agent=Smith, John,model=Y", option="--a")
+    >>> read_filter("agent=Smith, John,model=Y", option="--baseline")
     {'agent': 'Smith, John', 'model': 'Y'}
     """
     conditions = conditions_of(given, option=option)

@@ -83,8 +83,8 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     figures = _figure(samples, metric, a, common), _figure(samples, metric, b, common)
     compared = replace(
         _nothing(metric, "", options),
-        a=figures[0],
-        b=figures[1],
+        baseline=figures[0],
+        candidate=figures[1],
         tasks=int(np.count_nonzero(common)),
         runs=(int(sides[0].known[common].sum()), int(sides[1].known[common].sum())),
         missing=missing,
@@ -133,9 +133,9 @@ def _no_surer_than_its_sides(
     varies = all(np.ptp(side) > 0 for side in means)
     correlation = max(float(np.corrcoef(means[0], means[1])[0, 1]), 0.0) if varies else 0.0
     interval = within_sides(judged.interval, a, b, correlation)
-    assert judged.a is not None
-    assert judged.b is not None
-    return replace(judged, interval=of_figure(interval, judged.b - judged.a, (low - high, high - low)))
+    assert judged.baseline is not None
+    assert judged.candidate is not None
+    return replace(judged, interval=of_figure(interval, judged.candidate - judged.baseline, (low - high, high - low)))
 
 
 def _other_metric(metric: str) -> str:
@@ -224,9 +224,13 @@ def _of_difference(interval: Interval, compared: Difference, gaps: Floats, optio
 
     Where a method's own limits do not hold the difference, Student's are taken: they lie around it.
     """
-    if compared.a is None or compared.b is None or not np.isfinite([compared.a, compared.b]).all():
+    if (
+        compared.baseline is None
+        or compared.candidate is None
+        or not np.isfinite([compared.baseline, compared.candidate]).all()
+    ):
         return interval
-    value = 0.0 if _same(compared.a, compared.b) else compared.b - compared.a
+    value = 0.0 if _same(compared.baseline, compared.candidate) else compared.candidate - compared.baseline
     span = _span(compared.metric)
     # a scaled side may go a little beyond
     reach = math.inf if span is None else max(span, abs(value))
@@ -292,8 +296,10 @@ def _differing(
         for place in np.flatnonzero(common)
         if a[place] != b[place]
     ]
-    ordered = sorted(differing, key=lambda each: (-abs(each.b - each.a), each.task))
-    return tuple(each for each in ordered if each.b > each.a), tuple(each for each in ordered if each.b < each.a)
+    ordered = sorted(differing, key=lambda each: (-abs(each.candidate - each.baseline), each.task))
+    return tuple(each for each in ordered if each.candidate > each.baseline), tuple(
+        each for each in ordered if each.candidate < each.baseline
+    )
 
 
 def _ties(a: Floats, b: Floats, common: Mask) -> tuple[tuple[float, int], ...]:
@@ -304,7 +310,9 @@ def _ties(a: Floats, b: Floats, common: Mask) -> tuple[tuple[float, int], ...]:
 def _nothing(metric: str, reason: str, options: StatisticsOptions) -> Difference:
     interval = no_interval(reason, method=options.method, n=0, clusters=0, level=options.level)
     test = Significance(p_value=None, statistic=None, method="none", n=0, clusters=0, reason=reason)
-    return Difference(metric=metric, a=None, b=None, interval=interval, test=test, tasks=0, runs=(0, 0), missing=(0, 0))
+    return Difference(
+        metric=metric, baseline=None, candidate=None, interval=interval, test=test, tasks=0, runs=(0, 0), missing=(0, 0)
+    )
 
 
 def _ratio_difference(

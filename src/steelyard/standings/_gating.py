@@ -73,7 +73,7 @@ def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, optio
     return Tested(
         metric=rule.metric,
         relative=True,
-        sides=(compared.a, compared.b),
+        sides=(compared.baseline, compared.candidate),
         interval=compared.interval,
         tasks=compared.tasks,
         spread=compared.spread,
@@ -114,7 +114,7 @@ def _moved(
     if not rule.relative:
         return _Moved(None, tested.sides[1], None)
     plain = difference(samples, baseline, candidate, rule.metric, options=options)
-    return _Moved(plain.a, plain.b, plain.value, plain.bounds)
+    return _Moved(plain.baseline, plain.candidate, plain.value, plain.bounds)
 
 
 def _worst_case(rule: Rule, moved: _Moved) -> str:

@@ -68,7 +68,7 @@ def sentence(
     """
     declared = catalog()[difference.metric]
     value, interval = difference.value, difference.interval
-    if value is None or difference.a is None or difference.b is None:
+    if value is None or difference.baseline is None or difference.candidate is None:
         reason = interval.reason or difference.test.reason or "there is no value"
         if reason == NO_COMMON_TASK:
             return f"{b} and {a} cannot be compared: they have {reason}."
@@ -76,7 +76,7 @@ def sentence(
     head = f"{_head(difference, a, b)} on the same {counted(difference.tasks, 'task')}"
     if value != 0:
         mean = "" if declared.is_ratio or math.isfinite(declared.bounds[1]) else "mean "
-        head += f" ({mean}{versus(difference.b, difference.a, declared.unit)})"
+        head += f" ({mean}{versus(difference.candidate, difference.baseline, declared.unit)})"
     if interval.low is None or interval.high is None:
         return f"{head}: {_no_range(difference)}."
     limits = confidence_interval(interval.level, interval.low, interval.high, declared.unit, of_difference=True)
@@ -243,7 +243,7 @@ def otherwise_text(difference: Difference, other: Difference, unscored: str) -> 
     """Both figures with runs without a verdict counted the other way, where those are others."""
     unit = catalog()[difference.metric].unit
     sides, others = (
-        ["unknown" if side is None else quantity(side, unit) for side in (each.b, each.a)]
+        ["unknown" if side is None else quantity(side, unit) for side in (each.candidate, each.baseline)]
         for each in (difference, other)
     )
     if sides == others:

@@ -137,10 +137,10 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
 class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     """What `compare` compares."""
 
-    a: Chosen
-    """The runs to compare with: agent=NAME,model=NAME,tier=T0, ..."""
-    b: ManyChosen
-    """The runs compared with them; may be repeated."""
+    baseline: Chosen
+    """Runs to compare with, e.g. agent=NAME,model=NAME."""
+    candidate: ManyChosen
+    """Runs to test; repeatable."""
     metrics: Names = ()
     """Only these metrics, separated by commas."""
     correction: Literal["holm", "bh", "none"] = "holm"
@@ -174,10 +174,10 @@ class MatrixOptions(VerdictOptions, EngineOptions):
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
     """Which tasks come first: the hardest, those that agree most with the others about who is ahead, those on which
     two groups differ most, or by name."""
-    a: Chosen | None = None
-    """The group that differences are taken from: agent=NAME,model=NAME; where there are two groups, the first."""
-    b: Chosen | None = None
-    """The group that is compared with it."""
+    baseline: Chosen | None = None
+    """Group to subtract, e.g. agent=NAME; the first of two groups by default."""
+    candidate: Chosen | None = None
+    """Group to subtract it from; the second of two groups by default."""
     weight_by: WeightBy = "tasks"
     """What counts once in a group's own value: tasks, however often each was tried, or runs."""
 

@@ -176,7 +176,7 @@ class ReportSections:
             return None
         shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
-        options = CompareOptions(**values, a=_texts(second), b=_texts(first))
+        options = CompareOptions(**values, baseline=_texts(second), candidate=_texts(first))
         self.keep_command("compare", options, self.inputs.runs)
         chosen = replace(options, **CHOSEN)
         try:

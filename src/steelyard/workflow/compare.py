@@ -32,10 +32,10 @@ FEW_TASKS = 10
 def compare(runs: Measurable, options: CompareOptions, progress: Progress | None) -> Comparison:
     """B (one or several) against A on the tasks they share.
 
-    `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
+    `baseline` and `candidate` select runs: `"agent=X,model=Y"`, or a dict of the same.
 
     >>> import steelyard as sy
-    >>> compared = sy.compare(sy.demo_runs(), a="tier=T0", b="tier=T2", metrics=["pass_rate"])
+    >>> compared = sy.compare(sy.demo_runs(), baseline="tier=T0", candidate="tier=T2", metrics=["pass_rate"])
     >>> compared.pairs[0].metrics[0].verdict
     'better'
     """
@@ -46,10 +46,15 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     names = comparable(options.metrics or usual)
     if options.detect is not None and not 0 < abs(options.detect) < math.inf:
         raise UsageError(f"a difference of {options.detect:g} cannot be detected", hint="--detect 0.05")
-    filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
+    filters = _filters(
+        options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
+    )
     table = open_table(runs, names, options, progress=progress, keys=[key for chosen in filters for key in chosen])
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
-    masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
+    masks = [
+        chosen_rows(table, chosen, where="--candidate" if place else "--baseline")
+        for place, chosen in enumerate(filters)
+    ]
     sides, scheme_findings = _sides(table, samples, filters, masks)
     differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
     if not options.metrics:  # a metric that nobody asked for and no run has is no comparison
@@ -62,7 +67,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
         others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
     pairs, tests = _judged(samples, sides, masks, differences, others, options)
     return Comparison(
-        a=sides[0],
+        baseline=sides[0],
         pairs=pairs,
         level=judging.level,
         seed=judging.seed,
@@ -90,12 +95,12 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
     from steelyard.standings import read_filter  # brings numpy and Polars
 
     if not others:
-        raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
-    filters = [read_filter(text, option="--b") for text in others]
+        raise UsageError("there is nothing to compare with", hint="--candidate agent=NAME,model=NAME")
+    filters = [read_filter(text, option="--candidate") for text in others]
     for place, text in enumerate(others):
         if filters[place] in filters[:place]:
-            raise UsageError(f"--b {text} is given twice")
-    return [read_filter(a, option="--a"), *filters]
+            raise UsageError(f"--candidate {text} is given twice")
+    return [read_filter(a, option="--baseline"), *filters]
 
 
 def _sides(
@@ -131,7 +136,9 @@ def _carried_means(
     from steelyard.standings import carried_mean  # brings numpy and Polars
 
     found = (
-        carried_mean(table, samples, judged.difference, rows=(masks[0], mask), labels=(sides[0].label, pair.b.label))
+        carried_mean(
+            table, samples, judged.difference, rows=(masks[0], mask), labels=(sides[0].label, pair.candidate.label)
+        )
         for mask, pair in zip(masks[1:], pairs, strict=True)
         for judged in pair.metrics
     )
@@ -234,7 +241,7 @@ def _judged(
 def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
     """The options that leave this comparison only."""
     chosen = [f"--metrics {metric}"] if metrics > 1 else []
-    return " ".join([*chosen, f"--b {b.choice}"] if sides > 1 else chosen)
+    return " ".join([*chosen, f"--candidate {b.choice}"] if sides > 1 else chosen)
 
 
 def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
@@ -300,7 +307,7 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
             code="few_tasks",
             severity="info",
             message=f"{counted(pair.coverage.common, 'task')} in common: below {FEW_TASKS} intervals are rough",
-            where=pair.b.label,
+            where=pair.candidate.label,
         )
         for pair in pairs
         if pair.coverage.common < FEW_TASKS
@@ -334,6 +341,6 @@ def _coverage(samples: Samples, a: Mask, b: Mask) -> Coverage:
     names = samples.task_names
     return Coverage(
         common=int((in_a & in_b).sum()),
-        only_a=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if here and not there),
-        only_b=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if there and not here),
+        only_baseline=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if here and not there),
+        only_candidate=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if there and not here),
     )

@@ -61,8 +61,8 @@ def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) 
         sort=options.sort,
         groups=groups,
         tasks=rows,
-        a=None if pair is None else pair[0],
-        b=None if pair is None else pair[1],
+        baseline=None if pair is None else pair[0],
+        candidate=None if pair is None else pair[1],
         n=table.n,
         profile=profile.name,
         findings=(*table_findings(table), *scheme_findings),
@@ -108,18 +108,20 @@ def _errored(table: RunTable) -> Mask:
 
 def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tuple[int, int] | None:
     """The two groups to take differences of: those that are named, or the only two."""
-    if (options.a is None) != (options.b is None):
-        raise UsageError("two groups are compared, and one is named", hint="--a agent=NAME --b agent=NAME")
-    if options.a is not None and options.b is not None:
-        pair = _named(options.a, "--a", by, keys), _named(options.b, "--b", by, keys)
+    if (options.baseline is None) != (options.candidate is None):
+        raise UsageError(
+            "two groups are compared, and one is named", hint="--baseline agent=NAME --candidate agent=NAME"
+        )
+    if options.baseline is not None and options.candidate is not None:
+        pair = _named(options.baseline, "--baseline", by, keys), _named(options.candidate, "--candidate", by, keys)
         if pair[0] == pair[1]:
-            raise UsageError("--a and --b name the same group")
+            raise UsageError("--baseline and --candidate name the same group")
         return pair
     if len(keys) == 2:
         return 0, 1
     if options.sort == "disagreement":
         message = f"disagreement is between two groups, and there are {len(keys):,}"
-        raise UsageError(message, hint="--a agent=NAME --b agent=NAME")
+        raise UsageError(message, hint="--baseline agent=NAME --candidate agent=NAME")
     return None
 
 

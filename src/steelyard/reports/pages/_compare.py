@@ -32,17 +32,19 @@ def compare_page(result: Comparison) -> Page:
     by_name = {each.difference.metric: each for each in reversed(result.pairs[0].metrics)}
     main = next((by_name[name] for name in FIRST if name in by_name), judged[0][1])
     several = len(result.pairs) > 1
-    names = "the others" if several else result.pairs[0].b.label
+    names = "the others" if several else result.pairs[0].candidate.label
     page = Page(
         name="compare",
-        title=f"Is {names} better than {result.a.label}? What changed?",
+        title=f"Is {names} better than {result.baseline.label}? What changed?",
         answer=main.sentence,
         notes=tuple(each.sentence for _, each in judged if each is not main and each.is_shown),
-        table=PageTable(caption=f"{names} against {result.a.label}", columns=tuple(_columns(result, several=several))),
+        table=PageTable(
+            caption=f"{names} against {result.baseline.label}", columns=tuple(_columns(result, several=several))
+        ),
         also=tuple(_differing_tasks(result)),
-        links=() if several else (_swapped(result.a.choice, result.pairs[0].b.choice),),
+        links=() if several else (_swapped(result.baseline.choice, result.pairs[0].candidate.choice),),
         facts=(
-            *(("tasks", coverage_text(result.a.label, pair)) for pair in result.pairs),
+            *(("tasks", coverage_text(result.baseline.label, pair)) for pair in result.pairs),
             ("interval method", methods_of([each.difference.interval for _, each in judged])),
             ("correction", f"{result.correction}, {result.comparisons:,} comparisons"),
             *drawn_facts(result),
@@ -53,7 +55,7 @@ def compare_page(result: Comparison) -> Page:
 
 
 def _swapped(a: str, b: str) -> PageLink:
-    return PageLink("Swap A and B", f"/compare?{urlencode([('a', b), ('b', a)], errors='replace')}")
+    return PageLink("Swap A and B", f"/compare?{urlencode([('baseline', b), ('candidate', a)], errors='replace')}")
 
 
 def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
@@ -70,11 +72,15 @@ def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
         caption=f"{metric.title} on the tasks that differ, of {judged.difference.tasks:,} common ones",
         columns=(
             text_column("task", "task", [each.task for each in tasks]),
-            level_column("a", result.a.label, [each.a for each in tasks], metric.unit),
-            level_column("b", pair.b.label, [each.b for each in tasks], metric.unit),
-            text_column("higher", "higher", [pair.b.label if each.b > each.a else result.a.label for each in tasks]),
+            level_column("baseline", result.baseline.label, [each.baseline for each in tasks], metric.unit),
+            level_column("candidate", pair.candidate.label, [each.candidate for each in tasks], metric.unit),
+            text_column(
+                "higher",
+                "higher",
+                [pair.candidate.label if each.candidate > each.baseline else result.baseline.label for each in tasks],
+            ),
             *(
-                [text_column("solved", "solved by", _solvers(tasks, result.a.label, pair.b.label))]
+                [text_column("solved", "solved by", _solvers(tasks, result.baseline.label, pair.candidate.label))]
                 if is_passing
                 else []
             ),
@@ -85,7 +91,7 @@ def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
 def _solvers(tasks: Sequence[TaskValues], a: str, b: str) -> list[str]:
     """Who solves each task, as the square of flips counts it."""
     words = {(True, True): "both", (True, False): f"only {a}", (False, True): f"only {b}", (False, False): "neither"}
-    return [words[each.a >= SOLVED_FROM, each.b >= SOLVED_FROM] for each in tasks]
+    return [words[each.baseline >= SOLVED_FROM, each.candidate >= SOLVED_FROM] for each in tasks]
 
 
 def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
@@ -93,12 +99,15 @@ def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
     each_difference = [each.difference for _, each in judged]
     units = [catalog()[difference.metric].unit for difference in each_difference]
     if several:
-        yield text_column("b", "compared", [pair.b.label for pair, _ in judged])
+        yield text_column("candidate", "candidate", [pair.candidate.label for pair, _ in judged])
     yield text_column("metric", "metric", [catalog()[difference.metric].title for difference in each_difference])
-    for name, title in (("a", result.a.label), ("b", "value" if several else result.pairs[0].b.label)):
+    for name, title in (
+        ("baseline", result.baseline.label),
+        ("candidate", "value" if several else result.pairs[0].candidate.label),
+    ):
         values = [getattr(difference, name) for difference in each_difference]
         texts = [DASH if value is None else quantity(value, unit) for value, unit in zip(values, units, strict=True)]
-        yield Column(name=f"value_{name}", title=title, values=values, decimals=6, texts=texts)
+        yield Column(name=f"{name}_value", title=title, values=values, decimals=6, texts=texts)
     values = [difference.value for difference in each_difference]
     signed = [
         DASH if value is None else difference_text(value, unit, signed=True)

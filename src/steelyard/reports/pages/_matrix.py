@@ -24,7 +24,7 @@ def matrix_page(result: Matrix) -> Page:
         level_column("mean", "mean", [row.mean for row in tasks], declared.unit),
         number_column("discrimination", "discrimination", [row.discrimination for row in tasks], sign="+"),
     ]
-    if result.a is not None and result.b is not None:
+    if result.baseline is not None and result.candidate is not None:
         columns.append(number_column("difference", "B - A", [row.difference for row in tasks], sign="+"))
     columns += [_group_column(result, place, group) for place, group in enumerate(result.groups)]
     page = Page(

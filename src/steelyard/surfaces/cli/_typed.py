@@ -52,6 +52,9 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
 }
 """What is typed for the types of a verb's options; other types are typed as they are."""
 
+SHORT = {"baseline": "-a", "candidate": "-b"}
+"""Short flags of the options of these names."""
+
 Options = TypeVar("Options")
 
 if TYPE_CHECKING:
@@ -78,7 +81,10 @@ def typed(options: type[Any]) -> type[Any]:  # Any: the options of any verb
     for option in fields(options):
         own = not option.kw_only  # the command itself takes it
         shown = False if option.default in (None, ()) else _default
-        parameter = Parameter(parse=False) if own else Parameter(help=sentences[option.name], show_default=shown)
+        parameter = Parameter(parse=False)
+        if not own:
+            alias = SHORT.get(option.name, ())
+            parameter = Parameter(help=sentences[option.name], show_default=shown, alias=alias)
         body["__annotations__"][option.name] = Annotated[TYPED.get(hints[option.name], hints[option.name]), parameter]
         body[option.name] = field(default="" if own else option.default)
     return dataclass(frozen=True, kw_only=True, eq=False, repr=False)(type(options.__name__, (options,), body))

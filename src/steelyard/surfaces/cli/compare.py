@@ -13,7 +13,7 @@ from steelyard.workflow.compare import compare as contrast
 def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOutput = DRAWN_OUTPUT) -> int:
     """Compare B with A on the tasks that both tried: which is better, and how certain that is.
 
-    Example: steelyard compare runs.jsonl --a tier=T0 --b tier=T2
+    Example: steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2
     """
     output.check_drawn(Comparison)
     with reading_progress(shown=not output.quiet) as progress:

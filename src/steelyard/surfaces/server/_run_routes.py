@@ -49,7 +49,7 @@ Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
 BoardQuery = query_of(RankOptions)
-CompareQuery = query_of(CompareOptions, a="", b=())
+CompareQuery = query_of(CompareOptions, baseline="", candidate=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatabilityQuery = query_of(RepeatabilityOptions)
 SpeedupQuery = query_of(SpeedupOptions, without=frozenset(file.name for file in fields(TaskFileOptions)))
@@ -87,21 +87,23 @@ def _board_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking
 
 
 def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # Any: as above
-    named = {} if query.a or query.b else _leaders(source, query)
+    named = {} if query.baseline or query.candidate else _leaders(source, query)
     return compare(source.table(), options=options_of(CompareOptions, query, **named))
 
 
 def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: options
-    """The second of the board as A and the first as B."""
+    """The second of the board as the baseline and the first as the candidate."""
     shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
     asked = {name: getattr(query, name) for name in shared & {*query.__struct_fields__} - {"metrics"}}
     ranking = rank(source.table(), options=RankOptions(**asked))
     if len(ranking.places) < 2:
-        raise UsageError("there are no two that the board ranks", hint="name both: ?a=agent=ant&b=agent=bee")
+        raise UsageError(
+            "there are no two that the board ranks", hint="name both: ?baseline=agent=ant&candidate=agent=bee"
+        )
     second, first = (
         {name: str(value) for name, value in place.key.items() if value is not None} for place in ranking.places[1::-1]
     )
-    return {"a": second, "b": [first]}
+    return {"baseline": second, "candidate": [first]}
 
 
 def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
