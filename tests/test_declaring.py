@@ -293,9 +293,9 @@ def text_constant(*, cost_usd: Mean, fee: Param = "much") -> Value:  # type: ign
 
 
 WRONG: dict[str, tuple[Callable[..., Value], dict[str, Any], str]] = {
-    "level": (quotient, {"level": "grup"}, "there is no level named 'grup'"),
-    "better": (quotient, {"better": "faster"}, "there is no better direction named 'faster'"),
-    "reducer": (unknown_reducer, {}, "there is no reducer named 'mead'"),
+    "level": (quotient, {"level": "grup"}, "unknown level 'grup'"),
+    "better": (quotient, {"better": "faster"}, "unknown better direction 'faster'"),
+    "reducer": (unknown_reducer, {}, "unknown reducer 'mead'"),
     "no reducer": (of_runs, {}, "'cost_usd' is a value of each run, and a metric of a group takes one figure"),
     "optional": (optional_run, {}, "'cost_usd' is a value of each run"),
     "reduced run": (quotient, {"level": "run"}, "'cost_usd' is reduced by mean, and a metric of a run has nothing"),
@@ -334,7 +334,7 @@ def needs_half(*, cost_usd: Required) -> Value:
         (Example({}, 0.5), "its example says 0.5, and the formula gives None (cost_usd is not known)"),
         (
             Example({"cost_us": 1.0}, 0.5),
-            "its example cannot be computed: there is no input of needs_half named 'cost_us'",
+            "its example cannot be computed: unknown input of needs_half 'cost_us'",
         ),
         (Example({"cost_usd": 2.0}, 1.0), "its example cannot be computed: it comes to 1.0"),
     ],

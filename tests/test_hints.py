@@ -47,12 +47,12 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (["gate", "runs.jsonl", "--rule", ">= 0.5"], "no metric stands before >=", "--rule"),
         (
             ["gate", "runs.jsonl", "--rule", "pass rate >= 60"],
-            "there is no metric named 'pass rate'",
+            "unknown metric 'pass rate'",
             "did you mean 'pass_rate'? a share is written as \"pass_rate >= 0.6\" or 60%",
         ),
         (
             ["gate", "runs.jsonl", "--rule", "cost <= 0.2"],
-            "there is no metric named 'cost'",
+            "unknown metric 'cost'",
             'did you mean "cost_usd <= 0.2"?',
         ),
         (["serve"], "there is nothing to serve", "steelyard serve runs/ shows files of runs; steelyard arena init"),

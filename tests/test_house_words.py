@@ -85,7 +85,7 @@ def test_house_words_finds_planted_openapi_name(tmp_path: Path) -> None:
         ("a pass rate of 48.3 % (95 % CI)", 2),
         ("a pass rate of 48.3% (95% CI)", 0),
         ("{} % of runs", 1),
-        ("there is no metric named 'x'", 1),
+        ("there is no metric " + "named 'x'", 1),
         ("at_least = 0.9, and at least two", 0),
         ("least_ratings = 3", 1),
         ("TOLD", 1),

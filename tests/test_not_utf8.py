@@ -105,5 +105,5 @@ def test_a_file_of_runs_may_have_such_a_name(
 def test_a_process_of_its_own_takes_such_bytes(here: Path) -> None:
     done = steelyard("arena", "show", BAD, cwd=here)
     assert done.status == 2
-    assert "there is no submission named" in done.stderr
+    assert "unknown submission" in done.stderr
     assert "Traceback" not in done.stderr

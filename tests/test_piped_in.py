@@ -59,7 +59,7 @@ def test_explain_takes_runs_that_are_piped_in(piped: Piped, tmp_path: Path) -> N
     assert shown.replace("stdin", "runs.jsonl") == piped(b"", "explain", "runs.jsonl", *asked)[1]
     status, _, said = piped(runs, "explain", "-", "pass_rate", "--run", "a-00-1")
     assert status == 2
-    assert "stdin: there is no run named 'a-00-1'" in said
+    assert "stdin: unknown run 'a-00-1'" in said
     assert "did you mean 'a-0-1'?" in said  # the nearest, although nothing can be piped in twice
     assert piped(runs, "explain", "-", "pass_rate", "--by", "agent")[0] == 0
 

@@ -1,36 +1,37 @@
-"""Every error Steelyard raises on purpose.
+"""Exceptions of Steelyard. All derive from `SteelyardError`.
 
-SteelyardError                 what, where, what to do; exit code and HTTP status
-├── UsageError                 the call is wrong (exit 2)
-│   ├── UnknownNameError            a name that is not known, answered with the nearest one
-│   │   ├── UnknownKeyError         a key that no run can be grouped or chosen by
-│   │   └── UnknownValueError       a value that no run has in a key
-│   ├── TaskExistsError             a task whose id another definition has
-│   ├── ProfileError             a profile file that cannot be used
-│   ├── MappingError             a mapping that cannot be used
-│   ├── PlanError                a plan that cannot be run, with every mistake in it
-│   ├── AdapterError             a file that describes an agent and cannot be used
-│   ├── PriceTableError           a price book that cannot be used
-│   └── StoreError               a store address or a store that cannot be used
-├── InputError                   the input is wrong (exit 1)
-│   ├── RecordError              one record, with file and line
-│   ├── UnreadableFileError         a whole file
-│   │   └── InputLimitError          one that is larger, holds more or is nested deeper than is read
-│   ├── ContractError            a contract that cannot be used
-│   ├── CanonExistsError            a prompt whose canon is set already
-│   ├── CanonPromptError            a canon that was set for another question than the one that is asked now
-│   ├── CanonVersionError          a canon made under other versions than the outputs it is compared with
-│   └── NoValidInputError          nothing of the input could be used
-├── StoreUnavailableError           the store did not answer or broke off (exit 1)
-│   └── UnsupportedValueError          the store takes no such value
-├── ClusterError              work that a cluster was given and broke off (exit 1)
-├── AuthenticationError           a server does not know who asks: no token, or one that does not hold (exit 2)
-├── PermissionDeniedError                 the token does not allow what was asked (exit 2)
-├── DeclarationError             a metric or format that contradicts itself or the catalog (a programming error)
-├── AbortedError                the work was broken off from outside, as by Ctrl-C (exit 130)
-├── RequestError             a request that a server does not answer, with its own HTTP status
-├── SandboxUnavailableError                nothing on this machine can isolate code that is not trusted (exit 2)
-└── MissingExtraError               an optional library is not installed (exit 2)
+SteelyardError                  message, location and hint; exit status and HTTP status
+├── UsageError                  invalid command, call or configuration (exit 2)
+│   ├── UnknownNameError        unknown name, with the closest known name
+│   │   ├── UnknownKeyError     unknown key to group or filter by
+│   │   └── UnknownValueError   value that no run has for a key
+│   ├── TaskExistsError         task id that is already defined differently
+│   ├── ProfileError            invalid profile
+│   ├── MappingError            invalid mapping
+│   ├── PlanError               invalid plan, with every mistake in it
+│   ├── AdapterError            invalid agent adapter
+│   ├── PriceTableError         invalid price table
+│   ├── StoreError              invalid store address, or a store this version cannot use
+│   ├── MemoryLimitError        values that do not fit in memory
+│   ├── SandboxUnavailableError no sandbox on this machine
+│   └── MissingExtraError       optional dependency that is not installed
+├── InputError                  invalid input (exit 1)
+│   ├── RecordError             one invalid record, with file and line
+│   ├── UnreadableFileError     file that cannot be read
+│   │   └── InputLimitError     file beyond a size or nesting limit
+│   ├── ContractError           invalid contract
+│   ├── CanonExistsError        prompt that already has a canon
+│   ├── CanonPromptError        canon that belongs to another prompt
+│   ├── CanonVersionError       canon created with other versions
+│   └── NoValidInputError       input without a single valid record
+├── StoreUnavailableError       store that does not respond (exit 1)
+│   └── UnsupportedValueError   value the database cannot store
+├── ClusterError                failed Spark job (exit 1)
+├── AuthenticationError         missing or invalid token (exit 2)
+├── PermissionDeniedError       token without the required scope (exit 2)
+├── DeclarationError            invalid declaration of a metric or format (programming error)
+├── AbortedError                interrupted from outside, e.g. by Ctrl-C (exit 130)
+└── RequestError                HTTP request that fails with its own status
 """
 
 from __future__ import annotations
@@ -41,29 +42,52 @@ from difflib import get_close_matches
 from steelyard.formatting import file_size
 
 MAX_ERROR_CHARS = 200
-"""Characters of another program's or a library's message that an error shows."""
+"""Maximum length of a message from another program or library."""
+CUTOFF, SHORT_CUTOFF = 0.7, 0.65
+"""Similarity from which a name is suggested; a typo changes more of a name with three characters."""
+MIN_PREFIX_LENGTH = 3
+"""Length from which a name is suggested because it starts with the unknown one."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`; None when nothing is close, as nothing twice as long is to two letters.
+    """Return the known name closest to `name`, or None if no name is close.
+
+    Case, spaces and hyphens do not matter. A name that starts with `name` or has it as a word is preferred to one
+    that is only spelled alike.
 
     >>> nearest("cost_of_pas", ["cost_usd", "cost_of_pass"])
     'cost_of_pass'
+    >>> nearest("Prompt A", ["Prompt A (current)", "Prompt B (new)"])
+    'Prompt A (current)'
     >>> nearest("ts", ["task"])
+    >>> nearest("nope", ["r_anchor_pre"])
     """
-    possible = (each for each in known if len(name) > 2 or len(each) < 2 * len(name))
-    close = get_close_matches(name, sorted(possible), n=1, cutoff=0.5)
-    return close[0] if close else None
+    wanted, names = _plain(name), {_plain(each): each for each in sorted(known, reverse=True)}
+    if wanted in names:
+        return names[wanted]
+    if len(wanted) < MIN_PREFIX_LENGTH:
+        close = get_close_matches(wanted, [each for each in names if len(each) < 2 * len(wanted)], n=1, cutoff=CUTOFF)
+    else:
+        alike = [each for each in names if each.startswith(wanted)] or [
+            each for each in names if wanted in each.split("_")
+        ]
+        cutoff = SHORT_CUTOFF if len(wanted) == MIN_PREFIX_LENGTH else CUTOFF
+        close = get_close_matches(wanted, alike or names, n=1, cutoff=0 if alike else cutoff)
+    return names[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 class SteelyardError(Exception):
-    """The base of all our errors: a message, where it happened, and what to do about it."""
+    """Base of all errors: a message, a location and a hint."""
 
     kind = "error"
     exit_code = 1
     http_status = 400
     parts: tuple[SteelyardError, ...] = ()
-    """The errors that it sums up, each with its own place and advice."""
+    """Errors that it summarizes, each with its location and hint."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -72,12 +96,12 @@ class SteelyardError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        advice = f" ({self.hint})" if self.hint else ""
-        return "\n".join([f"{place}{self.message}{advice}", *map(str, self.parts)])
+        location = f"{self.where}: " if self.where else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return "\n".join([f"{location}{self.message}{hint}", *map(str, self.parts)])
 
     def as_dict(self) -> dict[str, object]:
-        """The shape that `--json` prints under "error"."""
+        """Return the object that `--json` prints as "error"."""
         shape: dict[str, object] = {
             "kind": self.kind,
             "message": self.message,
@@ -88,14 +112,14 @@ class SteelyardError(Exception):
 
 
 class UsageError(SteelyardError):
-    """The command or call itself is wrong."""
+    """Invalid command, call or configuration."""
 
     kind = "usage"
     exit_code = 2
 
 
 class UnknownNameError(UsageError):
-    """A name that is not known, with the nearest that is."""
+    """Unknown name, with the closest known name as a hint."""
 
     kind = "unknown_name"
     http_status = 404
@@ -105,137 +129,137 @@ class UnknownNameError(UsageError):
         close = nearest(name, names)
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         hint = f"did you mean {close!r}?" if close else f"known: {shown or 'none'}"
-        super().__init__(f"there is no {what} named {name!r}", where=where, hint=hint)
+        super().__init__(f"unknown {what} {name!r}", where=where, hint=hint)
         self.name = name
         self.nearest = close
 
 
 class UnknownKeyError(UnknownNameError):
-    """A key that no run can be grouped or chosen by."""
+    """Unknown key to group or filter by."""
 
 
 class UnknownValueError(UnknownNameError):
-    """A value that no run has in a key; where no run states the key, how to state it."""
+    """Value that no run has for a key. If no run has the key at all, the hint says how to set it."""
 
     def __init__(self, key: str, value: str, known: Iterable[str], *, where: str | None = None) -> None:
         super().__init__(key, value, values := list(known), where=where)
         if not values:
-            self.message = f"no run states its {key}"
-            label = "" if key == "outcome" else f", and --set {key}=NAME for all runs alike"  # verdicts are no labels
-            self.hint = f'{key} = "COLUMN" in a mapping states it for each run{label}'
+            self.message = f"no run has a value for {key}"
+            label = "" if key == "outcome" else f", or use --set {key}=NAME for all runs"  # verdicts cannot be set
+            self.hint = f'add {key} = "COLUMN" to a mapping{label}'
 
 
 class TaskExistsError(UsageError):
-    """A task is never changed: scores made under it must keep their meaning."""
+    """Task id that is already defined differently. Tasks are immutable, so that their scores stay comparable."""
 
     kind = "task_exists"
     http_status = 409
 
     def __init__(self, task: str, *, other: str) -> None:
-        hint = "give the changed task a new id"
+        hint = "use a new id for the changed task"
         super().__init__(f"a task with this id already exists with {other}", where=task, hint=hint)
 
 
 class ProfileError(UsageError):
-    """A profile file that cannot be used."""
+    """Invalid profile."""
 
     kind = "invalid_profile"
 
 
 class MappingError(UsageError):
-    """A mapping that cannot be used."""
+    """Invalid mapping."""
 
     kind = "invalid_mapping"
 
 
 class PlanError(UsageError):
-    """A plan that cannot be run; every mistake in it is told at once."""
+    """Invalid plan, with every mistake in it."""
 
     kind = "invalid_plan"
 
     def __init__(self, path: str, mistakes: Sequence[SteelyardError]) -> None:
         count = f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}"
-        super().__init__(f"the plan has {count}; nothing was started", where=path)
+        super().__init__(f"the plan has {count}; no run was started", where=path)
         self.parts = tuple(mistakes)
 
 
 class AdapterError(UsageError):
-    """A file that describes an agent and cannot be used."""
+    """Invalid agent adapter."""
 
     kind = "invalid_adapter"
 
 
 class StoreError(UsageError):
-    """A store address that is none, or a store that cannot be used by this version."""
+    """Invalid store address, or a store that this version cannot use."""
 
     kind = "invalid_store"
 
 
 class PriceTableError(UsageError):
-    """A price book that cannot be used."""
+    """Invalid price table."""
 
     kind = "invalid_price_table"
 
 
 class MissingExtraError(UsageError):
-    """An optional library that the asked-for work needs."""
+    """Optional dependency that is not installed."""
 
     kind = "missing_extra"
 
     def __init__(self, library: str, *, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {library}", hint=f"pip install 'steelyard[{extra}]'")
+        super().__init__(f"{purpose} requires {library}", hint=f"pip install 'steelyard[{extra}]'")
 
 
 class MemoryLimitError(UsageError):
-    """Values of single runs that would not fit into memory."""
+    """Per-run values that do not fit in memory."""
 
     kind = "memory_limit"
 
     def __init__(self, runs: int, *, needed: int, free: int) -> None:
         message = (
-            f"this takes the values of all {runs:,} runs in memory at once, because it works on single runs: about "
-            f"{file_size(needed)}, and {file_size(free)} are free"
+            f"not enough memory for the per-run values of {runs:,} runs: needs about {file_size(needed)}, "
+            f"{file_size(free)} available"
         )
-        super().__init__(message, hint="choose fewer runs with --where or fewer --metrics; measure has no such limit")
+        super().__init__(message, hint="select fewer runs with --where or fewer --metrics; measure has no such limit")
 
 
 class SandboxUnavailableError(UsageError):
-    """Nothing on this machine can isolate code that is not trusted."""
+    """No sandbox for untrusted code on this machine."""
 
     kind = "sandbox_unavailable"
 
     def __init__(self, reason: str) -> None:
-        hint = "install bubblewrap, or use --unsafe to run the code with resource limits only"
-        super().__init__(f"untrusted code cannot be isolated: {reason}", hint=hint)
+        hint = "install bubblewrap, or run the code with resource limits only: --no-sandbox"
+        super().__init__(f"no sandbox available for untrusted code: {reason}", hint=hint)
         self.reason = reason
 
 
 class ClusterError(SteelyardError):
-    """Work that a cluster was given and broke off."""
+    """Failed Spark job."""
 
     kind = "cluster_failed"
 
     def __init__(self, said: str) -> None:
-        hint = "see the cluster's own log"
-        super().__init__(f"the cluster failed: {' '.join(said.split())[:MAX_ERROR_CHARS]}", hint=hint)
+        hint = "see the log of the cluster"
+        super().__init__(f"Spark job failed: {' '.join(said.split())[:MAX_ERROR_CHARS]}", hint=hint)
 
 
 class AbortedError(SteelyardError):
-    """The work was broken off from outside, as by Ctrl-C."""
+    """Interrupted from outside, e.g. by Ctrl-C."""
 
     kind = "interrupted"
     exit_code = 130
 
 
 class InputError(SteelyardError):
-    """The input is wrong; good records beside it are still used."""
+    """Invalid input. Valid records in the same input are still used."""
 
     kind = "invalid_input"
     http_status = 422
 
 
 class RecordError(InputError):
-    """One record that was rejected."""
+    """One rejected record."""
 
     kind = "invalid_record"
 
@@ -245,7 +269,7 @@ class RecordError(InputError):
 
 
 class UnreadableFileError(InputError):
-    """A file that could not be read at all."""
+    """File that cannot be read."""
 
     kind = "unreadable_file"
 
@@ -254,15 +278,15 @@ class UnreadableFileError(InputError):
 
 
 NESTED_TOO_DEEPLY = "the values are nested too deeply"
-"""What is said of JSON that its parser cannot go down, and of TOML and XML past `settings.MAX_NESTING`."""
+"""Message for JSON beyond its parser's depth, and for TOML and XML beyond `settings.MAX_NESTING`."""
 
 
 class InputLimitError(UnreadableFileError):
-    """A file that is larger, holds more or is nested deeper than is read of one input (`settings.Limit`)."""
+    """File beyond a size, count or nesting limit (`settings.Limit`)."""
 
 
 class ContractError(InputError):
-    """A contract that cannot be used."""
+    """Invalid contract."""
 
     kind = "invalid_contract"
 
@@ -271,25 +295,27 @@ class ContractError(InputError):
 
 
 class CanonExistsError(InputError):
-    """A prompt has one canon, and it is never replaced."""
+    """Prompt that already has a canon. A canon is never replaced, only retired."""
 
     kind = "canon_exists"
     http_status = 409
 
     def __init__(self, prompt: str, *, signature: str) -> None:
         hint = "retire it first: steelyard repeatability canon retire PROMPT"
-        super().__init__(f"the prompt {prompt!r} already has a canon, {signature[:16]}", hint=hint)
+        super().__init__(f"prompt {prompt!r} already has a canon: {signature[:16]}", hint=hint)
 
 
 class CanonPromptError(InputError):
-    """Answers to one question are never compared with the answer to another."""
+    """Canon that belongs to another prompt. Outputs are only compared with a canon for the same prompt."""
 
     kind = "canon_prompt"
     http_status = 409
 
     def __init__(self, prompt: str, *, theirs: str, ours: str) -> None:
-        hint = "give the contract another id, or retire the canon"
-        message = f"the canon of {prompt!r} answers another prompt: {_shortened(theirs)}, not {_shortened(ours)}"
+        hint = "change the id of the contract, or retire the canon"
+        message = (
+            f"the canon of {prompt!r} was created for another prompt: {_shortened(theirs)}, not {_shortened(ours)}"
+        )
         super().__init__(message, hint=hint)
 
 
@@ -299,25 +325,25 @@ def _shortened(text: str) -> str:
 
 
 class CanonVersionError(InputError):
-    """Texts of two versions are never compared."""
+    """Canon created with other versions. Outputs are only compared with a canon of the same versions."""
 
     kind = "canon_versions"
     http_status = 409
 
     def __init__(self, prompt: str, differing: Iterable[tuple[str, str, str]]) -> None:
-        shown = "; ".join(f"{what}: the canon has {theirs}, the outputs {ours}" for what, theirs, ours in differing)
-        hint = "use the level and versions of the canon, or retire it"
-        super().__init__(f"the canon of {prompt!r} was made under other versions: {shown}", hint=hint)
+        shown = "; ".join(f"{what}: canon {theirs}, outputs {ours}" for what, theirs, ours in differing)
+        hint = "use the level and versions of the canon, or retire the canon"
+        super().__init__(f"the canon of {prompt!r} was created with other versions: {shown}", hint=hint)
 
 
 class NoValidInputError(InputError):
-    """A command that can use nothing of its input."""
+    """Input without a single valid record."""
 
     kind = "no_valid_input"
 
 
 class StoreUnavailableError(SteelyardError):
-    """The store did not answer, or broke off."""
+    """Store that does not respond, or fails during a request."""
 
     kind = "store_unavailable"
     http_status = 503
@@ -328,18 +354,18 @@ class StoreUnavailableError(SteelyardError):
 
 
 class UnsupportedValueError(StoreUnavailableError):
-    """The database takes no such value; whoever lets one get so far should have refused it."""
+    """Value the database cannot store. Validation should have caught it earlier."""
 
     kind = "unsupported_value"
     http_status = 422
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
-        self.hint = "a value does not fit the database, and nothing written together with it was kept; remove it"
+        self.hint = "remove the value: it does not fit the database, and its transaction was rolled back"
 
 
 class RequestError(SteelyardError):
-    """A request that a server does not answer: the status says why, `headers` what else belongs to it."""
+    """HTTP request that fails with its own status and headers."""
 
     def __init__(
         self, status: int, kind: str, message: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
@@ -350,33 +376,34 @@ class RequestError(SteelyardError):
         self.headers = dict(headers or {})
 
 
-_STORE_SERVER_ADVICE = "check that the server is running and that this user may write there"
+_STORE_SERVER_ADVICE = "check that the server is running and that this user has write access"
 _STORE_ADVICE = {
-    "is full": "free some space and try again; whatever was acknowledged is kept",
+    "is full": "free some space and try again; acknowledged writes are safe",
     "is locked": "another program is using the file; try again when it has finished",
-    "readonly": "check that this user may write to the file and its folder",
-    "Read-only": "check that this user may write to the file and its folder",
-    "Permission denied": "check that this user may write to the file and its folder",
-    "unable to open": "check that this user may read and write the file and its folder",
-    "not a database": "name a file that steelyard made, or a new one",
+    "readonly": "check that this user has write access to the file and its directory",
+    "Read-only": "check that this user has write access to the file and its directory",
+    "Permission denied": "check that this user has write access to the file and its directory",
+    "unable to open": "check that this user has read and write access to the file and its directory",
+    "not a database": "use a file created by steelyard, or a new one",
     "malformed": "the file is damaged; restore it from a backup",
 }
-"""What to do, by a word of the database's own message."""
+"""Hint for each word of the database's message."""
 
 
 class AuthenticationError(SteelyardError):
-    """Who asks is not known: there is no token, or it does not hold."""
+    """Missing or invalid token."""
 
     kind = "not_authenticated"
     exit_code = 2
     http_status = 401
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message, where=where, hint=hint or "ask whoever runs the server (steelyard token create)")
+        asking = "ask the operator of the server for a token (steelyard serve token create)"
+        super().__init__(message, where=where, hint=hint or asking)
 
 
 class PermissionDeniedError(SteelyardError):
-    """Who asks is known, and may not do this."""
+    """Token without the required scope."""
 
     kind = "permission_denied"
     exit_code = 2
@@ -384,14 +411,14 @@ class PermissionDeniedError(SteelyardError):
 
 
 class DeclarationError(SteelyardError):
-    """A metric or format that contradicts itself or the catalog, or a plug-in that cannot be loaded."""
+    """Invalid declaration of a metric or format, or a plug-in that cannot be loaded."""
 
     kind = "invalid_declaration"
     http_status = 500
 
 
 def said_by(error: BaseException) -> str:
-    """What the system or a library says went wrong: without a path, which may be ours, bounded, never empty.
+    """Return the message of a system or library error: without its path, shortened, never empty.
 
     >>> said_by(OSError(2, "No such file or directory", "/somewhere")), said_by(MemoryError())
     ('No such file or directory', 'MemoryError')

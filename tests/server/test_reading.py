@@ -189,7 +189,7 @@ def test_what_is_asked_wrongly_is_told_how(of_arena: Served, path: str, status: 
 def test_what_the_files_hold_nothing_of_is_not_there(of_runs: Served) -> None:
     for path, detail in (
         ("/speedup", "there is no attempt to measure"),
-        ("/runs/nobody", "there is no run named 'nobody'"),
+        ("/runs/nobody", "unknown run 'nobody'"),
         ("/tasks", "this server shows files of runs, and this answer is made from an arena"),
     ):
         answer = of_runs.ask(f"/api/v1{path}")

@@ -301,7 +301,7 @@ def _zone(name: str | None) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError
-        raise MappingError(f"there is no time zone named {name!r}", hint="Europe/Berlin is one") from error
+        raise MappingError(f"unknown time zone {name!r}", hint="Europe/Berlin is one") from error
 
 
 def to_json(value: Any) -> Any:  # Any: as above
