@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
+from cyclopts import App, CycloptsError
 
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import SteelyardError
 from steelyard.settings import STDIN
 from steelyard.surfaces.cli._print import print_error, write_no_more
 from steelyard.version import __version__
@@ -87,51 +87,6 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(status)
 
 
-def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
-    """What the parser says, and the help of the command that was typed; an example where something is missing."""
-    command = " ".join(error.command_chain or ())
-    hint = f"steelyard {command} --help".replace("  ", " ")
-    if isinstance(error, UnknownOptionError) and (meant := _option_about(error)):
-        hint = f"{meant}; {hint}"
-    if isinstance(error, UnusedCliTokensError) and (together := _list_meant(error, tokens)):
-        return UsageError(f"separate names by commas: {together}", hint=hint)
-    if type(error) is not MissingArgumentError or error.argument is None:
-        return UsageError(str(error).strip(), hint=hint)
-    name = error.argument.name
-    if any(token.split("=")[0] in error.argument.names for token in tokens):
-        return UsageError(f"{name} needs a value", hint=hint)
-    example = re.search("Example: (.+)", getattr(error.target, "__doc__", None) or "")
-    return UsageError(f"{command} needs {name}", hint=example[1] if example else hint)
-
-
-def _list_meant(error: UnusedCliTokensError, tokens: Sequence[str]) -> str | None:
-    """The option whose names were typed as several words, as it is to be typed; None where the words are others."""
-    left = error.unused_tokens or []
-    if not left or error.app is None or any(os.path.exists(word) for word in left):
-        return None
-    first = len(tokens) - list(reversed(tokens)).index(left[0]) - 1
-    name, _, value = tokens[first - 1].partition("=")
-    if not value:
-        name, value = tokens[first - 2], tokens[first - 1]
-    lists = {each.name for each in error.app.assemble_argument_collection() if each.parameter.n_tokens == 1}
-    return f"{name} {','.join([value, *left])}" if name in lists else None
-
-
-def _option_about(error: UnknownOptionError) -> str | None:
-    """The only option whose help has the word that was taken for one, as `--oracle` has "expert".
-
-    Of several, the only one with a sentence about it: "A month is ...".
-    """
-    word = re.escape((error.token.keyword or error.token.value).lstrip("-").partition("=")[0])
-    options = [each for each in error.argument_collection if each.name.startswith("--")] if word else []
-    said = [(each.name, text) for each in options for text in (each.parameter.help or "").split(". ")]
-    for pattern in (rf"(?i)\b{word}\b", rf"(?i)^(?:an? |the )?{word}\b"):
-        said = [(name, text) for name, text in said if re.search(pattern, text)]
-        if len({name for name, _ in said}) == 1:
-            return f"{said[0][0]}: {said[0][1].partition(';')[0].rstrip('.')}"
-    return None
-
-
 def run(tokens: list[str]) -> int:
     """Run one command and give its exit status."""
     as_json, status = "--json" in tokens, 0
@@ -144,7 +99,9 @@ def run(tokens: list[str]) -> int:
     except SteelyardError as error:
         return _failed(error, as_json=as_json)
     except CycloptsError as error:
-        return _failed(_wrong_usage(error, tokens), as_json=as_json)
+        from steelyard.surfaces.cli._usage_errors import usage_error  # only a mistyped command needs it
+
+        return _failed(usage_error(error, tokens), as_json=as_json)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader (head, less) has what it wanted

@@ -30,22 +30,22 @@ def _whole(_type: object, tokens: Sequence[Token]) -> int:
     try:
         return int(tokens[0].value)
     except ValueError as error:
-        raise UsageError(f"{tokens[0].keyword} {tokens[0].value!r} is not a whole number") from error
+        raise UsageError(f"{tokens[0].keyword} must be an integer (got {tokens[0].value!r})") from error
 
 
 def _from_one(_type: object, value: int | None) -> None:
     if value is not None and value < 1:
-        raise ValueError("It must be 1 or more")
+        raise ValueError("must be 1 or more")
 
 
 def _from_zero(_type: object, value: int | None) -> None:
     if value is not None and value < 0:
-        raise ValueError("It must be 0 or more")
+        raise ValueError("must be 0 or more")
 
 
 def _above_zero(_type: object, value: float | None) -> None:
     if value is not None and not 0 < value <= MAX_WAIT_SECONDS:
-        raise ValueError(f"It must be more than 0 seconds, and at most {MAX_WAIT_SECONDS:,} (a year)")
+        raise ValueError(f"must be more than 0 and at most {MAX_WAIT_SECONDS:,} seconds (one year)")
 
 
 MAX_WAIT_SECONDS = 365 * 24 * 3600

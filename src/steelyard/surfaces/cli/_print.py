@@ -130,7 +130,7 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
         place = f"{told.where}: " if told.where else ""
         terminal.print(clean(f"{before}{place}{told.message}"), style="red", indent="  ")
         if told.hint:
-            terminal.print(clean(f"  try: {told.hint}"), indent="  ")
+            terminal.print(clean(f"  hint: {told.hint}"), indent="  ")
 
 
 def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = False) -> None:
