@@ -99,7 +99,7 @@ class Reader:
             self.folder = self.folder / words[1]
             if words[1].startswith("tests/samples/"):  # what only a checkout has
                 shutil.copytree(ROOT / words[1], self.folder)
-            assert self.folder.is_dir(), f"{place}: there is no folder {words[1]}"
+            assert self.folder.is_dir(), f"{place}: no such directory: {words[1]}"
             return
         if words[-1] == "&":
             self.serve(command.rpartition("&")[0])

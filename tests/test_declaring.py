@@ -397,7 +397,7 @@ def test_a_bad_declaration_in_a_file_keeps_its_own_line(tmp_path: Path, monkeypa
     ]
     (tmp_path / "wrong.py").write_text("\n".join(lines))
     monkeypatch.setenv(METRICS_PATH, str(tmp_path))
-    with pytest.raises(DeclarationError, match="no level named 'grup'") as error:
+    with pytest.raises(DeclarationError, match="unknown level 'grup'") as error:
         list(plug_ins("nobody.has.these", METRICS_PATH))
     assert error.value.where == f"{tmp_path / 'wrong.py'}:3"
     assert error.value.hint == "did you mean 'group'?"

@@ -362,7 +362,7 @@ def test_what_deals_single_runs_says_that_they_do_not_fit(tmp_path: Path, monkey
     paths = flat_files(tmp_path, seed=3, n=90)
     monkeypatch.setattr(_lazy, "free_bytes", lambda: 2_000)
     assert sy.measure(paths, by=["agent"], metrics=["pass_rate"], engine="duckdb").n == 90
-    with pytest.raises(UsageError, match="takes the values of all 90 runs in memory"):
+    with pytest.raises(UsageError, match="per-run values of 90 runs"):
         CALLS["compare"](paths, "duckdb")
 
 

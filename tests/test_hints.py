@@ -18,27 +18,28 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
     [
         (
             ["gate", "runs.jsonl"],
-            "gate needs --rule",
+            "missing option --rule",
             'steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"',
         ),
-        (["compare"], "compare needs FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2"),
-        (["compare", "runs.jsonl", "-a"], "--baseline needs a value", "steelyard compare --help"),
-        (["measure", "--bogus"], "Unknown option", "steelyard measure --help"),
-        (["usage", "--month", "2026-10"], "Unknown option: --month", "--since: A month (2026-10, "),
-        (["speedup", "--expert", "x.json"], "Unknown option: --expert", "--oracle: Timings of the expert's change; "),
+        (["compare"], "missing argument FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2"),
+        (["compare", "runs.jsonl", "-a"], "--baseline requires a value", "steelyard compare --help"),
+        (["measure", "--bogus"], "unknown option '--bogus'", "steelyard measure --help"),
+        (["usage", "--month", "2026-10"], "unknown option '--month'", "--since: A month (2026-10, "),
+        (["speedup", "--expert", "x.json"], "unknown option '--expert'", "--oracle: Timings of the expert's change"),
         (
             ["measure", "runs.jsonl", "--metrics", "pass_rate", "cost_usd"],
-            "separate names by commas: --metrics pass_rate,cost_usd",
-            "steelyard measure --help",
+            "names must be comma-separated",
+            "--metrics pass_rate,cost_usd",
         ),
         (
             ["usage", "runs.jsonl", "--by=day", "model", "task"],
-            "separate names by commas: --by day,model,task",
-            "steelyard usage --help",
+            "names must be comma-separated",
+            "--by day,model,task",
         ),
-        (["measure", "runs.jsonl", "--prices", "seed", "other"], "Unused Tokens: ['other']", "steelyard measure"),
-        (["arena", "leaderboard", "--bogus"], "Unknown option", "steelyard arena leaderboard --help"),
-        (["comapre"], 'Did you mean "compare"?', "steelyard --help"),
+        (["measure", "runs.jsonl", "--prices", "seed", "other"], "unexpected argument 'other'", "steelyard measure"),
+        (["arena", "leaderboard", "--bogus"], "unknown option '--bogus'", "steelyard arena leaderboard --help"),
+        (["comapre"], "unknown command 'comapre'", "did you mean 'compare'?"),
+        (["usage", "--montn"], "unknown option '--montn'", "steelyard usage --help"),
         (["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"], "is not a rule: write >= instead of >", "--rule"),
         (["gate", "runs.jsonl", "--rule", "pass_rate == 1"], "write >= or <= instead of ==", "--rule"),
         (["gate", "runs.jsonl", "--rule", "pass_rate"], "it has neither >= nor <=", "--rule"),
@@ -72,7 +73,7 @@ def test_wrong_usage_is_answered_with_what_to_write(
     assert run(words) == 2
     said, tried = capsys.readouterr().err.splitlines()
     assert message in said
-    assert tried.startswith(f"  try: {hint}")
+    assert tried.startswith(f"  hint: {hint}")
 
 
 def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +102,7 @@ def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
     assert "steelyard mapping suggest team.csv" in told
     (tmp_path / "runs.jsonl").write_text(RECORD, encoding="utf-8")
     assert run([verb, "runs.jsonl", *options]) == 2
-    assert "named 'LLM'" in capsys.readouterr().err
+    assert "'LLM'" in capsys.readouterr().err
 
 
 def test_an_unknown_key_in_python_is_told_from_an_unknown_file(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_runs_that_do_not_state_a_key_are_told_how_a_mapping_states_it(tmp_path:
     verb, *options = chosen
     done = steelyard(verb, "runs.jsonl", *options, cwd=tmp_path)
     assert done.status == 2
-    assert "no run states its model" in done.stderr
+    assert "no run has a value for model" in done.stderr
     assert 'model = "COLUMN" in a mapping states it for each run, and --set model=NAME' in done.stderr
 
 

@@ -35,14 +35,14 @@ def test_a_missing_folder_is_refused_before_anything_is_read(
     # NOTHING is not there and there is no arena, which would be other errors if the command had begun its work
     assert run([*command, f"absent/{name}"]) == 2
     said = capsys.readouterr().err
-    assert "there is no folder absent" in said
+    assert "no such directory: absent" in said
     assert "mkdir -p absent" in said
     assert list(here.iterdir()) == []
 
 
 def test_a_store_is_not_made_in_a_missing_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["arena", "init", "--store", "sqlite:///absent/arena.db"]) == 2
-    assert "there is no folder absent" in capsys.readouterr().err
+    assert "no such directory: absent" in capsys.readouterr().err
     assert list(here.iterdir()) == []
 
 
@@ -90,7 +90,7 @@ def test_an_output_folder_is_made_and_a_summary_added_to_what_is_there(
 
 
 def test_in_python_a_missing_folder_is_the_same_error(here: Path) -> None:
-    with pytest.raises(UsageError, match="there is no folder"):
+    with pytest.raises(UsageError, match="no such directory"):
         write_runs(sy.demo_runs(), here / "absent" / "runs.csv")
 
 

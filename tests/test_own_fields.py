@@ -85,7 +85,7 @@ def test_a_key_that_no_run_has_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="x_brnch") as error:
         sy.measure(made(), by=["x_brnch"])
     assert error.value.hint == "did you mean 'x_branch'?"
-    with pytest.raises(UnknownNameError, match="no x_branch named 'mian'") as wrong:
+    with pytest.raises(UnknownNameError, match="unknown x_branch 'mian'") as wrong:
         sy.measure(made(), where="x_branch=mian")
     assert wrong.value.hint == "did you mean 'main'?"
     with pytest.raises(UnknownNameError, match="key to group by named 'branch'"):

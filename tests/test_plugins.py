@@ -244,7 +244,7 @@ def test_a_wrong_plug_in_is_an_error_that_names_its_file(case: str, folder: Path
 @pytest.mark.parametrize("kind", ["metrics", "formats"])
 def test_a_folder_that_is_not_there_is_an_error(kind: str, tmp_path: Path) -> None:
     done = steelyard(kind, **{f"STEELYARD_{kind.upper()}": str(tmp_path / "nowhere")})
-    check_error(done, str(tmp_path / "nowhere"), "there is no such folder")
+    check_error(done, str(tmp_path / "nowhere"), "no such directory")
     assert done.status == 2
 
 

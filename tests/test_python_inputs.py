@@ -120,11 +120,11 @@ def test_values_of_python_become_those_of_a_record() -> None:
 
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     absent = tmp_path / "nofile.jsonl"
-    with pytest.raises(UnreadableFileError, match="there is no such file or folder"):
+    with pytest.raises(UnreadableFileError, match="no such file or directory"):
         sy.read(absent)
     with pytest.raises(UnreadableFileError):
         sy.read([tmp_path, str(absent)])
-    with pytest.raises(NoValidInputError, match="there is no such file or folder"):
+    with pytest.raises(NoValidInputError, match="no such file or directory"):
         sy.measure(absent)
 
 

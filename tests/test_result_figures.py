@@ -299,7 +299,7 @@ def test_out_writes_the_figure_that_was_chosen(
         (["--out", "x.svg", "--figure", "paretto"], "did you mean 'pareto'"),
         (["--figure", "pareto"], "--out figure.svg"),
         (["--out", "x.csv", "--figure", "pareto"], "--out figure.svg"),
-        (["--out", "nowhere/x.svg"], "there is no folder"),
+        (["--out", "nowhere/x.svg"], "no such directory"),
         (["--out", "x.gif"], ".parquet"),
     ],
 )

@@ -41,7 +41,7 @@ def plug_ins(group: str, setting: str) -> Iterator[PlugIn]:
         yield PlugIn(_shown(point), _loaded(point.load, _shown(point)))
     for folder in filter(None, os.environ.get(setting, "").split(os.pathsep)):
         if not Path(folder).is_dir():
-            raise UsageError("there is no such folder", where=folder, hint=f"{setting} names it")
+            raise UsageError("no such directory", where=folder, hint=f"{setting} names it")
         for path in sorted(Path(folder).glob("[!_]*.py")):
             yield PlugIn(str(path), _loaded(partial(_module, path), str(path)))
 

@@ -100,7 +100,7 @@ def test_a_submitter_nobody_knows_is_answered_with_the_nearest(
     assert run(["arena", "history", "--submitter", "adda", *at]) == 2
     told = capsys.readouterr()
     assert (told.out, "did you mean 'ada'?" in told.err) == ("", True)
-    with pytest.raises(UnknownNameError, match="no submitter named 'adda'"):
+    with pytest.raises(UnknownNameError, match="unknown submitter 'adda'"):
         score_history(make_arena(store), task_id="task", submitter="adda")
     assert score_history(make_arena(store), submitter="ada").n == 3
     assert score_history(make_arena(store), task_id="other", submitter="ada").n == 0  # known, with nothing in this task

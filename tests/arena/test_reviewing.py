@@ -472,7 +472,7 @@ def test_the_log_tells_every_decision_in_its_order(
         ("a-1", "reinstated", "ada"),
     ]
     assert [review.submission_id for review in workflow.review_log(arena, "b").reviews] == ["b-2"]
-    with pytest.raises(UnknownNameError, match="no task named 'c'"):
+    with pytest.raises(UnknownNameError, match="unknown task 'c'"):
         workflow.review_log(arena, "c")
     assert run(["arena", "reviews", "a", "--store", store_address]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("a  a-1  excluded by ada: reads the answer")

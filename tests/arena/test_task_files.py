@@ -117,8 +117,8 @@ def test_a_folder_that_is_missing_or_empty_is_refused_when_the_task_is_defined(
     put(tmp_path / "file", "")
     put(tmp_path / "own/a.py", "")
     names = {
-        "gone": "there is no folder",
-        "file": "there is no folder",
+        "gone": "no such directory",
+        "file": "no such directory",
         "empty": "holds no files",
         "n" * 5000: "cannot be read",
     }
@@ -145,7 +145,7 @@ def test_from_python_folders_are_found_from_the_working_directory(
     monkeypatch.chdir(tmp_path)
     assert scores(arena, tmp_path / "made", "a") == {"good": 100.0, "bad": 0.0}
     assert arena.add_task(TASK, base_dir=beside) is False
-    with pytest.raises(UsageError, match="there is no folder of files at 'checker'"):
+    with pytest.raises(UsageError, match="no such directory in files: 'checker'"):
         arena.add_task(TASK)
 
 

@@ -164,7 +164,7 @@ def test_a_use_that_cannot_be_noted_is_a_use_all_the_same(store: Store, monkeypa
         ({"expires": "999999w"}, "after the year 9999"),
         ({"expires": ""}, "neither a duration nor a date"),
         ({"scopes": []}, "needs a scope"),
-        ({"scopes": ["write"]}, "no scope named 'write'"),
+        ({"scopes": ["write"]}, "unknown scope 'write'"),
         ({"name": ""}, "cannot be named"),
         ({"name": "a\nb"}, "cannot be named"),
         ({"name": "a\0"}, "cannot be named"),
@@ -218,5 +218,5 @@ class TestCommands:
 
     def test_a_token_needs_a_store_that_is_there(self, capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
         assert run(["token", "create", "ci", "--store", f"sqlite:///{tmp_path}/none.db"]) == 2
-        assert "there is no such store" in capsys.readouterr().err
+        assert "store not found" in capsys.readouterr().err
         assert not list(tmp_path.iterdir())

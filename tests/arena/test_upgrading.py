@@ -112,7 +112,7 @@ class TestAStoreOf010:
     ) -> None:
         before = contents(old_file.parent)
         assert run([*arguments, "--store", old_store]) == 2
-        assert f"try: steelyard arena upgrade --store {old_store}" in capsys.readouterr().err
+        assert f"hint: steelyard arena upgrade --store {old_store}" in capsys.readouterr().err
         assert contents(old_file.parent) == before
 
     def test_upgraded_it_says_what_it_said(

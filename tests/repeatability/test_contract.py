@@ -37,7 +37,7 @@ def test_a_toml_contract_is_read_with_every_field(tmp_path: Path) -> None:
         ({"cases": [{"arguments": [1], "input": 1, "expected": 1}]}, "not both"),
         ({"cases": [], "constraints": {}}, "needs cases or constraints"),
         ({"required_pass_rate": 1.5}, "<= 1.0"),
-        ({"language": "cobol"}, "no language named 'cobol'"),
+        ({"language": "cobol"}, "unknown language 'cobol'"),
         ({"language": "rust"}, "give a program"),
         ({"entry_point": None}, "entry_point and program"),
         ({"level": "asst"}, "asst"),

@@ -119,6 +119,6 @@ def test_without_an_arena_nothing_starts(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(
         PLAN.format(folder=tmp_path, settings="", more=TASK).replace('use = "sheller"', 'use = "nop"')
     )
-    with pytest.raises(UsageError, match="there is no such store"):
+    with pytest.raises(UsageError, match="store not found"):
         sy.run(tmp_path / "plan.toml", out=tmp_path / "runs")
     assert not (tmp_path / "arena.db").exists()

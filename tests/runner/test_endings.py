@@ -120,7 +120,7 @@ def test_an_agent_that_ends_well_without_a_call_did_not_start() -> None:
 
 
 def test_a_program_that_is_not_there_stops_the_agent() -> None:
-    ending = ending_of(seen(start_error="there is no program 'claude' on PATH", exit_status=None))
+    ending = ending_of(seen(start_error="program not found on PATH: 'claude'", exit_status=None))
     assert short(ending) == ("not_started", "infrastructure", False, True)
 
 

@@ -200,7 +200,7 @@ def test_the_command_runs_on_the_cores_of_the_plan(tmp_path: Path) -> None:
     [
         ("repeats = 1", "cores = [4095]", "core 4095 is not there"),
         ('format = "native"', 'format = "natvie"', "did you mean 'native'?"),
-        ('hidden = "bench"', 'hidden = "{task}/bench"', "there is no folder 't/bench'"),
+        ('hidden = "bench"', 'hidden = "{task}/bench"', "no such directory: 't/bench'"),
     ],
 )
 def test_a_plan_that_cannot_be_measured_is_refused_before_anything_starts(

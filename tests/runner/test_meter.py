@@ -386,7 +386,7 @@ def test_closing_cuts_what_is_open_and_gives_the_whole_count(tmp_path: Path) -> 
 def test_an_unknown_endpoint_and_an_address_that_is_none_are_told(tmp_path: Path) -> None:
     with (
         metered(tmp_path) as meter,
-        pytest.raises(UnknownNameError, match=r"named 'modle' .did you mean 'model'"),
+        pytest.raises(UnknownNameError, match=r"'modle' .did you mean 'model'"),
     ):
         meter.admission._meter.admit("t", "modle", log=tmp_path / "x", socket_folder=tmp_path)
     for url in ("ftp://h", "h:80", "http://", "http://u:p@h/", "http://h/?key=1", "http://h:x/", "http://h/a b", ""):

@@ -104,7 +104,7 @@ def test_what_this_machine_lacks_is_told_before_anything_runs(
     (finding,) = outlook(plan).findings
     assert [(place.where, place.message) for place in finding.places] == [
         ("[endpoints.e]", "the variable OUTLOOK_KEY is not set, which holds the key"),
-        ("agent 'mine'", "there is no program 'no-such-agent' on PATH"),
+        ("agent 'mine'", "program not found on PATH: 'no-such-agent'"),
     ]
     assert run(["run", str(plan), "--dry-run"]) == 0
     assert "this machine lacks what the plan needs" in capsys.readouterr().err

@@ -168,12 +168,12 @@ def test_a_solution_that_fails_its_own_task_sets_the_task_aside(plan: Path, tmp_
 ENDPOINT = "[endpoints.e]\nkind = 'chat'\nurl = 'http://127.0.0.1:1'\n"
 MISTAKES = {
     "unknown agent": ('use = "nop"', 'use = "nopp"', "did you mean 'nop'?"),
-    "missing file": ('work = "work"', 'work = "wrok"', "there is no folder 'wrok'"),
+    "missing file": ('work = "work"', 'work = "wrok"', "no such directory: 'wrok'"),
     "missing solution": ('oracle = "solution"\n', "", "has no oracle"),
     "unknown field": ("attempts = 2", "atempts = 2", "did you mean 'attempts'?"),
     "unknown table": ('[[agents]]\nuse = "nop"', '[[agnets]]\nuse = "nop"', "did you mean 'agents'?"),
-    "unknown endpoint": ('use = "nop"', 'use = "nop"\nendpoint = "far"', "no endpoint named 'far'"),
-    "check not installed": ('["test", "-f"', '["tesst", "-f"', "there is no program 'tesst' on PATH"),
+    "unknown endpoint": ('use = "nop"', 'use = "nop"\nendpoint = "far"', "unknown endpoint 'far'"),
+    "check not installed": ('["test", "-f"', '["tesst", "-f"', "program not found on PATH: 'tesst'"),
     "two of one name": ('name = "shell"', 'name = "nop"', "2 agents are named 'nop'"),
     "two prompts": ('work = "work"', 'work = "work"\nprompt_file = "plan.toml"', "prompt or prompt_file"),
     "no duration": ("parallel = 3", 'time_limit = "soon"', "not a duration"),

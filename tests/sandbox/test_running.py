@@ -283,7 +283,7 @@ def test_where_nothing_works_it_is_said_once_with_every_reason(monkeypatch: pyte
     with pytest.raises(SandboxUnavailableError) as caught:
         sandbox.run(["/bin/true"])
     reasons = "bubblewrap is not installed; this kernel has no Landlock"
-    assert caught.value.message == f"untrusted code cannot be isolated: {reasons}"
+    assert caught.value.message == f"no sandbox available for untrusted code: {reasons}"
 
 
 def test_limits_hold_without_isolation_too() -> None:

@@ -112,7 +112,7 @@ def _of_input(path: Path, scratch: Path) -> Iterator[Found | Rejected]:
     elif path.is_file():
         yield Found(str(path), path.as_posix(), path.stat().st_size, named=True, budget=budget)
     else:
-        reason = "not a file or folder" if path.exists() else "there is no such file or folder"
+        reason = "not a file or folder" if path.exists() else "no such file or directory"
         yield Rejected(path=str(path), reason=reason, code="unreadable_file")
 
 

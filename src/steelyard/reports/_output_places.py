@@ -30,7 +30,9 @@ def check_folder(path: Path) -> None:
 
 def _check_place(path: Path) -> None:
     if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}", where=str(path), hint=f"make it: mkdir -p {path.parent}")
+        raise UsageError(
+            f"no such directory: {path.parent}", where=str(path), hint=f"create it: mkdir -p {path.parent}"
+        )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}: permission denied", hint="name another place")
 

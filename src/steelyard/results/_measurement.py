@@ -47,7 +47,7 @@ class Statistics:
     def __getattr__(self, name: str) -> float | None:
         """A statistic by its name."""
         if name not in SHOWN:
-            raise AttributeError(f"there is no statistic {name!r}: {', '.join(SHOWN)}")
+            raise AttributeError(f"unknown statistic {name!r}: {', '.join(SHOWN)}")
         return self.values[name]
 
     def __dir__(self) -> list[str]:

@@ -184,7 +184,7 @@ def _mistakes(adapter: Adapter) -> Iterator[tuple[str, str]]:
     if not _NAME.fullmatch(adapter.name):
         yield f"{adapter.name!r} is no name of an agent", "use small letters, digits, dots and hyphens"
     if not adapter.command:
-        yield "there is no command", 'write command = ["program", "{prompt}"]'
+        yield "missing command", 'write command = ["program", "{prompt}"]'
     for path in (*adapter.files, *(pattern for pattern in adapter.logs if pattern != "stdout")):
         parts = Path(path).parts
         if len(parts) < 2 or parts[0] not in ("home", "work") or ".." in parts:

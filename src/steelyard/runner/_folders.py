@@ -85,7 +85,7 @@ class PlanFolder:
         """The trials of the plan, in their order."""
         if not self.is_plan:
             hint = "name the folder of a plan, such as runs/NAME"
-            raise UsageError("there is no plan in this folder", where=str(self.shown), hint=hint)
+            raise UsageError("no plan in this directory", where=str(self.shown), hint=hint)
         lines = whole_file(self.root / "trials.jsonl").splitlines()
         return [msgspec.json.decode(line, type=Trial) for line in lines if line]
 

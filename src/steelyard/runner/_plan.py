@@ -134,7 +134,7 @@ def _plan_of(values: dict[str, Any], mistakes: list[SteelyardError]) -> Plan:  #
     if "plan" in values:
         settings = _part(values["plan"], PlanSettings, "[plan]", mistakes)
     else:
-        mistakes.append(UsageError("there is no table [plan]", hint='[plan] with name = "..." is needed'))
+        mistakes.append(UsageError("missing table [plan]", hint='[plan] with name = "..." is needed'))
     named = _table(values.get("endpoints"), "[endpoints]", mistakes)
     endpoints = {name: _part(value, Endpoint, f"[endpoints.{name}]", mistakes) for name, value in named.items()}
     plan = Plan(
@@ -286,10 +286,8 @@ def _paths(plan: Plan) -> Iterator[tuple[str, str, bool | None]]:
 
 def _path_mistakes(where: str, path: Path, text: str, *, is_folder: bool | None) -> Iterator[SteelyardError]:
     if not os.path.exists(path):  # pathlib raises where a name is too long or has a NUL
-        what = "file or folder" if is_folder is None else "folder" if is_folder else "file"
-        yield UsageError(
-            f"there is no {what} {text[:200]!r}", where=where, hint="paths are taken from the plan's folder"
-        )
+        what = "file or directory" if is_folder is None else "directory" if is_folder else "file"
+        yield UsageError(f"no such {what}: {text[:200]!r}", where=where, hint="paths are taken from the plan's folder")
     elif is_folder is not None and path.is_dir() != is_folder:
         yield UsageError(f"{text!r} is {'a file' if is_folder else 'a folder'}", where=where)
 

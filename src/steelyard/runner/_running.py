@@ -267,4 +267,4 @@ def _check_mistakes(read: PlanRead, tasks: Sequence[str]) -> Iterator[UsageError
         program = task.verify.command[0] if task.verify is not None else None
         if program is not None and "/" not in program and program_named(program) is None:
             hint = "install it; a program in the work folder or among the hidden files is named with its path, ./NAME"
-            yield UsageError(f"there is no program {program!r} on PATH", where=f"task {task.id!r}, verify", hint=hint)
+            yield UsageError(f"program not found on PATH: {program!r}", where=f"task {task.id!r}, verify", hint=hint)

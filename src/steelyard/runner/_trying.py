@@ -201,9 +201,9 @@ def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolat
 def missing_program(adapter: Adapter, name: str) -> str:
     """What to tell whoever lacks the agent's program."""
     if "/" in name:
-        return f"there is no executable file {name!r}; a relative path starts at the plan's folder"
+        return f"no such executable file: {name!r}; a relative path starts at the plan's folder"
     advice = f"; install it: {adapter.install}" if adapter.install else ""
-    return f"there is no program {name!r} on PATH{advice}"
+    return f"program not found on PATH: {name!r}{advice}"
 
 
 def _last_words(folder: Path) -> str | None:

@@ -147,7 +147,7 @@ def _readable_logs(files: TaskFiles, reading: TimingReading) -> dict[str, list[P
             if path.suffix not in LOG_SUFFIXES:
                 reading.refuse(UnreadableFileError(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
             elif not path.is_file():
-                reading.refuse(UnreadableFileError(str(path), f"there is no such log of {key}"))
+                reading.refuse(UnreadableFileError(str(path), f"no such log of {key}"))
             else:
                 readable[key].append(path)
     return readable

@@ -213,10 +213,10 @@ def find_store(address: str, *, create: bool = False) -> Store:
     url = read_url(address)
     store = Store(url)
     if store.file is not None and not create and not store.file.exists():
-        raise StoreError("there is no such store", where=shown(url), hint="steelyard arena init --store ... makes one")
+        raise StoreError("store not found", where=shown(url), hint="steelyard arena init --store ... makes one")
     if store.file is not None and not store.file.parent.is_dir():
         folder = store.file.parent
-        raise UsageError(f"there is no folder {folder}", where=shown(url), hint=f"make it: mkdir -p {folder}")
+        raise UsageError(f"no such directory: {folder}", where=shown(url), hint=f"create it: mkdir -p {folder}")
     return store
 
 

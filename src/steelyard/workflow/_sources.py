@@ -80,9 +80,7 @@ class RunsSource:
             raise UsageError("what is piped in cannot be watched", hint="name files or folders")
         for path in paths:
             if not path.exists():
-                raise UnreadableFileError(
-                    str(path), "there is no such file or folder", hint="check the path for a typo"
-                )
+                raise UnreadableFileError(str(path), "no such file or directory", hint="check the path for a typo")
         self.paths = tuple(paths)
         self.map = map
         """The mapping that the files are read by: a TOML file or a shipped mapping's name."""

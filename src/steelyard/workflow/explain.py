@@ -171,7 +171,7 @@ def _place(runs: Measurable) -> str | None:
         return None
     path = named_path(runs)
     if not path.exists() and not is_stdin(path):
-        raise UnreadableFileError(str(path), "there is no such file or folder")
+        raise UnreadableFileError(str(path), "no such file or directory")
     return str(shown_path(path))
 
 

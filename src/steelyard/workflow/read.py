@@ -56,7 +56,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     cluster = options.cluster()
     for given in paths_or_records:
         if cluster is None and isinstance(given, Path) and not given.exists() and not is_stdin(given):
-            raise UnreadableFileError(str(given), "there is no such file or folder", hint="check the path for a typo")
+            raise UnreadableFileError(str(given), "no such file or directory", hint="check the path for a typo")
     table = table_of(paths_or_records, reading, format=options.format, cluster=cluster)
     is_piped = any(isinstance(given, Path) and is_stdin(given) for given in paths_or_records)
     if cluster is None and not is_piped and not isinstance(runs, Iterator):

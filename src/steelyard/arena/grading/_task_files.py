@@ -58,7 +58,7 @@ def read_task_files(task: Task, base_dir: Path) -> TaskFiles:
 def _read_folder(root: Path, named: str, field: str, budget: Budget) -> dict[str, bytes]:
     try:
         if not root.is_dir():
-            raise ValueError(f"there is no folder of {field} at {named[:200]!r}")
+            raise ValueError(f"no such directory in {field}: {named[:200]!r}")
         contents = {path.relative_to(root).as_posix(): _read(path, budget) for path in _plain_files(root)}
     except OSError as error:
         why = error.strerror or "it is not there"

@@ -273,7 +273,7 @@ class Arena:
         if kept_task is None:
             close = nearest(submission.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
             hint = f"did you mean {close!r}?" if close else "add the task first"
-            reason = f"there is no task {submission.task_id[:200]!r}"
+            reason = f"unknown task {submission.task_id[:200]!r}"
             return Rejected(path=submission.id, reason=reason, hint=hint, code="unknown_task")
         task = kept_task.task
         if task.tools is None and task.models is None:

@@ -43,7 +43,7 @@ def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
     """The rules and the policy of the arena in this store."""
     values = {row.name: row.value for row in connection.execute(select(settings))}
     if "rules" not in values or values.get("policy") not in POLICIES:
-        raise StoreError("there is no arena in this store", where=where, hint="steelyard arena init makes one")
+        raise StoreError("no arena in this store", where=where, hint="steelyard arena init makes one")
     return _decoded(values["rules"], values["policy"])
 
 
