@@ -48,10 +48,10 @@ COMMAND_ONLY = {
     "measure": {"all"},
     "gate": {"summary"},
     "repeatability": {"list_outputs"},
-    "speedup": {"benchmarks"},
+    "speedup": {"per_benchmark"},
     "run": {"list", "as"},
 }
-"""What else only a command takes: how much it shows and where; `to_dicts` takes `benchmarks` in Python."""
+"""What else only a command takes: how much it shows and where; `to_dicts` takes `per_benchmark` in Python."""
 APP = build_app()
 
 

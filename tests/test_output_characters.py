@@ -34,7 +34,7 @@ PRINTED = (
     ("completeness", RUNS),
     ("read", RUNS),
     ("repeatability", RUNS, "--no-repair"),
-    ("speedup", "--before", "timings.json", "--after", "@x=timings.json"),
+    ("speedup", "--baseline", "timings.json", "--candidate", "@x=timings.json"),
     ("show", RUNS, "--run", "r0"),
 )
 """With `--csv`."""

@@ -15,7 +15,18 @@ SECONDS = 10
 """More than any of these takes on a busy machine."""
 NO_FILE = {"--out", "--write", "--report", "--summary", "--artifacts"}
 """What is written, and the folder of artifacts."""
-NAME_OR_PATH = {"--profile", "--prices", "--map", "--after", "--agent", "--tests", "--log", "FILE", "FIRST", "SECOND"}
+NAME_OR_PATH = {
+    "--profile",
+    "--prices",
+    "--map",
+    "--candidate",
+    "--agent",
+    "--tests",
+    "--log",
+    "FILE",
+    "FIRST",
+    "SECOND",
+}
 """Texts that may be a path too."""
 CASES = [
     (command, name)
@@ -36,11 +47,11 @@ INSTEAD = {
     "arena init --profile": [],
     "repeatability --map": ["{table}", "--no-repair"],
     "speedup INPUTS": [],
-    "speedup --before": ["--after", "a:m={timings}"],
-    "speedup --after": ["--before", "{timings}"],
+    "speedup --baseline": ["--candidate", "a:m={timings}"],
+    "speedup --candidate": ["--baseline", "{timings}"],
 }
 """What it needs where that option is asked for."""
-LABELS = {"--agent": "a:m=", "--after": "a:m=", "--log": "a:m="}
+LABELS = {"--agent": "a:m=", "--candidate": "a:m=", "--log": "a:m="}
 
 
 class Waiting(BaseException):

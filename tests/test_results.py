@@ -344,7 +344,7 @@ def test_speedups_as_text_and_as_dictionaries_are_the_same() -> None:
         result = MADE[made](Path())
         assert isinstance(result, results.SpeedupResult)
         assert json.loads(result.to_json()) == result.to_dict()
-        assert result.to_polars(benchmarks=True).height == len(result.to_dicts(benchmarks=True)) > 0
+        assert result.to_polars(per_benchmark=True).height == len(result.to_dicts(per_benchmark=True)) > 0
 
 
 @pytest.mark.parametrize(

@@ -93,16 +93,16 @@ def test_a_long_output_comes_in_pieces_that_add_up() -> None:
     text = "".join(f"line {number}\n" for number in range(20_000))
     runs, start, joined = [record("a", output=output(text))], 0, ""
     while True:
-        piece = sy.show(runs, run="a", start=start).output
+        piece = sy.show(runs, run="a", offset=start).output
         assert piece is not None
         assert len(piece.text) <= PIECE_CHARACTERS
         joined += piece.text
-        if piece.next_start is None:
+        if piece.next_offset is None:
             break
-        start = piece.next_start
+        start = piece.next_offset
     assert joined == text
-    assert piece.previous_start == piece.start - PIECE_CHARACTERS
-    beyond = sy.show(runs, run="a", start=10**9).output
+    assert piece.previous_offset == piece.offset - PIECE_CHARACTERS
+    beyond = sy.show(runs, run="a", offset=10**9).output
     assert beyond is not None
     assert beyond.text == ""
 
@@ -110,7 +110,7 @@ def test_a_long_output_comes_in_pieces_that_add_up() -> None:
 def test_a_secret_across_two_pieces_is_taken_out_of_both() -> None:
     text = "x " * (PIECE_CHARACTERS // 2 - 5) + KEY + " rest"
     runs = [record("a", output=output(text), x_note=KEY)]
-    shown = json.dumps([sy.show(runs, run="a", start=start).to_dict() for start in (0, PIECE_CHARACTERS)])
+    shown = json.dumps([sy.show(runs, run="a", offset=start).to_dict() for start in (0, PIECE_CHARACTERS)])
     assert "[API key 1]" in shown
     assert all(KEY[at : at + 12] not in shown for at in range(len(KEY) - 12))
     assert KEY in json.dumps(sy.show(runs, run="a", redact=False).to_dict())
@@ -118,12 +118,12 @@ def test_a_secret_across_two_pieces_is_taken_out_of_both() -> None:
 
 def test_the_difference_is_complete_and_names_the_other_run() -> None:
     runs = [record("a", output=output("one\ntwo\nthree\n")), record("b", output=output("one\n2\nthree\nfour\n"))]
-    difference = sy.show(runs, run="b", against="a").difference
+    difference = sy.show(runs, run="b", diff="a").difference
     assert difference is not None
-    assert (difference.against, difference.added, difference.removed) == ("a", 2, 1)
+    assert (difference.base, difference.added, difference.removed) == ("a", 2, 1)
     assert difference.changes.text == "@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+four"
-    same = page_of(sy.show(runs, run="a", against="a"))
-    assert "Against a: the same output." in same.notes
+    same = page_of(sy.show(runs, run="a", diff="a"))
+    assert "Diff with a: identical output." in same.notes
 
 
 def test_what_cannot_be_shown_says_what_to_do() -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_be_shown_says_what_to_do() -> None:
     with pytest.raises(UsageError, match="several runs begin with 'run-'"):
         sy.show(runs, run="run-")
     with pytest.raises(UsageError, match="'run-1' has no output"):
-        sy.show(runs, run="run-1", against="run-2")
+        sy.show(runs, run="run-1", diff="run-2")
 
 
 def test_the_command_gives_the_same_numbers(
@@ -150,7 +150,7 @@ def test_the_command_gives_the_same_numbers(
 
 def test_a_hostile_run_is_shown_as_text() -> None:
     runs = planted(HOSTILE, count=2)
-    html = result_document(sy.show(runs, run=runs[0]["id"], against=runs[1]["id"], redact=False))
+    html = result_document(sy.show(runs, run=runs[0]["id"], diff=runs[1]["id"], redact=False))
     assert "<img" not in html
     assert html.count("<script") == 1 + html.count('<script type="application/octet-stream"')
     assert "\u202e" not in html

@@ -82,7 +82,7 @@ CASES: dict[str, list[list[str]]] = {
     "serve": [],
     "show": [
         ["show", RUNS, "--run", "demo-T3-fix-race-01"],
-        ["show", RUNS, "--run", "demo-T3-fix-race-01", "--against", "demo-T0-fix-race-01"],
+        ["show", RUNS, "--run", "demo-T3-fix-race-01", "--diff", "demo-T0-fix-race-01"],
     ],
     "speedup": [["speedup", "timings"], ["speedup", "fceval-results.json"], ["speedup", "timings/speed-up-join"]],
     "token": [["token", "list", *STORE]],

@@ -36,7 +36,7 @@ ASKED = {
     "/changes": "?since=2026-01-01&task={task}",
     "/compare": "?baseline=tier%3DT0&candidate=tier%3DT6&resamples=200",
     "/": "?by=tier",
-    "/runs/{run}": "?against=demo-T1-parse-csv-01",
+    "/runs/{run}": "?diff=demo-T1-parse-csv-01",
 }
 """What a page needs to be asked, or shows more with."""
 
@@ -328,16 +328,16 @@ def test_a_run_leads_to_its_neighbors_its_output_and_the_difference(runs: Served
     assert "characters 1 to 64,000 of" in output.inner_text()
     first = window.page.locator("h1").inner_text()
     window.page.get_by_role("link", name="More of the output").click()
-    window.page.wait_for_url("**start=64000")
+    window.page.wait_for_url("**offset=64000")
     window.ready()
     assert "characters 64,001 to 128,000 of" in output.inner_text()
     window.page.keyboard.press("]")
-    window.page.wait_for_url(lambda url: "start" not in url)
+    window.page.wait_for_url(lambda url: "offset" not in url)
     window.ready()
     assert window.page.locator("h1").inner_text() != first
     window.page.keyboard.press("[")
     window.page.wait_for_function(f"document.querySelector('h1')?.innerText === {json.dumps(first)}")
-    window.go("/runs/demo-T1-parse-csv-01?against=demo-T2-parse-csv-01")
+    window.go("/runs/demo-T1-parse-csv-01?diff=demo-T2-parse-csv-01")
     assert "+# T1" in window.page.locator("pre").last.inner_text()
     assert window.is_quiet
 
@@ -409,7 +409,7 @@ def test_hostile_names_are_inert_on_every_page(hostile: tuple[Served, Served], v
         for path in pages("runs")
         if path not in ("/compare", "/repeatability/{prompt}", "/speedup/{task}", "/speedup")
     ]
-    ran.append(f"/runs/{quote(first['id'], safe='')}?against={quote(second['id'], safe='')}")
+    ran.append(f"/runs/{quote(first['id'], safe='')}?diff={quote(second['id'], safe='')}")
     for server, each in ((of_arena, paths), (of_runs, ran)):
         window = visit(server.address)
         for path in each:

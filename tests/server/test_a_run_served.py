@@ -53,28 +53,28 @@ def test_neither_the_servers_paths_nor_those_of_a_record_are_told(served: Served
 def test_an_output_comes_in_pieces_that_add_up(served: Served) -> None:
     joined, start = "", 0
     while start is not None:
-        piece = served.api(f"/runs/long/output?start={start}")
+        piece = served.api(f"/runs/long/output?offset={start}")
         assert len(piece["text"]) <= PIECE_CHARACTERS
         joined += piece["text"]
-        start = piece["next_start"]
+        start = piece["next_offset"]
     assert joined == LONG
     assert served.ask("/api/v1/runs/silent/output").status == 404
-    assert served.ask("/api/v1/runs/long/output?start=-1").status == 400
+    assert served.ask("/api/v1/runs/long/output?offset=-1").status == 400
 
 
 def test_two_outputs_are_compared_in_the_page(served: Served) -> None:
-    told = served.api("/runs/long?against=a%2Fb%20c")["difference"]
-    assert (told["against"], told["added"], told["removed"]) == ("a/b c", 20_000, 2)
-    assert served.ask("/api/v1/runs/long?against=silent").status == 400
+    told = served.api("/runs/long?diff=a%2Fb%20c")["difference"]
+    assert (told["base"], told["added"], told["removed"]) == ("a/b c", 20_000, 2)
+    assert served.ask("/api/v1/runs/long?diff=silent").status == 400
     assert served.ask("/api/v1/runs/nobody").status == 404
-    body = served.ask("/runs/long?against=a%2Fb%20c").body.decode()
+    body = served.ask("/runs/long?diff=a%2Fb%20c").body.decode()
     assert "Difference from a/b c, characters 1 to 64,000 of" in body
 
 
 def test_a_hostile_run_is_inert_on_its_page(served: Served) -> None:
     hostile = planted(HOSTILE, count=2)
     first, second = (quote(run["id"], safe="") for run in hostile)
-    answer = served.ask(f"/runs/{first}?against={second}")
+    answer = served.ask(f"/runs/{first}?diff={second}")
     assert answer.status == 200
     body = answer.body.decode()
     assert "<img" not in body

@@ -188,7 +188,7 @@ def test_what_is_asked_wrongly_is_told_how(of_arena: Served, path: str, status: 
 
 def test_what_the_files_hold_nothing_of_is_not_there(of_runs: Served) -> None:
     for path, detail in (
-        ("/speedup", "there is no attempt to measure"),
+        ("/speedup", "no attempts to measure"),
         ("/runs/nobody", "unknown run 'nobody'"),
         ("/tasks", "this server shows files of runs, and this answer is made from an arena"),
     ):
@@ -201,7 +201,7 @@ def test_every_page_of_the_navigation_is_there_and_says_what_the_files_lack(of_r
         assert of_runs.ask(path).status in (200, 400), path  # a comparison needs to be told of what
     body = of_runs.ask("/speedup").body
     assert b">Nothing to show</h1>" in body
-    assert b"there is no attempt to measure" in body
+    assert b"no attempts to measure" in body
     assert of_runs.ask("/speedup/nothing").status == 404
 
 

@@ -52,32 +52,33 @@ def test_every_timing_format_is_compared_with_itself(name: str, tmp_path: Path) 
     before, speedup = FORMATS[name]
     after = tmp_path / before.name
     shutil.copytree(before, after) if before.is_dir() else shutil.copy(before, after)
-    result = sy.speedup(before=before, after=[f"branch={after}"])
+    result = sy.speedup(baseline=before, candidate=[f"branch={after}"])
     (attempt,) = result.attempts
     assert (attempt.agent, attempt.payload.task_speedup) == ("branch", speedup)
     assert attempt.payload.num_valid_benchmarks > 0
-    assert not {"no_expert", "success_unknown"} & {finding.code for finding in result.findings}
+    assert not {"no_oracle", "success_unknown"} & {finding.code for finding in result.findings}
 
 
 def test_a_label_is_enough_and_without_one_the_file_names_itself(sides: dict[str, str]) -> None:
-    result = sy.speedup(before=sides["before"], after=[sides["after"], f"slow={sides['other']}"])
+    result = sy.speedup(baseline=sides["before"], candidate=[sides["after"], f"slow={sides['other']}"])
     speedups = {attempt.agent: attempt.payload.task_speedup for attempt in result.attempts}
     assert speedups == {"branch": 2.0, "slow": 0.5}
-    assert sy.speedup(before=sides["before"], after=sides["after"]).attempts[0].agent == "branch"
+    assert sy.speedup(baseline=sides["before"], candidate=sides["after"]).attempts[0].agent == "branch"
     files = sy.TaskFiles(nop=Path(sides["before"]), agents={"branch": Path(sides["after"])})
     of_files = sy.speedup(files)
     assert (
-        of_files.attempts[0].payload == sy.speedup(before=sides["before"], after=[sides["after"]]).attempts[0].payload
+        of_files.attempts[0].payload
+        == sy.speedup(baseline=sides["before"], candidate=[sides["after"]]).attempts[0].payload
     )
-    assert "no_expert" in {finding.code for finding in of_files.findings}
+    assert "no_oracle" in {finding.code for finding in of_files.findings}
 
 
 def test_no_warning_speaks_of_sides_that_the_user_did_not_name(sides: dict[str, str], tmp_path: Path) -> None:
     both = tmp_path / "both.jsonl"
     timed = [{"name": name, "samples": [4.0, 4.1, 3.9]} for name in ("m.time_x", "m.time_y")]
     both.write_text(json.dumps({"task": "t", "benchmarks": timed}) + "\n", encoding="utf-8")
-    lost = sy.speedup(before=both, after=sides["after"])
-    same = sy.speedup(before=sides["before"], after=f"same={sides['before']}")
+    lost = sy.speedup(baseline=both, candidate=sides["after"])
+    same = sy.speedup(baseline=sides["before"], candidate=f"same={sides['before']}")
     told = {finding.code: finding.message for finding in (*lost.findings, *same.findings)}
     assert told["agent_only_failures"] == "1 benchmark usable in the unchanged code but not after the change: m.time_y"
     assert told["duplicate_results"].startswith("the results of same (attempt 1) and the unchanged code are identical")
@@ -91,19 +92,22 @@ def test_the_sentence_has_the_experts_own_speedup(sides: dict[str, str]) -> None
 
 
 def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["speedup", "--before", sides["before"], "--after", sides["after"]]) == 0
+    assert run(["speedup", "--baseline", sides["before"], "--candidate", sides["after"]]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("branch is 2.000 times as fast over 1 of 1 benchmark (1 faster).")
     assert "dvantage" not in printed.out
     assert "expert" not in printed.out + printed.err
-    assert run(["speedup", "--before", sides["before"], "--after", f"slow={sides['other']}", "--json", "--quiet"]) == 0
+    assert (
+        run(["speedup", "--baseline", sides["before"], "--candidate", f"slow={sides['other']}", "--json", "--quiet"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["agents"]["slow"]["task_speedup"] == 0.5
 
 
 def timed_pair(folder: Path, *benchmarks: tuple[str, tuple[float, ...], tuple[float, ...]]) -> dict[str, str]:
     """The two files of benchmarks, each with its samples before and after."""
     paths = {}
-    for side, place in (("before", 1), ("after", 2)):
+    for side, place in (("baseline", 1), ("candidate", 2)):
         samples = [{"name": each[0], "samples": each[place]} for each in benchmarks]
         (folder / f"{side}.jsonl").write_text(json.dumps({"task": "t", "benchmarks": samples}) + "\n", "utf-8")
         paths[side] = str(folder / f"{side}.jsonl")
@@ -141,7 +145,7 @@ def test_all_bars_share_one_scale_and_begin_below_each_other(tmp_path: Path) -> 
     before = timed(tmp_path / "before.jsonl", *(4.0, 4.01, 3.99) * 4, name="m.time_long_enough")
     fast = timed(tmp_path / "fast.jsonl", *(1.0, 1.01, 0.99) * 4, name="m.time_long_enough")
     slow = timed(tmp_path / "slow.jsonl", *(8.0, 8.01, 7.99) * 4, name="m.time_long_enough")
-    lines = tree_lines(sy.speedup(before=before, after=[fast, slow]))
+    lines = tree_lines(sy.speedup(baseline=before, candidate=[fast, slow]))
     assert [line.count("█") for line in lines] == [20, 20, 20, 10, 10, 10, 0]  # ln 2 is half of ln 4
     for tree, mark in ((lines[:3], "▶"), (lines[3:6], "◀")):
         assert len({line.index(mark) for line in tree}) == 1
@@ -161,7 +165,7 @@ def test_a_benchmark_shows_the_interval_of_its_speedup(tmp_path: Path) -> None:
 
 def test_without_tests_success_is_unknown_and_not_zero(tmp_path: Path) -> None:
     paths = timed_pair(tmp_path, SLOWER)
-    result = sy.speedup(before=paths["before"], after=[paths["after"]], oracle=paths["after"])
+    result = sy.speedup(baseline=paths["baseline"], candidate=[paths["candidate"]], oracle=paths["candidate"])
     (summary,) = result.summaries.values()
     for name in ("mean_success_rate", "accuracy", "pass@k"):
         assert summary.fields[name] is None, name
@@ -172,23 +176,23 @@ def test_without_tests_success_is_unknown_and_not_zero(tmp_path: Path) -> None:
 
 def test_the_answer_says_slower_and_within_noise(tmp_path: Path) -> None:
     noise = speedup_sentence(sy.speedup(**timed_pair(tmp_path, NOISY)))
-    assert noise.startswith("after is within noise: 0.9")
+    assert noise.startswith("candidate is within noise: 0.9")
     slower = speedup_sentence(sy.speedup(**timed_pair(tmp_path, SLOWER)))
-    assert slower == "after is slower: 0.500 times as fast over 1 of 1 benchmark (1 slower)."
+    assert slower == "candidate is slower: 0.500 times as fast over 1 of 1 benchmark (1 slower)."
 
 
 def test_the_figure_names_neither_a_task_nor_an_expert_that_nobody_gave(sides: dict[str, str]) -> None:
-    alone = sy.speedup(before=sides["before"], after=sides["after"]).figure("waterfall").svg
+    alone = sy.speedup(baseline=sides["before"], candidate=sides["after"]).figure("waterfall").svg
     assert "Speedup by benchmark: branch<" in alone
     assert "expert" not in alone
-    several = sy.speedup(before=sides["before"], after=[sides["after"], sides["other"]]).figure("waterfall").svg
+    several = sy.speedup(baseline=sides["before"], candidate=[sides["after"], sides["other"]]).figure("waterfall").svg
     assert " on t" not in several
-    beside = sy.speedup(before=sides["before"], after=sides["after"], oracle=sides["other"]).figure("waterfall")
+    beside = sy.speedup(baseline=sides["before"], candidate=sides["after"], oracle=sides["other"]).figure("waterfall")
     assert "tick: the expert" in beside.svg
 
 
 def test_an_expert_may_stand_beside_before_and_after(sides: dict[str, str]) -> None:
-    result = sy.speedup(before=sides["before"], after=[sides["after"]], oracle=sides["other"])
+    result = sy.speedup(baseline=sides["before"], candidate=[sides["after"]], oracle=sides["other"])
     assert result.attempts[0].payload.agent_advantage == 1.5  # 2.0 - 0.5
 
 
@@ -196,19 +200,19 @@ def test_tests_and_logs_are_given_by_label(sides: dict[str, str], tmp_path: Path
     report = tmp_path / "branch.xml"
     report.write_text('<testsuite><testcase name="a"/></testsuite>', encoding="utf-8")
     for tests in (str(report), f"branch={report}"):
-        result = sy.speedup(before=sides["before"], after=[sides["after"]], tests=[tests])
+        result = sy.speedup(baseline=sides["before"], candidate=[sides["after"]], tests=[tests])
         assert result.attempts[0].payload.success is True
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({}, "timings are needed of two sides"),
-    ({"before": "before"}, "timings are needed of two sides"),
-    ({"after": ["after"]}, "timings are needed of two sides"),
-    ({"before": "before", "nop": "before", "after": ["after"]}, "are the same side"),
-    ({"before": "before", "after": ["after", "after"]}, "two files are called 'branch'"),
-    ({"before": "before", "after": ["nop=after"]}, "does not name a label and a file"),
-    ({"before": "before", "after": ["after"], "log": ["nobody=x.json"]}, "does not name an agent"),
-    ({"before": "before", "after": ["x=nofile.json"]}, "No such file or directory"),
+    ({}, "speedup needs"),
+    ({"baseline": "before"}, "speedup needs"),
+    ({"candidate": ["after"]}, "speedup needs"),
+    ({"baseline": "before", "nop": "before", "candidate": ["after"]}, "are the same side"),
+    ({"baseline": "before", "candidate": ["after", "after"]}, "duplicate label .branch."),
+    ({"baseline": "before", "candidate": ["nop=after"]}, "is not LABEL=FILE"),
+    ({"baseline": "before", "candidate": ["after"], "log": ["nobody=x.json"]}, "is not NAME:MODEL=FILE"),
+    ({"baseline": "before", "candidate": ["x=nofile.json"]}, "No such file or directory"),
 ]
 
 
@@ -229,8 +233,8 @@ def test_what_cannot_be_compared_is_an_error(given: dict[str, Any], said: str, s
 def test_one_file_alone_and_a_folder_beside_files_are_refused(sides: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(SteelyardError, match="holds one side"):
         sy.speedup(SAMPLES / "pyperf.json")
-    with pytest.raises(UsageError, match="before is for the files of one task"):
-        sy.speedup(tmp_path, before=sides["before"])
+    with pytest.raises(UsageError, match="baseline cannot be combined"):
+        sy.speedup(tmp_path, baseline=sides["before"])
 
 
 @pytest.mark.parametrize(("count", "enough"), [(3, False), (6, True)])
@@ -239,21 +243,21 @@ def test_too_few_samples_for_an_interval_are_said(
 ) -> None:
     before = timed(tmp_path / "b.jsonl", *[1.07 + 0.01 * number for number in range(count)])
     after = timed(tmp_path / "a.jsonl", *[1.0 + 0.01 * number for number in range(count)])
-    assert run(["speedup", "--before", before, "--after", after]) == 0
+    assert run(["speedup", "--baseline", before, "--candidate", after]) == 0
     printed = capsys.readouterr()
     # the range of 3 samples holds the median in 1 - 2 / 2^3 = 75% of all cases, of 6 in 97%
     assert ("(1 without an interval)" not in printed.out) == enough
     warning = "1 benchmark with too few samples to tell a change from noise; a 95% CI needs 6 samples a side"
     assert (warning not in printed.err) == enough
     # who asks for no intervals gets no warning
-    assert run(["speedup", "--before", before, "--after", after, "--interval", "none"]) == 0
+    assert run(["speedup", "--baseline", before, "--candidate", after, "--interval", "none"]) == 0
     assert "interval" not in (printed := capsys.readouterr()).out + printed.err
 
 
 def test_a_benchmark_under_another_name_is_named_with_the_remedy(tmp_path: Path) -> None:
     before = timed(tmp_path / "b.jsonl", 1.0, 1.1, name="./run old")
     after = timed(tmp_path / "a.jsonl", 1.0, 1.2, name="./run new")
-    told = {finding.code: finding.message for finding in sy.speedup(before=before, after=after).findings}
+    told = {finding.code: finding.message for finding in sy.speedup(baseline=before, candidate=after).findings}
     assert told["agent_only_failures"] == (
         "1 benchmark usable in the unchanged code but not after the change: ./run old; only after the change: "
         "./run new. Benchmarks are matched by name, so name both sides alike (hyperfine: -n NAME)"

@@ -68,7 +68,7 @@ def test_csv_has_a_line_for_each_attempt_or_benchmark(command: Command) -> None:
     rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv").stdout)))
     assert [row["agent"] for row in rows] == ["tool:m"]
     assert rows[0]["task_cost_usd"] == ""
-    rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv", "--benchmarks").stdout)))
+    rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv", "--per-benchmark").stdout)))
     assert len(rows) == 9
     assert rows[0]["benchmark"].startswith("suite.")
     assert {row["verdict"] for row in rows} <= {"faster", "slower", "unclear", "unknown"}
@@ -115,7 +115,7 @@ def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command)
         (*ONE_TASK, "--profile", "outcome-1"),
         ("folder", *ONE_TASK),
         (str(SAMPLES / "fceval-results.json"), "--task", "mine"),
-        (*ONE_TASK, "--benchmarks"),
+        (*ONE_TASK, "--per-benchmark"),
         (*ONE_TASK, "--interval", "none", "--interval", "bootstrap"),
         (*ONE_TASK, "--interval", "none", "--verdict", "asv"),
         (*ONE_TASK, "--prices", "nope"),
@@ -199,7 +199,7 @@ def make_folder(root: Path) -> Path:
     write(root / "t1" / "tests.json", {key: {"passed": ["a"]}, f"{key}#2": {"passed": ["a"], "failed": ["b"]}})
     write(root / "t1" / "runs.json", {key: {"cost_usd": 0.5}})
     write(root / "t1" / "logs" / "tool" / "org" / "model-1.5" / "log.json", [{}, {}, {}])
-    write(root / "t1" / "nop-again.json", timings(time_x=4.0, time_y=4.4))
+    write(root / "t1" / "nop-repeat.json", timings(time_x=4.0, time_y=4.4))
     return root
 
 
@@ -300,7 +300,7 @@ def test_options_change_single_constants(command: Command, tmp_path: Path) -> No
 def test_a_key_ends_at_the_first_equals_sign() -> None:
     assert agent_files(["a:b=c=d.json"]) == {"a:b": Path("c=d.json")}
     assert agent_files(["a:b:7b=x"]) == {"a:b:7b": Path("x")}
-    with pytest.raises(UsageError, match="twice"):
+    with pytest.raises(UsageError, match="duplicate agent"):
         agent_files(["a:b=x", "a:b=y"])
 
 
@@ -385,7 +385,7 @@ def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, co
 def test_rows_become_frames(tmp_path: Path) -> None:
     result = speedup(make_folder(tmp_path))
     assert result.to_polars()["task"].to_list() == ["t1", "t1#2", "t2", "t2#2"]
-    assert len(result.to_pandas(benchmarks=True)) == 8
+    assert len(result.to_pandas(per_benchmark=True)) == 8
 
 
 @pytest.mark.parametrize(

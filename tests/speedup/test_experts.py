@@ -109,7 +109,7 @@ def test_the_experts_tests_and_snapshot_count_wherever_they_stand(tmp_path: Path
     assert of_agent.payload.task_speedup == 4.0  # 4 s / 1 s, no fallback to 1
     assert of_agent.payload.agent_advantage == 2.0  # 4 - 4 s / 2 s
     codes = [finding.code for finding in result.findings]
-    assert codes.count("expert_tests_fail") == codes.count("expert_snapshot_fails") == 1
+    assert codes.count("oracle_tests_fail") == codes.count("oracle_snapshot_fails") == 1
 
 
 def test_a_file_of_its_own_wins_over_what_stands_beside_the_times(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_without_an_expert_speedups_stand_and_advantages_are_missing_with_the_re
     ours = found["measures"]["tool:model"]
     assert (ours["worst_speedup"], ours["log_advantage"], ours["log_advantage_low"]) == (0.5, None, None)
     assert ours["missing"]["max_fraction"] == ours["missing"]["log_advantage"] == NO_EXPERT
-    assert [finding["code"] for finding in found["findings"]].count("no_expert") == 1
+    assert [finding["code"] for finding in found["findings"]].count("no_oracle") == 1
 
 
 def test_without_an_expert_summaries_say_why_too() -> None:

@@ -264,7 +264,7 @@ def test_one_task_has_no_interval_over_tasks() -> None:
 
 def test_the_noise_floor_comes_from_measuring_nop_twice() -> None:
     again = side({"a.time_x": 4.0 * math.e, "a.time_y": 4.0})
-    found = measures_of(measured(run(2.0, nop_again=again)))
+    found = measures_of(measured(run(2.0, nop_repeat=again)))
     assert found["noise_floor"] == pytest.approx(0.95)  # between 0 and 1, at 95% of the way
     assert measures_of(measured(run(2.0)))["noise_floor"] is None
 

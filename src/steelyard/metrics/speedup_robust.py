@@ -241,7 +241,7 @@ def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
     better="lower",
     bounds=(0, inf),
     spec="speedup",
-    formula="quantile of |ln(nop / nop again)| over benchmarks",
+    formula="quantile of |ln(nop / nop repeat)| over benchmarks",
     # sorted 0.1, 0.2, 0.3: position 0.95 x 2 = 1.9
     example=Example({"repeat_log_ratios": (0.1, -0.3, 0.2)}, 0.29),
 )

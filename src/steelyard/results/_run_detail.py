@@ -19,50 +19,50 @@ class TextPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a long text."""
 
     text: str
-    start: int
-    """How many characters of the whole stand before it."""
+    offset: int
+    """Number of characters before this piece."""
     total: int
     """Characters of the whole."""
 
     @property
     def end(self) -> int:
-        """How many characters of the whole stand up to its end."""
-        return self.start + len(self.text)
+        """Number of characters up to the end of this piece."""
+        return self.offset + len(self.text)
 
     @property
-    def previous_start(self) -> int | None:
+    def previous_offset(self) -> int | None:
         """Where the piece before begins; None for the first."""
-        return None if not self.start else max(0, self.start - PIECE_CHARACTERS)
+        return None if not self.offset else max(0, self.offset - PIECE_CHARACTERS)
 
     @property
-    def next_start(self) -> int | None:
+    def next_offset(self) -> int | None:
         """Where the next piece begins; None for the last."""
         return None if self.end >= self.total else self.end
 
 
-def piece_of(text: str, start: int = 0) -> TextPiece:
-    """The piece that begins there; past the end it is empty.
+def piece_of(text: str, offset: int = 0) -> TextPiece:
+    """Return the piece at this offset; empty beyond the end.
 
     >>> piece_of("abc", 1).text, piece_of("abc", 9).text
     ('bc', '')
     """
-    begin = min(max(start, 0), len(text))
-    return TextPiece(text=text[begin : begin + PIECE_CHARACTERS], start=begin, total=len(text))
+    begin = min(max(offset, 0), len(text))
+    return TextPiece(text=text[begin : begin + PIECE_CHARACTERS], offset=begin, total=len(text))
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     """How the output of the run differs from that of another run."""
 
-    against: str
+    base: str
     """The other run."""
     added: int
-    """Lines that only this run has."""
+    """Lines only in this run's output."""
     removed: int
-    """Lines that only the other run has."""
+    """Lines only in the other run's output."""
     is_shortest: bool
-    """False where the texts are so long that another list of changes may be shorter; it is complete either way."""
+    """False if the diff is complete but may not be minimal, because the outputs are long."""
     changes: TextPiece
-    """The changes in the unified format, with the lines around them."""
+    """Unified diff with context lines."""
 
 
 class CallCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ class RunOutput(Result):
     output: TextPiece
 
     def _about(self) -> str:
-        return f"{self.run}: characters {self.output.start + 1:,} to {self.output.end:,} of {self.output.total:,}"
+        return f"{self.run}: characters {self.output.offset + 1:,} to {self.output.end:,} of {self.output.total:,}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One row with the piece."""
@@ -163,6 +163,6 @@ class RunOutput(Result):
         return {
             "run": self.run,
             **msgspec.to_builtins(self.output),
-            "previous_start": self.output.previous_start,
-            "next_start": self.output.next_start,
+            "previous_offset": self.output.previous_offset,
+            "next_offset": self.output.next_offset,
         }

@@ -168,9 +168,9 @@ class SpeedupResult(Result):
             seen.add((task, key))
             yield task, key, attempt
 
-    def to_dicts(self, *, benchmarks: bool = False) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row an attempt, or with `benchmarks` one a benchmark."""
-        return list(self._benchmark_rows() if benchmarks else self._attempt_rows())
+    def to_dicts(self, *, per_benchmark: bool = False) -> list[dict[str, Any]]:  # Any: cells of any type
+        """Return one row per attempt, or per benchmark with `per_benchmark`."""
+        return list(self._benchmark_rows() if per_benchmark else self._attempt_rows())
 
     def _attempt_rows(self) -> Iterator[Fields]:
         for task, key, attempt in self.placed():
@@ -184,13 +184,13 @@ class SpeedupResult(Result):
                 row = {"profile": self.profile, "task": task, "agent": key, "benchmark": name}
                 yield row | msgspec.to_builtins(speedups) | attempt.benchmarks.get(name, {})
 
-    def to_polars(self, *, benchmarks: bool = False) -> pl.DataFrame:
-        """The rows as a Polars frame: one an attempt, or with `benchmarks` one a benchmark."""
-        return polars_frame(self.to_dicts(benchmarks=benchmarks))
+    def to_polars(self, *, per_benchmark: bool = False) -> pl.DataFrame:
+        """Return `to_dicts` as a Polars frame."""
+        return polars_frame(self.to_dicts(per_benchmark=per_benchmark))
 
-    def to_pandas(self, *, benchmarks: bool = False) -> pd.DataFrame:
-        """The rows as a pandas frame: one an attempt, or with `benchmarks` one a benchmark."""
-        return pandas_frame(self.to_dicts(benchmarks=benchmarks))
+    def to_pandas(self, *, per_benchmark: bool = False) -> pd.DataFrame:
+        """Return `to_dicts` as a pandas frame."""
+        return pandas_frame(self.to_dicts(per_benchmark=per_benchmark))
 
 
 _NESTED = frozenset({"per_benchmark_speedups", "pytest_summary", "snapshot_summary", "missing", "advantage_by_level"})

@@ -40,7 +40,7 @@ class Attempt:
     """The expert's side; None where nobody measured an expert."""
     side: Side
     number: int = 1
-    nop_again: Side | None = None
+    nop_repeat: Side | None = None
     tests: TestResults | None = None
     oracle_tests: TestResults | None = None
     snapshot: Snapshot | None = None

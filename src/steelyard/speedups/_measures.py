@@ -102,7 +102,7 @@ def _task_inputs(
         "log_speedup_lows": lows,
         "log_speedup_highs": highs,
         "task_cost": attempt.cost_usd,
-        "repeat_log_ratios": _repeat_log_ratios(attempt.nop, attempt.nop_again),
+        "repeat_log_ratios": _repeat_log_ratios(attempt.nop, attempt.nop_repeat),
     }
 
 
@@ -139,7 +139,7 @@ def _ends(
 
 
 def _repeat_log_ratios(nop: Side, again: Side | None) -> list[float]:
-    """ln(nop / nop again) of each benchmark that was measured twice."""
+    """ln(nop / nop repeat) of each benchmark that was measured twice."""
     if again is None:
         return []
     first, second = _medians(nop), _medians(again)

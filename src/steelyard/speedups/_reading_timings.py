@@ -101,7 +101,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
     nop = side_of(reading.timings(files.nop).timings)
     expert = None if files.oracle is None else reading.timings(files.oracle)
     oracle = None if expert is None else side_of(expert.timings)
-    again = None if files.nop_again is None else side_of(reading.timings(files.nop_again).timings)
+    again = None if files.nop_repeat is None else side_of(reading.timings(files.nop_repeat).timings)
     about = _about(files, reading)
     of_expert = _merged(about[_EXPERT], expert)
     logs = _readable_logs(files, reading)
@@ -123,7 +123,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
                 nop=nop,
                 oracle=oracle,
                 side=side_of(file.timings),
-                nop_again=again,
+                nop_repeat=again,
                 tests=known.tests,
                 oracle_tests=of_expert.tests,
                 snapshot=known.snapshot,

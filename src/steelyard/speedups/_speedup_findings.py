@@ -112,14 +112,14 @@ def _of_experts(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     for task, attempt in sorted(first_attempts.items()):
         if attempt.oracle is None:
             message = f"{NO_EXPERT.reason}: speedups stand, advantages are missing"
-            yield Finding(code="no_expert", severity="info", message=message, where=task)
+            yield Finding(code="no_oracle", severity="info", message=message, where=task)
         if attempt.oracle_tests is not None and attempt.oracle_tests.not_passed:
             count = attempt.oracle_tests.not_passed
             message = f"{count} of the tests fail under the expert's change: an attempt fails only beyond them"
-            yield Finding(code="expert_tests_fail", severity="info", message=message, where=task)
+            yield Finding(code="oracle_tests_fail", severity="info", message=message, where=task)
         if snapshot_failed(attempt.oracle_snapshot):
             message = "the snapshot fails under the expert's change: what attempts are measured against is in doubt"
-            yield Finding(code="expert_snapshot_fails", message=message, where=task)
+            yield Finding(code="oracle_snapshot_fails", message=message, where=task)
 
 
 def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:

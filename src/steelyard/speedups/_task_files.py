@@ -20,7 +20,7 @@ class TaskFiles:
     """Timings under each agent's change, by `agent:model`."""
     oracle: Path | None = None
     """Timings of the expert's change; None where there is no expert, and then advantages are missing."""
-    nop_again: Path | None = None
+    nop_repeat: Path | None = None
     """A second measurement of the unchanged code, for the noise floor."""
     tests: Path | None = None
     """Test results by `agent:model` and `oracle` (JSON); or one agent's test report (JUnit XML and others)."""
@@ -37,7 +37,7 @@ class TaskFiles:
 
     def __post_init__(self) -> None:
         """Take paths given as text, too."""
-        for name in ("nop", "oracle", "nop_again", "tests", "snapshot", "runs"):
+        for name in ("nop", "oracle", "nop_repeat", "tests", "snapshot", "runs"):
             if isinstance(given := getattr(self, name), str):
                 object.__setattr__(self, name, named_path(given))
         for name in ("agents", "test_reports"):
@@ -46,7 +46,7 @@ class TaskFiles:
             self, "logs", {key: [named_path(path) for path in paths] for key, paths in self.logs.items()}
         )
         given = (
-            *(self.nop, self.oracle, self.nop_again, self.tests, self.snapshot, self.runs),
+            *(self.nop, self.oracle, self.nop_repeat, self.tests, self.snapshot, self.runs),
             *(*self.agents.values(), *self.test_reports.values()),
         )
         if sum(path is not None and is_stdin(path) for path in given) > 1:

@@ -5,7 +5,7 @@ The layout of a folder of tasks:
     TASKS/<task>/nop.json                      timings of the unchanged code, in any format that is read; also
                                                nop.json.gz, .jsonl, .txt, .csv, or a folder `nop` that holds one
                                                result file or what Criterion keeps in target/criterion
-    TASKS/<task>/nop-again.json                the same measured a second time (optional)
+    TASKS/<task>/nop-repeat.json                the same measured a second time (optional)
     TASKS/<task>/oracle.json                   timings of the expert's change (optional)
     TASKS/<task>/agents/<agent>/<model>.json   timings under an agent's change; the key is `agent:model`, a model may
                                                hold slashes (one folder each); `<model>#2.json` is its second attempt
@@ -82,7 +82,7 @@ def task_files(folder: Path) -> TaskFiles:
         nop=nop,
         oracle=_named(folder, "oracle"),
         agents=agents,
-        nop_again=_named(folder, "nop-again"),
+        nop_repeat=_named(folder, "nop-repeat"),
         tests=_named(folder, "tests", folders=False),
         test_reports=_by_key(folder / "tests", _REPORT_ENDINGS, expert=True),
         snapshot=_named(folder, "snapshot"),

@@ -1,4 +1,4 @@
-"""The options of the verbs over what agents wrote and how fast it runs, declared as all options are."""
+"""Options of repeatability and speedup."""
 
 from __future__ import annotations
 
@@ -19,68 +19,67 @@ from steelyard.workflow._options import (
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RepeatabilityOptions(MapOptions):
-    """How `repeatability` compares the answers to a prompt."""
+    """Options of `repeatability`."""
 
     contract: Path | None = None
-    """What an answer must do: a TOML or JSON file, or a folder of them that tasks are matched with by id."""
+    """Contract file (TOML or JSON), or a folder of contracts matched to tasks by id."""
     tau: float | None = None
-    """Distance up to which an output counts as near the canon; the profile's (0.10) by default."""
+    """Maximum distance of an output that is near the canon (default: the profile's, 0.10)."""
     normalize: str | None = None
-    """Normalization: text, ast, tree or names; the contract's or the language's own by default."""
+    """Normalization: text, ast, tree or names (default: from the contract or language)."""
     language: str | None = None
-    """The language of the outputs, where nothing else says it."""
+    """Language of outputs that do not state one."""
     repair: bool = True
-    """Repair outputs toward the canon; otherwise use stored repairs, or none."""
+    """Repair outputs toward the canon; without it, use stored repairs."""
     by: Names = ("task", "agent", "model")
-    """What makes run records one prompt, separated by commas."""
+    """Comma-separated keys that define a prompt."""
     profile: ProfileName = "repeatability-1"
     """A shipped profile (steelyard profiles) or a TOML file."""
     store: str | None = None
-    """Keep canons in this store: sqlite:///file or postgresql://user@host/name; none is kept without it."""
+    """Store for canons: sqlite:///FILE or postgresql://USER@HOST/NAME (default: none)."""
     unsafe: bool = False
     """Where nothing can isolate code, run it all the same, with resource limits only."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TaskFileOptions(Options):
-    """The files of one task."""
+    """Files of one task."""
 
-    before: Path | None = None
+    baseline: Path | None = None
     """Timings before a change."""
-    after: Texts = ()
-    """Timings after it, as FILE or LABEL=FILE; may be repeated."""
+    candidate: Texts = ()
+    """Timings after the change: FILE or LABEL=FILE; repeatable."""
     nop: Path | None = None
     """Timings of the unchanged code."""
     oracle: Path | None = None
-    """Timings of the expert's change; without them advantages are missing."""
+    """Timings of the reference solution; needed for advantages."""
     agent: Texts = ()
-    """Timings of an agent's change, as NAME:MODEL=FILE; may be repeated."""
-    nop_again: Path | None = None
-    """The unchanged code measured again, for the noise floor."""
+    """Timings of an agent's change: NAME:MODEL=FILE; repeatable."""
+    nop_repeat: Path | None = None
+    """A second measurement of the unchanged code, for the noise floor."""
     tests: Texts = ()
-    """Test results by agent and of oracle (JSON), or a test report such as JUnit XML: of the one agent as FILE, of
-    several as NAME:MODEL=FILE and oracle=FILE; may be repeated."""
+    """Test results (JSON by agent) or a JUnit XML report: FILE, NAME:MODEL=FILE or oracle=FILE; repeatable."""
     snapshot: Path | None = None
-    """Snapshot results by agent (JSON), and of oracle."""
+    """Snapshot results as JSON, by agent and oracle."""
     runs: Path | None = None
-    """cost_usd and trajectory_length by agent (JSON)."""
+    """cost_usd and trajectory_length as JSON, by agent."""
     log: Texts = ()
-    """An agent's JSON log or .cast, as NAME:MODEL=FILE; may be repeated."""
+    """An agent's JSON log or .cast file: NAME:MODEL=FILE; repeatable."""
     task: str | None = None
-    """The task's name."""
+    """Task name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SpeedupOptions(PriceOptions, TaskFileOptions):
-    """How `speedup` weighs timings."""
+    """Options of `speedup`."""
 
     profile: ProfileName = "speedup-1"
     """A shipped profile (steelyard profiles) or a TOML file."""
     agent_only: Literal["drop", "baseline", "worst"] | None = None
-    """What a benchmark that fails only under the agent counts as; the profile's by default."""
+    """Treatment of benchmarks that fail only with the agent's code (default: the profile's)."""
     interval: Literal["order", "bootstrap", "none"] | None = None
-    """How intervals of speedups are computed, or none; the profile's by default."""
+    """Interval method for speedups (default: the profile's)."""
     verdict: Literal["interval", "asv"] | None = None
-    """What decides between faster and slower; the profile's by default."""
+    """Rule that decides between faster and slower (default: the profile's)."""
     unscored: Unscored = "fail"
-    """Count attempts without a verdict as failed, as FC-Eval does, or leave them out of success rates."""
+    """Attempts without a verdict: count as fail (as FC-Eval does), or exclude from success rates."""

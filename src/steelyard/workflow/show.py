@@ -1,4 +1,4 @@
-"""Show: one run with where each of its numbers comes from, what it wrote, and how that differs from another run."""
+"""Show one run: its metrics with their sources, its output, and a diff with another run."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from steelyard.workflow._verb import verb
 from steelyard.workflow.explain import explained, run_named
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
-"""What a page shows besides the metrics of a run."""
+"""Fields shown in addition to the metrics of a run."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ShowOptions(VerdictOptions, PricedRunOptions):
-    """What `show` shows."""
+    """Options of `show`."""
 
     run: str
-    """The run's id, or the beginning of it."""
-    against: str | None = None
-    """Compare the output with that of this run, by its id or the beginning of it."""
-    start: int = 0
-    """Show the output from this character on, 64,000 at a time."""
-    difference_start: int = 0
-    """Show the difference from this character on, 64,000 at a time."""
+    """Run id, or a unique prefix of it."""
+    diff: str | None = None
+    """Id or prefix of a run to diff the output with."""
+    offset: int = 0
+    """First character of the output to show; up to 64,000 are shown."""
+    diff_offset: int = 0
+    """First character of the diff to show; up to 64,000 are shown."""
     redact: bool = True
-    """Remove keys and tokens from all text."""
+    """Redact keys and tokens in all text."""
 
 
 @verb(ShowOptions)
 def show(runs: Runs, options: ShowOptions, progress: Progress | None) -> RunDetail:
-    """One run: where each of its numbers comes from, its calls, what it wrote, and the difference from another run.
+    """Show one run: its metrics with their sources, its calls, its output, and a diff with another run.
 
     >>> import steelyard as sy
     >>> sy.show([{"id": "r1", "task": "t", "passed": True, "cost_usd": 0.2}], run="r1")
@@ -52,12 +52,12 @@ def show(runs: Runs, options: ShowOptions, progress: Progress | None) -> RunDeta
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """Whole records, read once, in the order they were read."""
+    """Complete run records in input order."""
 
     entries: Mapping[str, PlacedRun]
 
     def detail(self, options: ShowOptions) -> RunDetail:
-        """The run that the options name."""
+        """Return the details of the run that the options select."""
         id_, entry = self._named(options.run)
         redaction = Redaction() if options.redact else None
         profile, book = options.outcome_profile(), open_book(options.prices)
@@ -76,8 +76,8 @@ class RunRecords:
         detail = detail if redaction is None else redaction.tree(detail)
         return replace(
             detail,
-            output=None if text is None else piece_of(text, options.start),
-            difference=None if options.against is None else self._difference(text, options, redaction),
+            output=None if text is None else piece_of(text, options.offset),
+            difference=None if options.diff is None else self._difference(text, options, redaction),
             redacted=None if redaction is None else redaction.summary or "nothing",
         )
 
@@ -100,30 +100,30 @@ class RunRecords:
     def _difference(
         self, text: str | None, options: ShowOptions, redaction: Redaction | None
     ) -> OutputDifference | None:
-        id_, entry = self._named(options.against or "")
+        id_, entry = self._named(options.diff or "")
         other = _output(entry.run, redaction)
         for name, output in ((options.run, text), (id_, other)):
             if output is None:
-                hint = "leave --against out, or name a run that has an output"
-                raise UsageError(f"run {name!r} has no output to compare", hint=hint)
+                hint = "choose a run with an output"
+                raise UsageError(f"run {name!r} has no output to diff", hint=hint)
         difference = text_difference(other or "", text or "")
         return OutputDifference(
-            against=id_ if redaction is None else redaction.text(id_),
+            base=id_ if redaction is None else redaction.text(id_),
             added=difference.added,
             removed=difference.removed,
             is_shortest=difference.is_shortest,
-            changes=piece_of(difference.unified, options.difference_start),
+            changes=piece_of(difference.unified, options.diff_offset),
         )
 
 
 def _metrics_of_runs() -> list[str]:
-    """Those of the overview first, in its order."""
+    """Return the metrics of single runs, those in the overview first."""
     declared = [metric for metric in catalog().values() if metric.level == "run"]
     return [metric.name for metric in sorted(declared, key=lambda metric: metric.overview or len(catalog()))]
 
 
 def read_records(runs: Runs, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
-    """The chosen runs as whole records."""
+    """Read the selected runs as complete records."""
     reader = RecordReader(options.reading(progress))
     entries = dict(reader.read(runs))
     reader.finish()
@@ -131,7 +131,7 @@ def read_records(runs: Runs, options: ShowOptions, progress: Progress | None = N
 
 
 def _output(run: Run, redaction: Redaction | None) -> str | None:
-    """What the run wrote. It is redacted whole, so that no secret lies across two pieces."""
+    """Return the output of the run, redacted as a whole so that no secret spans two pieces."""
     if run.output is None:
         return None
     return run.output.text if redaction is None else redaction.text(run.output.text)

@@ -1,4 +1,4 @@
-"""Speedup: timing files of nop, oracle and agents to advantages, for one task or a folder of them."""
+"""Measure speedups from timing files, for one task or a folder of tasks."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 
 @log_verb(SpeedupOptions)
 def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
-    """Speedups of one task's files, of a folder of tasks, or of FC-Eval's results.json or log.
+    """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
 
-    `sy.speedup(before="main.json", after=["branch.json"])` compares two sides without an expert. With the interval
-    `none` only the figures of the specification are computed, and nothing says how sure they are.
+    `sy.speedup(baseline="main.json", candidate=["branch.json"])` compares two sides. With
+    `interval="none"`, only the metrics of the specification are computed, without confidence intervals.
 
     >>> import steelyard as sy
     >>> from pathlib import Path
@@ -41,7 +41,7 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Prog
     ...     for name, seconds in (("main", 4.0), ("branch", 2.0)):
     ...         timed = f'{{"task": "t", "benchmarks": [{{"name": "sort", "seconds": {seconds}}}]}}'
     ...         _ = Path(folder, f"{name}.json").write_text(timed)
-    ...     result = sy.speedup(before=f"{folder}/main.json", after=[f"{folder}/branch.json"])
+    ...     result = sy.speedup(baseline=f"{folder}/main.json", candidate=[f"{folder}/branch.json"])
     >>> result.attempts[0].agent, result.attempts[0].payload.task_speedup
     ('branch', 2.0)
     """
@@ -59,7 +59,7 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Prog
     if inputs is None:
         inputs = _task_files(options)
     else:
-        _refuse_beside_inputs(options)
+        _reject_task_options(options)
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
@@ -77,19 +77,19 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Prog
         earlier=reading.findings,
     )
     result = speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
-    if options.before is None:
+    if options.baseline is None:
         return result
-    # before and after a change there is no expert, and success is asked for only where tests are given
-    settled = {"no_expert"} | (set() if options.tests or options.snapshot else {"success_unknown"})
-    return replace(result, findings=tuple(told for told in result.findings if told.code not in settled))
+    # A baseline needs no reference solution, and success matters only if tests are given.
+    irrelevant = {"no_oracle"} | (set() if options.tests or options.snapshot else {"success_unknown"})
+    return replace(result, findings=tuple(finding for finding in result.findings if finding.code not in irrelevant))
 
 
 def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
-    """The profile's constants, with those that the options set."""
+    """Return the profile's constants, overridden by the options."""
     from steelyard.speedups import options_of  # brings nothing heavy, but its package does
 
     if options.interval == "none" and options.verdict is not None:
-        raise UsageError("--verdict needs intervals, which --interval none leaves out")
+        raise UsageError("--verdict needs intervals, but --interval is none")
     method = None if options.interval == "none" else options.interval
     asked = {"agent_only_failures": options.agent_only, "interval_method": method, "verdict": options.verdict}
     known = {name: value for name, value in asked.items() if value is not None}
@@ -99,7 +99,7 @@ def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
 def _nothing(reading: TimingReading) -> InputError:
     if reading.errors:
         return reading.errors[0]
-    message, hint = "there is no attempt to measure", "docs/speedup.md shows the layout of a folder of tasks"
+    message, hint = "no attempts to measure", "see the folder layout in docs/speedup.md"
     reasons = [finding for finding in reading.findings if finding.severity == "error"]
     if not reasons:
         return NoValidInputError(message, hint=hint)
@@ -107,23 +107,23 @@ def _nothing(reading: TimingReading) -> InputError:
 
 
 def _task_files(options: SpeedupOptions) -> TaskFiles:
-    """The files of one task that the options name."""
-    if options.before is not None and options.nop is not None:
-        raise UsageError("--before and --nop are the same side", hint="leave one of them out")
-    unchanged = options.before or options.nop
-    after, agents = _labeled(options.after), agent_files(options.agent)
+    """Return the files of one task from the options."""
+    if options.baseline is not None and options.nop is not None:
+        raise UsageError("--baseline and --nop are the same side", hint="remove one of them")
+    unchanged = options.baseline or options.nop
+    after, agents = _labeled(options.candidate), agent_files(options.agent)
     if twice := sorted(after.keys() & agents.keys()):
-        raise UsageError(f"{twice[0]!r} is given twice")
+        raise UsageError(f"duplicate label {twice[0]!r}")
     if unchanged is None or not (after or agents):
-        hint = "steelyard speedup --before main.json --after branch.json, or a folder of tasks"
-        raise UsageError("timings are needed of two sides: --before and --after, or --nop and --agent", hint=hint)
+        hint = "steelyard speedup --baseline main.json --candidate branch.json"
+        raise UsageError("speedup needs --baseline and --candidate, --nop and --agent, or a folder of tasks", hint=hint)
     tests, reports = files_of_tests(options.tests, labels=after)
     return TaskFiles(
         task=options.task or "task",
         nop=unchanged,
         oracle=options.oracle,
         agents=agents | after,
-        nop_again=options.nop_again,
+        nop_repeat=options.nop_repeat,
         tests=tests,
         test_reports=reports,
         snapshot=options.snapshot,
@@ -132,16 +132,16 @@ def _task_files(options: SpeedupOptions) -> TaskFiles:
     )
 
 
-def _refuse_beside_inputs(options: SpeedupOptions) -> None:
-    """A folder or an FC-Eval file names its files itself."""
+def _reject_task_options(options: SpeedupOptions) -> None:
+    """Raise if options name files of one task although inputs are given."""
     given = next((option.name for option in fields(TaskFileOptions) if getattr(options, option.name)), None)
     if given:
         option = given.replace("_", "-")
-        raise UsageError(f"--{option} is for the files of one task and cannot go with a folder or FC-Eval file")
+        raise UsageError(f"--{option} cannot be combined with a folder or FC-Eval file")
 
 
 def _labeled(given: Sequence[str]) -> dict[str, Path]:
-    """Files by label from `LABEL=FILE`, or by their own names."""
+    """Return files by label, from `LABEL=FILE` or the file's name."""
     files: dict[str, Path] = {}
     for text in given:
         path = Path(text)
@@ -151,15 +151,15 @@ def _labeled(given: Sequence[str]) -> dict[str, Path]:
         else:
             label = path.name.partition(".")[0] or path.name
         if not label or not str(path) or is_baseline(label, "nop") or is_baseline(label, "oracle"):
-            raise UsageError(f"{str(text)!r} does not name a label and a file", hint="--after LABEL=FILE")
+            raise UsageError(f"{str(text)!r} is not LABEL=FILE", hint="--candidate LABEL=FILE")
         if label in files:
-            raise UsageError(f"two files are called {label!r}", hint="say which is which: --after LABEL=FILE")
+            raise UsageError(f"duplicate label {label!r}", hint="label each file: --candidate LABEL=FILE")
         files[label] = path
     return files
 
 
 def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[str, Path]:
-    """Files by agent from `NAME:MODEL=FILE`; the first "=" ends the key, so file names may hold others.
+    """Return files by agent from `NAME:MODEL=FILE`; the first "=" ends the key.
 
     >>> agent_files(["openhands:gpt-5=a.json"])
     {'openhands:gpt-5': PosixPath('a.json')}
@@ -169,17 +169,17 @@ def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[s
         key, sign, path = pair.partition("=")
         agent, colon, model = key.partition(":")
         if not (sign and path and (key in labels or (colon and agent and model))):
-            raise UsageError(f"{pair!r} does not name an agent, a model and a file", hint="--agent NAME:MODEL=FILE")
+            raise UsageError(f"{pair!r} is not NAME:MODEL=FILE", hint="--agent NAME:MODEL=FILE")
         if agent.lower() in ("nop", "oracle"):
-            raise UsageError(f"{key!r} is a baseline, not an agent", hint="give it with --nop or --oracle")
+            raise UsageError(f"{key!r} is not an agent", hint="use --nop or --oracle")
         if key in files:
-            raise UsageError(f"agent {key!r} is given twice")
+            raise UsageError(f"duplicate agent {key!r}")
         files[key] = Path(path)
     return files
 
 
 def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tuple[Path | None, dict[str, Path]]:
-    """The file of test results by key, and test reports by the key that is named before them.
+    """Return the file of test results by agent, and the test reports by agent.
 
     >>> files_of_tests(["oracle=expert.xml", "a:m=agent.xml"])
     (None, {'oracle': PosixPath('expert.xml'), 'a:m': PosixPath('agent.xml')})
@@ -191,9 +191,9 @@ def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tup
         if not sign or (":" not in key and key not in (*labels, "oracle")) or Path(text).exists():
             plain.append(Path(text))
         elif key in reports:
-            raise UsageError(f"the test report of {key!r} is given twice")
+            raise UsageError(f"duplicate test report of {key!r}")
         else:
             reports[key] = Path(path)
     if len(plain) > 1:
-        raise UsageError("two files of test results are given", hint="say whose each is: --tests NAME:MODEL=FILE")
+        raise UsageError("several files of test results", hint="label each file: --tests NAME:MODEL=FILE")
     return plain[0] if plain else None, reports

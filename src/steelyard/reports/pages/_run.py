@@ -56,9 +56,9 @@ def _notes(detail: RunDetail) -> Iterator[str]:
     difference = detail.difference
     if difference is not None:
         yield (
-            f"Against {difference.against}: {counted(difference.added, 'line')} added, {difference.removed:,} removed."
+            f"Diff with {difference.base}: {counted(difference.added, 'line')} added, {difference.removed:,} removed."
             if difference.added or difference.removed
-            else f"Against {difference.against}: the same output."
+            else f"Diff with {difference.base}: identical output."
         )
         if not difference.is_shortest:
             yield "The outputs are long: the difference is complete, but a shorter one may exist."
@@ -67,18 +67,18 @@ def _notes(detail: RunDetail) -> Iterator[str]:
 def _links(detail: RunDetail) -> Iterator[PageLink]:
     """To the runs beside it, compared with the same one, and to the pieces of long texts before and after these."""
     difference = detail.difference
-    kept = {} if difference is None else {"against": difference.against}
+    kept = {} if difference is None else {"diff": difference.base}
     position = detail.position
     for relation, word, id_ in (("prev", "Previous", position.previous), ("next", "Next", position.next)):
         if id_ is not None:
             yield PageLink(text=f"{word} run", path=_address(id_, {}), relation=relation)
-    pieces = [("start", "output", detail.output)]
-    pieces += [("difference_start", "difference", difference.changes)] if difference is not None else []
-    shown = {name: piece.start for name, _, piece in pieces if piece is not None and piece.start}
+    pieces = [("offset", "output", detail.output)]
+    pieces += [("diff_offset", "difference", difference.changes)] if difference is not None else []
+    shown = {name: piece.offset for name, _, piece in pieces if piece is not None and piece.offset}
     for name, what, piece in pieces:
-        for word, start in () if piece is None else (("Earlier", piece.previous_start), ("More", piece.next_start)):
-            if start is not None:
-                yield PageLink(text=f"{word} of the {what}", path=_address(detail.run, kept | shown | {name: start}))
+        for word, offset in () if piece is None else (("Earlier", piece.previous_offset), ("More", piece.next_offset)):
+            if offset is not None:
+                yield PageLink(text=f"{word} of the {what}", path=_address(detail.run, kept | shown | {name: offset}))
 
 
 def _address(run: str, query: Mapping[str, object]) -> str:
@@ -244,7 +244,7 @@ def _texts(detail: RunDetail) -> Iterator[LongText]:
         yield LongText(heading=piece_heading("Output", detail.output), text=detail.output.text, is_open=True)
     difference = detail.difference
     if difference is not None and difference.changes.total:
-        heading = piece_heading(f"Difference from {difference.against}", difference.changes)
+        heading = piece_heading(f"Difference from {difference.base}", difference.changes)
         yield LongText(heading=heading, text=difference.changes.text, is_open=True)
 
 
@@ -252,7 +252,7 @@ def piece_heading(what: str, piece: TextPiece) -> str:
     """The text's name, with the part of it that is shown."""
     if len(piece.text) == piece.total:
         return f"{what} ({counted(piece.total, 'character')})"
-    return f"{what}, characters {piece.start + 1:,} to {piece.end:,} of {piece.total:,}"
+    return f"{what}, characters {piece.offset + 1:,} to {piece.end:,} of {piece.total:,}"
 
 
 def _facts(detail: RunDetail) -> Facts:

@@ -9,10 +9,10 @@ from steelyard.workflow.show import ShowOptions, show as show_run
 
 
 def show(files: Files, /, *, options: Typed[ShowOptions], output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Show one run: where its numbers come from, its tests, judgments and output, and the difference from another.
+    """Show one run, or diff the outputs of two.
 
     Example: steelyard show runs.jsonl --run demo-T3-fix-race-01
-    Example: steelyard show runs.jsonl --run demo-T3-fix-race-01 --against demo-T0-fix-race-01
+    Example: steelyard show runs.jsonl --run demo-T3-fix-race-01 --diff demo-T0-fix-race-01
     Example: steelyard show runs.jsonl --run demo-T3-fix-race-01 --out calls.svg --figure calls
     """
     output.check_drawn(RunDetail)
@@ -23,7 +23,7 @@ def show(files: Files, /, *, options: Typed[ShowOptions], output: DrawnOutput = 
 
 
 def _sentences(detail: RunDetail) -> list[str]:
-    from steelyard.reports import detail_lines  # brings the pages
+    from steelyard.reports import detail_lines  # imports the pages
 
     return list(detail_lines(detail))
 

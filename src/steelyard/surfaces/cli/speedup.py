@@ -12,34 +12,34 @@ from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import SpeedupOptions
-from steelyard.workflow.speedup import speedup as weigh
+from steelyard.workflow.speedup import speedup as measure_speedup
 
 DEFAULTS = typed(SpeedupOptions)()
 
 
 def speedup(
     inputs: Annotated[
-        Paths | None, Parameter(help="A folder of tasks, or FC-Eval's results.json or log; - is stdin.")
+        Paths | None, Parameter(help="Folder of tasks, or an FC-Eval results.json or log; - for stdin.")
     ] = None,
     /,
     *,
     options: Typed[SpeedupOptions] = DEFAULTS,
-    benchmarks: Annotated[bool, Parameter(help="With --csv, one line a benchmark.", negative="")] = False,
+    per_benchmark: Annotated[bool, Parameter(help="With --csv, print one row per benchmark.", negative="")] = False,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Measure how much faster code became: after a change, or by agents compared with an expert.
+    """Measure performance changes from benchmark timings.
 
-    Example: steelyard speedup --before main.json --after branch.json
+    Example: steelyard speedup --baseline main.json --candidate branch.json
     """
     output.check_drawn(SpeedupResult)
-    if benchmarks and not output.csv:
-        raise UsageError("--benchmarks is for --csv: one line a benchmark", hint="--json always lists them")
-    result = weigh(inputs or None, options=options)
+    if per_benchmark and not output.csv:
+        raise UsageError("--per-benchmark needs --csv", hint="use --json, which lists all benchmarks")
+    result = measure_speedup(inputs or None, options=options)
     output.give(
         result,
         lambda: _show(result),
         sentences=lambda: [speedup_sentence(result)],
-        rows=lambda: result.to_dicts(benchmarks=benchmarks),
+        rows=lambda: result.to_dicts(per_benchmark=per_benchmark),
         json_text=result.to_json,
     )
     if not output.quiet:
@@ -54,7 +54,9 @@ def _show(result: SpeedupResult) -> None:
     terminal.print(speedup_sentence(result))
     terminal.print()
     terminal.print(speedup_table(result))
-    if result.many or len(result.attempts) > len(result.summaries):  # of one attempt each it is the first again
+    if result.many or len(result.attempts) > len(
+        result.summaries
+    ):  # with one attempt each, it would repeat the first table
         terminal.print(speedup_summary_table(result))
     for tree in benchmark_trees(result):
         terminal.print(tree)

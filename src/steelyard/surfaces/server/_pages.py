@@ -38,7 +38,7 @@ MAX_ROWS = 100
 IN_SIGHT = (
     "a",
     "b",
-    "against",
+    "diff",
     "by",
     "metrics",
     "where",

@@ -59,7 +59,7 @@ ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "
 class OutputQuery(Query, frozen=True, kw_only=True):
     """Which piece of an output."""
 
-    start: Annotated[int, Meta(ge=0, description="The first character of the piece, counted from 0.")] = 0
+    offset: Annotated[int, Meta(ge=0, description="First character of the text to return, counted from 0.")] = 0
 
 
 class RunsQuery(Paged, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ def _run_records(source: RunsSource) -> RunRecords:
 
 
 def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
-    detail = _run_records(source).detail(ShowOptions(run=values["run"], start=query.start))
+    detail = _run_records(source).detail(ShowOptions(run=values["run"], offset=query.offset))
     if detail.output is None:
         raise RequestError(404, "no_output", f"run {values['run'][:200]!r} has no output")
     return RunOutput(run=detail.run, output=detail.output)
