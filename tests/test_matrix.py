@@ -67,7 +67,7 @@ def test_the_hardest_task_comes_first_also_where_lower_is_better() -> None:
     hardest_first = ["hard", "also-telling", "odd", "telling", "third-telling", "easy"]  # 1/8, four times 1/2, 1
     assert rows_of(sy.matrix(RUNS, by=["agent"])) == hardest_first
     costs = [Run(id=task, task=task, agent="a", cost_usd=cost) for task, cost in (("cheap", 1.0), ("dear", 9.0))]
-    assert rows_of(sy.matrix(costs, by=["agent"], metrics=["cost_usd"])) == ["dear", "cheap"]
+    assert rows_of(sy.matrix(costs, by=["agent"], metric="cost_usd")) == ["dear", "cheap"]
 
 
 def test_discrimination_is_of_those_ahead_on_the_other_tasks_minus_those_behind() -> None:
@@ -111,8 +111,7 @@ def test_disagreement_is_of_two_groups() -> None:
         ({"baseline": "agent=best", "candidate": "agent=worst"}, "names 0 of the groups"),
         ({"by": ["task"]}, "rows of a matrix"),
         ({"by": []}, "needs columns"),
-        ({"metrics": ["pass_rate", "cost_usd"]}, "one metric"),
-        ({"metrics": ["total_cost_usd"]}, "cannot be compared"),
+        ({"metric": "total_cost_usd"}, "cannot be compared"),
     ],
 )
 def test_what_cannot_be_is_refused(asked: dict[str, object], message: str) -> None:
@@ -122,9 +121,9 @@ def test_what_cannot_be_is_refused(asked: dict[str, object], message: str) -> No
 
 def test_an_unknown_metric_or_one_that_no_run_has_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="pass_rat"):
-        sy.matrix(RUNS, metrics=["pass_rat"])
+        sy.matrix(RUNS, metric="pass_rat")
     with pytest.raises(NoValidInputError, match="no run has a r_prog: the record has no expected steps"):
-        sy.matrix(RUNS, metrics=["r_prog"])
+        sy.matrix(RUNS, metric="r_prog")
 
 
 def test_the_order_of_rows_changes_nothing() -> None:

@@ -259,7 +259,7 @@ def test_a_matrix_is_a_heatmap_of_verdicts_or_of_values() -> None:
     assert "easy, c: no verdict, 1 errored" in said
     assert "hard, c: not run" in said
     priced = [Run(id=f"{task}-{cost}", task=task, agent="a", cost_usd=cost) for task, cost in (("x", 1.0), ("y", 3.0))]
-    figure = sy.matrix(priced, by=["agent"], metrics=["cost_usd"]).figure()
+    figure = sy.matrix(priced, by=["agent"], metric="cost_usd").figure()
     assert breaches(figure) == []
     assert "y, a: $3.00" in titles(figure)
 

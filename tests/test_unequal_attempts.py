@@ -152,7 +152,7 @@ def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str
     (check,) = sy.gate(sides[1], baseline=sides[0], rule=f"{metric} {sign} baseline").checks
     assert found.needed == check.tasks_needed > 10
     assert f"about {found.needed:,} tasks like these would be needed to show a difference" in found.sentence
-    assert result.to_dict()["pairs"][0]["metrics"][metric]["to_be_sure"]["tasks_needed"] == found.needed
+    assert result.to_dict()["pairs"][0]["metrics"][metric]["power_analysis"]["tasks_needed"] == found.needed
     assert result.to_dicts()[0]["tasks_needed"] == found.needed
 
 
@@ -163,20 +163,22 @@ def test_the_spread_of_few_tasks_is_open() -> None:
 
 def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Path) -> None:
     runs = costs(20, (3, 3), seed=4)
-    found = judged(runs, "pass_rate", detect=0.05)
+    found = judged(runs, "pass_rate", effect_size=0.05)
     spreads = spread_range(found.difference.spread, 20)
-    assert (found.detect.at_least, found.detect.at_most) == tuple(tasks_needed(0.05, spread) for spread in spreads)
-    assert f"A true difference of 5.0 pp would take {found.detect.at_least:,} to" in found.sentence
+    assert (found.sample_size.at_least, found.sample_size.at_most) == tuple(
+        tasks_needed(0.05, spread) for spread in spreads
+    )
+    assert f"A true difference of 5.0 pp would take {found.sample_size.at_least:,} to" in found.sentence
     path = write(tmp_path / "runs.jsonl", runs)
-    answer = steelyard("compare", str(path), "-a", "agent=x", "-b", "agent=y", "--detect", "0.05", "--json")
+    answer = steelyard("compare", str(path), "-a", "agent=x", "-b", "agent=y", "--effect-size", "0.05", "--json")
     pair = json.loads(answer.stdout)["pairs"][0]
-    assert pair["metrics"]["pass_rate"]["to_be_sure"]["detect"]["tasks_at_least"] > 20
+    assert pair["metrics"]["pass_rate"]["power_analysis"]["sample_size"]["min_tasks"] > 20
 
 
 @pytest.mark.parametrize("size", [0.0, float("inf"), float("nan")])
 def test_a_difference_that_cannot_be_detected_is_refused(size: float) -> None:
     with pytest.raises(UsageError, match="cannot be detected"):
-        judged(costs(5, (1, 1), seed=5), detect=size)
+        judged(costs(5, (1, 1), seed=5), effect_size=size)
 
 
 def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:

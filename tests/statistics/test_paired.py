@@ -15,10 +15,10 @@ from statsmodels.stats.power import TTestPower
 from steelyard.statistics import (
     benjamini_hochberg,
     cliffs_delta,
-    detectable_difference,
     difference_bounds,
     holm,
     mcnemar_exact,
+    minimum_detectable_effect,
     paired_bootstrap,
     paired_plus_two,
     paired_shares,
@@ -178,7 +178,7 @@ def test_tasks_needed_agree_with_statsmodels(effect, power):
 
 @pytest.mark.parametrize("tasks", [2, 3, 5, 20, 80, 5_000])
 def test_detectable_difference_agrees_with_statsmodels_and_gives_its_power(tasks):
-    found = detectable_difference(tasks, 0.4)
+    found = minimum_detectable_effect(tasks, 0.4)
     assert paired_power(found, 0.4, tasks) == pytest.approx(0.8, abs=1e-8)
     if tasks >= 5:
         oracle = TTestPower().solve_power(nobs=tasks, alpha=0.05, power=0.8) * 0.4
@@ -188,7 +188,7 @@ def test_detectable_difference_agrees_with_statsmodels_and_gives_its_power(tasks
 
 def test_no_number_of_tasks_shows_a_difference_of_nothing():
     assert tasks_needed(0.0, 1.0) is None
-    assert detectable_difference(1, 1.0) is None
+    assert minimum_detectable_effect(1, 1.0) is None
 
 
 def test_missing_outcomes_bound_a_difference():

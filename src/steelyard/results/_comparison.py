@@ -69,7 +69,7 @@ class Difference:
     """Chance that a task mean of B exceeds one of A, minus the reverse."""
     standardized: float | None = None
     """Mean difference in units of its spread."""
-    detectable: float | None = None
+    minimum_detectable_effect: float | None = None
     """The smallest true difference that so many tasks would show with a chance of 80%."""
     higher: tuple[TaskValues, ...] = ()
     """Tasks on which B is higher, the largest difference first."""
@@ -130,7 +130,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class TasksNeeded:
-    """How many tasks would show a difference of a size asked for: a range, since the data leave its spread open."""
+    """Range of the sample size for an effect size, since the standard deviation is itself an estimate."""
 
     at_least: int
     at_most: int | None
@@ -146,9 +146,9 @@ class Judged:
     verdict: Verdict
     sentence: str
     needed: int | None
-    """Tasks like these that would show a true difference of the size seen with a chance of 80%."""
-    detect: TasksNeeded | None = None
-    """For a true difference of the size that was asked for."""
+    """Tasks needed to detect the observed difference with 80% power."""
+    sample_size: TasksNeeded | None = None
+    """Tasks needed to detect the effect size asked for."""
 
     @property
     def is_shown(self) -> bool:
@@ -258,11 +258,11 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
             "size": None if delta is None else size_word(delta),
             "standardized": difference.standardized,
         },
-        "to_be_sure": {
+        "power_analysis": {
             "tasks_needed": judged.needed,
-            "detectable_difference": difference.detectable,
+            "minimum_detectable_effect": difference.minimum_detectable_effect,
             "power": POWER,
-            **_detected(judged.detect),
+            **_sample_size_dict(judged.sample_size),
         },
         "by_task": {
             "higher": _task_dicts(difference.higher),
@@ -285,10 +285,10 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
     return shape
 
 
-def _detected(needed: TasksNeeded | None) -> dict[str, Any]:  # Any: JSON values
+def _sample_size_dict(needed: TasksNeeded | None) -> dict[str, Any]:  # Any: JSON values
     if needed is None:
         return {}
-    return {"detect": {"tasks_at_least": needed.at_least, "tasks_at_most": needed.at_most}}
+    return {"sample_size": {"min_tasks": needed.at_least, "max_tasks": needed.at_most}}
 
 
 def _task_dicts(tasks: tuple[TaskValues, ...]) -> list[dict[str, Any]]:  # Any: JSON values

@@ -8,11 +8,11 @@ from steelyard.results import Correction, Difference, Judged, Verdict
 from steelyard.standings._verdicts import (
     CLAIMS,
     INCONCLUSIVE,
-    detect_text,
     needed_tasks,
     otherwise_text,
+    sample_size_for,
+    sample_size_text,
     sentence,
-    tasks_to_detect,
     verdict,
 )
 from steelyard.statistics import benjamini_hochberg, holm
@@ -46,7 +46,7 @@ def judge(
     alone: str,
     otherwise: tuple[Difference, Verdict],
     unscored: str,
-    detect: float | None = None,
+    effect_size: float | None = None,
 ) -> Judged:
     """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
@@ -57,12 +57,12 @@ def judge(
     rests = told in CLAIMS and told != otherwise[1]
     text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, alone=alone, rests=rests)
     text += otherwise_text(difference, otherwise[0], unscored)
-    wanted = None if detect is None else tasks_to_detect(difference, detect, comparisons)
+    wanted = None if effect_size is None else sample_size_for(difference, effect_size, comparisons)
     return Judged(
         difference=difference,
         adjusted_p=adjusted,
         verdict=INCONCLUSIVE if rests else told,
-        sentence=text if detect is None else text + detect_text(difference, detect, wanted),
+        sentence=text if effect_size is None else text + sample_size_text(difference, effect_size, wanted),
         needed=needed_tasks(difference, comparisons),
-        detect=wanted,
+        sample_size=wanted,
     )

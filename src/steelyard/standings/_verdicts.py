@@ -130,8 +130,8 @@ def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: 
             return f"{a} and {b} differ"
         case "no difference":
             seen = (
-                difference_text(difference.detectable, catalog()[difference.metric].unit)
-                if difference.detectable
+                difference_text(difference.minimum_detectable_effect, catalog()[difference.metric].unit)
+                if difference.minimum_detectable_effect
                 else None
             )
             most = f"; this many tasks can only detect one of {seen} or more" if seen else ""
@@ -183,7 +183,7 @@ def needed_tasks(difference: Difference, comparisons: int) -> int | None:
     return None if needed is None else max(needed, _min_signs(allowed))
 
 
-def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
+def sample_size_for(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
     """Tasks for a true difference of the size asked for, over the spreads that the present tasks leave open."""
     if difference.spread is None:
         return None
@@ -217,7 +217,7 @@ def _range_text(needed: TasksNeeded) -> str:
     return f"{needed.at_least:,} to {counted(needed.at_most, 'task')}"
 
 
-def detect_text(difference: Difference, size: float, needed: TasksNeeded | None) -> str:
+def sample_size_text(difference: Difference, size: float, needed: TasksNeeded | None) -> str:
     """What it would take to show a difference of the size asked for."""
     told = difference_text(abs(size), catalog()[difference.metric].unit)
     if needed is None:

@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._power import (
         POWER as POWER,
-        detectable_difference as detectable_difference,
+        minimum_detectable_effect as minimum_detectable_effect,
         spread_range as spread_range,
         tasks_needed as tasks_needed,
     )

@@ -57,10 +57,10 @@ def spread_range(spread: float, tasks: int, *, level: float = LEVEL) -> tuple[fl
     return spread * math.sqrt(degrees / float(tails[0])), spread * math.sqrt(degrees / float(tails[1]))
 
 
-def detectable_difference(tasks: int, spread: float, *, level: float = LEVEL, power: float = POWER) -> float | None:
+def minimum_detectable_effect(tasks: int, spread: float, *, level: float = LEVEL, power: float = POWER) -> float | None:
     """The smallest true difference that so many tasks show with the given chance; None below two tasks.
 
-    >>> round(detectable_difference(128, 0.2), 3)
+    >>> round(minimum_detectable_effect(128, 0.2), 3)
     0.05
     """
     if tasks < 2 or spread <= 0:

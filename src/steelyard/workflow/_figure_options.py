@@ -144,9 +144,9 @@ class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     metrics: Names = ()
     """Only these metrics, separated by commas."""
     correction: Literal["holm", "bh", "none"] = "holm"
-    """How p-values account for the number of comparisons."""
-    detect: float | None = None
-    """Also say how many tasks a true difference of this size would take, in the metric's unit: 0.05 is 5 percentage points."""
+    """Multiple-comparison correction of p-values."""
+    effect_size: float | None = None
+    """Difference to detect, in the metric\'s unit (0.05 is 5 pp): report the sample size it needs."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -169,8 +169,8 @@ class MatrixOptions(VerdictOptions, EngineOptions):
 
     by: Names = ("agent", "model")
     """The columns, separated by commas: agent, model, tier, experiment, ..."""
-    metrics: Names = ("pass_rate",)
-    """The metric of each cell, exactly one."""
+    metric: str = "pass_rate"
+    """Metric to show."""
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
     """Which tasks come first: the hardest, those that agree most with the others about who is ahead, those on which
     two groups differ most, or by name."""

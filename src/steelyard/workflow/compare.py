@@ -44,8 +44,8 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
     names = comparable(options.metrics or usual)
-    if options.detect is not None and not 0 < abs(options.detect) < math.inf:
-        raise UsageError(f"a difference of {options.detect:g} cannot be detected", hint="--detect 0.05")
+    if options.effect_size is not None and not 0 < abs(options.effect_size) < math.inf:
+        raise UsageError(f"a difference of {options.effect_size:g} cannot be detected", hint="--effect-size 0.05")
     filters = _filters(
         options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     )
@@ -229,7 +229,7 @@ def _judged(
                     alone=_alone(difference.metric, side, metrics=len(row), sides=len(differences)),
                     otherwise=next(otherwise),
                     unscored=samples.profile.unscored,
-                    detect=options.detect,
+                    effect_size=options.effect_size,
                 )
                 for difference in row
             ),

@@ -28,11 +28,12 @@ NAMED_TASKS = 3
 
 @verb(GateOptions)
 def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> Gate:
-    """Whether the runs keep every rule.
+    """Check runs against rules: thresholds, or limits relative to a baseline.
 
-    `pass_rate >= 0.45` limits the runs' own figure. `pass_rate >= baseline - 0.02` allows a loss of two percentage points and
-    `cost_usd <= baseline * 1.1` a tenth more, on the tasks that both sides tried. A rule holds when the whole interval
-    keeps it and fails when the whole interval breaks it. `where`, `since` and `until` choose runs of both sides.
+    `pass_rate >= 0.45` is a threshold. `pass_rate >= baseline - 0.02` allows a loss of 2 pp and
+    `cost_usd <= baseline * 1.1` an increase of 10%, on the tasks that both sides attempted. A rule passes if its whole
+    confidence interval satisfies it, fails if the whole interval violates it, and is inconclusive otherwise. `where`,
+    `since` and `until` select runs of both sides.
 
     >>> import steelyard as sy
     >>> checked = sy.gate(sy.demo_runs(), rule="pass_rate >= 0.3")

@@ -32,7 +32,7 @@ def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) 
     """
     from steelyard.standings import groups_of, matrix_tasks, samples_of  # brings numpy and scipy
 
-    keys_by, declared = _columns_by(options.by), _shown(options.metrics)
+    keys_by, declared = _columns_by(options.by), _shown(options.metric)
     profile = options.outcome_profile()
     table = open_table(runs, [declared.name], options, progress=progress, keys=keys_by)
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
@@ -81,14 +81,11 @@ def _columns_by(by: Sequence[str]) -> list[str]:
     return keys
 
 
-def _shown(metrics: Sequence[str]) -> Metric:
+def _shown(name: str) -> Metric:
     from steelyard.standings import comparable  # brings numpy and scipy
 
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    if len(names) != 1:
-        raise UsageError(f"a matrix shows one metric and was given {len(names)}", hint="--metrics pass_rate")
-    comparable(names)
-    return catalog()[names[0]]
+    comparable([name])
+    return catalog()[name]
 
 
 def _check_any(samples: Samples, declared: Metric) -> None:
