@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LIMIT = 2.0
-TRIES = 4
-"""A try has at most 64 connections; the streams are those of several tries."""
+EXECUTIONS = 4
+"""An execution has at most 64 connections; the streams are those of several executions."""
 REQUEST = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "x" * 4_000}]}).encode()
 
 SERVER = """
@@ -75,11 +75,11 @@ from pathlib import Path
 from steelyard.runner._meter import Meter
 from steelyard.runner._meter_records import ResolvedEndpoint
 
-url, folder, tries = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+url, folder, executions = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 endpoint = ResolvedEndpoint("e", "messages", url, "sk-0123456789abcdef", parallel=1000)
 with Meter({"e": endpoint}) as meter:
     admissions = []
-    for number in range(tries):
+    for number in range(executions):
         place = folder / str(number)
         place.mkdir()
         admissions.append(meter.admit("token", "e", log=place / "meter.jsonl", socket_folder=place))
@@ -153,9 +153,9 @@ def main() -> int:
     words = (str(options.think), str(1 / options.events_per_second), str(events))
     with tempfile.TemporaryDirectory() as folder, process(SERVER, *words) as server:
         port = int(said(server))
-        with process(METER, f"http://127.0.0.1:{port}", folder, str(TRIES)) as meter:
+        with process(METER, f"http://127.0.0.1:{port}", folder, str(EXECUTIONS)) as meter:
             assert said(meter) == "ready"
-            sockets: list[int | Path] = [Path(folder) / str(number) / "meter.sock" for number in range(TRIES)]
+            sockets: list[int | Path] = [Path(folder) / str(number) / "meter.sock" for number in range(EXECUTIONS)]
             kinds: dict[str, list[int | Path]] = {"direct": [port], "metered": sockets}
             times: dict[str, list[float]] = {name: [] for name in kinds}
             for _ in range(rounds):

@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.runner import PlanFolder, Trial, TryOutcome, open_plan
+from steelyard.runner import ExecutionOutcome, PlanFolder, Trial, open_plan
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._scheduling import Scheduler
 
@@ -126,17 +126,17 @@ def running(folder: Path, trials: int, parallel: int) -> bool:
 
 @dataclass(frozen=True)
 class Copying:
-    """Ends every try as an earlier one ended, at once."""
+    """Ends every execution as an earlier one ended, at once."""
 
-    outcome: TryOutcome
+    outcome: ExecutionOutcome
 
-    def attempt(self, trial: Trial, folder: Path, _allowed: Amounts, _stop: threading.Event) -> TryOutcome:
+    def attempt(self, trial: Trial, folder: Path, _allowed: Amounts, _stop: threading.Event) -> ExecutionOutcome:
         """The same outcome under the trial's own id."""
         assert self.outcome.run is not None
         (folder / "meter.jsonl").touch()
         return msgspec.structs.replace(self.outcome, run=msgspec.structs.replace(self.outcome.run, id=trial.id))
 
-    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
+    def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:
         """Never asked."""
         raise AssertionError(f"nothing was interrupted: {trial.id} in {folder}")
 
@@ -146,7 +146,7 @@ def resuming(folder: Path, trials: int, parallel: int) -> bool:
     plan, place = folder / "plan.toml", PlanFolder(folder / "out")
     plan.write_text(re.sub("(?m)^attempts = .*$", f"attempts = {trials}", plan.read_text()))
     opened, done = open_plan(plan), place.finished()
-    outcome = place.outcome(place.tries(min(done))[0])
+    outcome = place.outcome(place.executions(min(done))[0])
     assert outcome is not None
     Scheduler(
         place,

@@ -293,7 +293,7 @@ ELSEWHERE = {
     "runner/_folders.py": "claims, under a lock, and the system's own files",
     "runner/_meter.py": "a folder of its own, for the name of a socket",
     "runner/_programs.py": "the first line of a program that is to be run",
-    "runner/_trying.py": "the end of its own copy of what an agent wrote",
+    "runner/_execution.py": "the end of its own copy of what an agent wrote",
     "sandbox": "the box and the system's own files",
     "surfaces/cli/serve.py": "opens the board in a browser",
     "tables/_memory.py": "the system's own files",

@@ -14,7 +14,7 @@ import pytest
 from scripts.quick import Nearest, declared_names, recipes, related_tests
 
 from commands import steelyard
-from runner.trying import needs_bubblewrap
+from runner.execution import needs_bubblewrap
 from steelyard import metrics
 from steelyard.records import Run, Usage, decode_run
 

@@ -17,12 +17,12 @@ from unittest import mock
 import pytest
 
 from agents.model_server import Script, ServedCall, Step
-from runner.trying import Tried, bench, job_of
+from runner.execution import Executed, bench, job_of
 from steelyard import sandbox
 from steelyard.runner._adapters import Adapter, adapters
+from steelyard.runner._execution import agent_version
 from steelyard.runner._plan_records import Tier
 from steelyard.runner._run_of_trial import log_files
-from steelyard.runner._trying import agent_version
 
 HERE = Path(__file__).resolve().parent
 ONLY = os.environ.get("STEELYARD_TESTED_AGENTS", "").split()
@@ -95,7 +95,7 @@ def agents() -> dict[str, Agent]:
 class AgentRun:
     """A run of an agent, and what the model counted."""
 
-    tried: Tried
+    executed: Executed
     calls: list[ServedCall]
     version: str | None
     logs: Mapping[str, Sequence[Path]]
@@ -104,9 +104,9 @@ class AgentRun:
     @property
     def words(self) -> str:
         """What it said, for the message of a test that fails."""
-        said = [self.tried.folder / name for name in ("stdout", "stderr")]
+        said = [self.executed.folder / name for name in ("stdout", "stderr")]
         texts = [path.read_text(encoding="utf-8", errors="replace") for path in said]
-        return "\n".join([str(self.tried.ending), *(text[-2000:] for text in texts)])
+        return "\n".join([str(self.executed.ending), *(text[-2000:] for text in texts)])
 
 
 def python_named(name: str) -> str | None:
@@ -156,9 +156,9 @@ def run_agent(agent: Agent, programs: Path, folder: Path, *, status: int = 200, 
     ):
         job = job_of(adapter, folder / "plan", seconds=seconds, model=agent.model, kind=adapter.speaks, tier=tier)
         version = agent_version(adapter, unsafe=unsafe)
-        tried = scripted.tried(job, folder / "try-1", unsafe=unsafe)
+        executed = scripted.executed(job, folder / "retry-0", unsafe=unsafe)
         calls = list(scripted.server.calls)
-    logs = list(log_files(tried.folder, adapter.logs))
-    printed = [path for path in logs if path.parent == tried.folder]
-    kept = [path for path in logs if path.parent != tried.folder]
-    return AgentRun(tried, calls, version, {"stdout": printed, "session": kept})
+    logs = list(log_files(executed.folder, adapter.logs))
+    printed = [path for path in logs if path.parent == executed.folder]
+    kept = [path for path in logs if path.parent != executed.folder]
+    return AgentRun(executed, calls, version, {"stdout": printed, "session": kept})

@@ -17,7 +17,7 @@ import pytest
 
 from agents.model_server import ServedCall
 from agents.running import VERSIONS, AgentRun, agents, install, run_agent
-from runner.trying import KEY
+from runner.execution import KEY
 from steelyard.records import TOKEN_KINDS, Run
 from steelyard.workflow.read import RunReading
 
@@ -125,17 +125,17 @@ def logged(made: AgentRun, log: Log) -> list[ServedCall]:
 @pytest.mark.parametrize("name", agents())
 def test_an_agent_does_its_task_and_ends(name: str, fresh: Fresh) -> None:
     made = fresh.run(name)
-    evidence = made.tried.evidence
+    evidence = made.executed.evidence
     assert (evidence.exit_status, evidence.ended_by) == (0, "itself"), made.words
     assert {call.model for call in made.calls} == {agents()[name].model}
     if name != "inspect":  # works in a folder of its own
-        assert (made.tried.folder / "work" / "hello.txt").read_text(encoding="utf-8") == "hello\n"
+        assert (made.executed.folder / "work" / "hello.txt").read_text(encoding="utf-8") == "hello\n"
 
 
 @pytest.mark.parametrize("name", agents())
 def test_the_run_of_a_trial_is_what_the_model_counted(name: str, fresh: Fresh) -> None:
     made = fresh.run(name)
-    run, served = made.tried.run, made.calls
+    run, served = made.executed.run, made.calls
     assert [counted([call]) for call in served] == [
         {field: getattr(call.usage, field) for field in counted(served)} for call in run.calls or ()
     ]
@@ -145,7 +145,7 @@ def test_the_run_of_a_trial_is_what_the_model_counted(name: str, fresh: Fresh) -
     assert (run.provenance or {})["usage"] == "counted"
     assert {call.key.removeprefix("Bearer ") for call in served} == {KEY}  # the agent never had it
     expected = {"meter_and_log_differ", "calls_not_logged"} if name in HIDES_CALLS else set()
-    assert {finding.code for finding in made.tried.findings} == expected
+    assert {finding.code for finding in made.executed.findings} == expected
 
 
 @pytest.mark.parametrize("name", agents())
@@ -205,7 +205,7 @@ def test_times_lie_within_the_run(name: str, log: str, fresh: Fresh) -> None:
     made = fresh.run(name)
     run = read_back(made, log)
     for seconds in (run.elapsed_seconds, run.duration_seconds):
-        assert seconds is None or 0 <= seconds <= (made.tried.run.elapsed_seconds or 0)
+        assert seconds is None or 0 <= seconds <= (made.executed.run.elapsed_seconds or 0)
     if log != "stdout":
         assert run.elapsed_seconds is not None
 
@@ -213,8 +213,8 @@ def test_times_lie_within_the_run(name: str, log: str, fresh: Fresh) -> None:
 @pytest.mark.parametrize(("name", "status"), REFUSED)
 def test_a_try_without_an_answer_did_not_start(name: str, status: int, fresh: Fresh) -> None:
     made = fresh.run(name, status)
-    ending = made.tried.ending
-    assert made.tried.evidence.ended_by == "itself", made.words
+    ending = made.executed.ending
+    assert made.executed.evidence.ended_by == "itself", made.words
     assert {call.status for call in made.calls} == {status}
     assert (ending.name, ending.cause, ending.stops_agent) == ("not_started", "infrastructure", status == 401)
 

@@ -37,7 +37,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Metered:
-    """A meter with one try, and the model behind it."""
+    """A meter with one execution, and the model behind it."""
 
     server: ModelServer
     admission: Admission
@@ -66,7 +66,7 @@ class Metered:
             connection.close()
 
     def raw(self, data: bytes) -> bytes:
-        """What comes back for bytes that are no client's, through the socket of the try."""
+        """What comes back for bytes that are no client's, through the socket of the execution."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
             agent.settimeout(20)
             agent.connect(str(self.admission.socket))
@@ -99,7 +99,7 @@ def metered(
     patience_seconds: float = 20.0,
     **facts: Any,  # Any: other facts of the endpoint
 ) -> Iterator[Metered]:
-    """One try before one model."""
+    """One execution before one model."""
     with model_server(script) as server:
         endpoint = ResolvedEndpoint(**{"name": "model", "kind": api, "url": server.url, "key": KEY, **facts})
         with Meter({"model": endpoint}, patience_seconds=patience_seconds) as meter:

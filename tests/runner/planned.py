@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runner.trying import SHELL_AGENT
+from runner.execution import SHELL_AGENT
 
 KEY_VARIABLE = "SCRIPTED_KEY"
 KEY = "key-of-the-endpoint"

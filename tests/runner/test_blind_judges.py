@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from runner.trying import needs_bubblewrap
+from runner.execution import needs_bubblewrap
 from steelyard.results import PlanRun
 from steelyard.runner._scripted import ScriptedModel
 

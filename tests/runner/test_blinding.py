@@ -30,7 +30,7 @@ SECRETS = Secrets(
         ("canary-large-4.5 and Canary Large 4 5", "[model] and [model]"),
         ("model acme/canary-large-4.5", "model [model]"),
         ("tier T1, guided", "tier [tier], [tier]"),
-        ("in /srv/plans/runs/p/trials/0123456789abcdef/try-2/work/a.py", "in [path]/a.py"),
+        ("in /srv/plans/runs/p/trials/0123456789abcdef/retry-2/work/a.py", "in [path]/a.py"),
         ("in /home/somebody/x", "in [path]/x"),
         ("trial 0123456789abcdef", "trial [id]"),
         ("it cost $0.12 or 0.1235 or 0.123456", "it cost [cost] or [cost] or [cost]"),

@@ -15,9 +15,9 @@ import pytest
 
 from agents.model_server import BASES, ModelServer, Script, Step, model_server
 from processes import alive, until
+from runner.execution import needs_bubblewrap
 from runner.planned import MODEL, started, written_plan
-from runner.trying import needs_bubblewrap
-from steelyard.runner import PlanFolder, TryResult, open_plan
+from steelyard.runner import ExecutionResult, PlanFolder, open_plan
 from steelyard.runner._meter_records import MeteredCall, read_meter
 from steelyard.surfaces.cli import run
 
@@ -26,15 +26,15 @@ STEPS = (Step(run="printf 'hello\\n' > hello.txt"), Step(run="sleep 0.1"), Step(
 
 
 def finished(folder: PlanFolder) -> dict[str, tuple[int, int]]:
-    """Of each trial with a result: when it was written, and how many tries there are."""
+    """Of each trial with a result: when it was written, and how many executions there are."""
     return {
-        trial: ((folder.trial(trial) / "result.json").stat().st_mtime_ns, len(folder.tries(trial)))
+        trial: ((folder.trial(trial) / "result.json").stat().st_mtime_ns, len(folder.executions(trial)))
         for trial in folder.finished()
     }
 
 
 def check_calls(folder: PlanFolder, server: ModelServer) -> None:
-    """Every call that the model served stands in exactly one try; one without an end makes a lower bound."""
+    """Every call that the model served stands in exactly one execution; one without an end makes a lower bound."""
     served: dict[str, list[int]] = defaultdict(list)
     for call in server.calls:
         served[call.model].append(call.number)
@@ -44,21 +44,21 @@ def check_calls(folder: PlanFolder, server: ModelServer) -> None:
         assert result is not None, trial
         ended: Counter[int] = Counter()
         open_calls = 0
-        for path, told in zip(folder.tries(trial.id), result.tries, strict=True):
+        for path, told in zip(folder.executions(trial.id), result.executions, strict=True):
             calls = read_meter(path / "meter.jsonl").calls
             numbers = [number_of(call) for call in calls if call.usage is not None]
             ended.update(numbers)
             open_calls += len(calls) - len(numbers)
-            check_try(told, calls)
+            check_execution(told, calls)
         assert set(ended.values()) <= {1}
         assert set(ended) <= set(served[trial.model])
         assert len(set(served[trial.model]) - set(ended)) <= open_calls
 
 
 def interrupted(folder: PlanFolder) -> int:
-    """Tries whose runner was killed."""
+    """Executions whose runner was killed."""
     results = [folder.result(trial) for trial in folder.finished()]
-    return sum(told.ending.name == "interrupted" for result in results if result for told in result.tries)
+    return sum(told.ending.name == "interrupted" for result in results if result for told in result.executions)
 
 
 def number_of(call: MeteredCall) -> int:
@@ -67,7 +67,7 @@ def number_of(call: MeteredCall) -> int:
     return call.usage.input_tokens - BASES["input"]
 
 
-def check_try(told: TryResult, calls: tuple[MeteredCall, ...]) -> None:
+def check_execution(told: ExecutionResult, calls: tuple[MeteredCall, ...]) -> None:
     assert told.calls == len(calls)
     assert told.is_lower_bound == any(call.ended is None or call.usage is None for call in calls)
     known = sum(call.usage.total or 0 for call in calls if call.usage)
@@ -162,7 +162,7 @@ def test_two_runners_share_a_plan(tmp_path: Path) -> None:
         last.communicate()
         assert last.returncode == 0
         check_calls(folder, server)
-    assert [len(folder.tries(trial)) for trial in folder.finished()] == [1] * 8
+    assert [len(folder.executions(trial)) for trial in folder.finished()] == [1] * 8
 
 
 def test_a_key_that_is_not_set_is_told_before_anything_starts(

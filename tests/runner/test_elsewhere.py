@@ -48,7 +48,7 @@ def trial_command(out: Path) -> list[str]:
 def check_all_done(plan: Path, out: Path, count: int) -> None:
     """Every trial ran once, and the plan only has to gather them."""
     folder = PlanFolder(out)
-    assert [len(folder.tries(trial)) for trial in folder.finished()] == [1] * count
+    assert [len(folder.executions(trial)) for trial in folder.finished()] == [1] * count
     process = started(plan, out)
     told, said = process.communicate()
     assert process.returncode == 0, said

@@ -1,4 +1,4 @@
-"""How a try ended is told by evidence; one test for each row of the table in docs/agents.md."""
+"""How an execution ended is told by evidence; one test for each row of the table in docs/agents.md."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from steelyard.records import TestResults, Usage
 from steelyard.runner._endings import ending_of
+from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
 from steelyard.runner._meter_records import MeterCount, MeteredCall
 from steelyard.runner._trial_records import Ending
-from steelyard.runner._try_records import TryEvidence, VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 PASSED = VerifyEvidence(exit_status=0, ending="exit status 0")
@@ -42,11 +42,11 @@ def seen(
     refused_as: str | None = None,
     was_cut: bool = False,
     **facts: Any,
-) -> TryEvidence:
-    """A try of an agent that ended by itself, well, after calls with these statuses; the last may have been cut."""
+) -> ExecutionEvidence:
+    """An execution of an agent that exited 0 after calls with these statuses; the last may be truncated."""
     count = MeterCount(calls=calls(*statuses, refused_as=refused_as, was_cut=was_cut), refusal=refusal)
     known = {"ended_by": "itself", "exit_status": 0, "needs_calls": True, "count": count, **facts}
-    return TryEvidence(started_at=NOON, ended_at=NOON, **known)
+    return ExecutionEvidence(started_at=NOON, ended_at=NOON, **known)
 
 
 def short(ending: Ending) -> tuple[str, str | None, bool, bool]:

@@ -1,4 +1,4 @@
-"""One plan in which every agent ends in another way: each is told by evidence, tried again only where that may help."""
+"""One plan whose agents all end differently; each ending follows from evidence, and only some are retried."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from agents.model_server import ModelServer, Script, Step, model_server
 from processes import alive
+from runner.execution import SHELL_AGENT, needs_bubblewrap
 from runner.planned import KEY, KEY_VARIABLE, started
-from runner.trying import SHELL_AGENT, needs_bubblewrap
 from steelyard.runner import PlanFolder
 from steelyard.runner._meter_records import MeteredCall, read_meter
 
@@ -37,7 +37,7 @@ AGENTS = {
     "unauthorized": ("keyless", "retry"),
     "saturated": ("busy", "retry"),
     "patient": ("shaky", "retry"),
-    "second-try": ("shy", "agent"),
+    "second-run": ("shy", "agent"),
     "unanswered": ("silent", "agent"),
     "half-answered": ("tired", "agent"),
     "hangs": ("well", "hang"),
@@ -61,9 +61,9 @@ class Ended:
     marker: str
 
     def calls(self, agent: str) -> list[list[MeteredCall]]:
-        """The calls of every try of the agent's one trial."""
+        """The calls of every execution of the agent's one trial."""
         trial = next(trial for trial in self.folder.trials() if trial.agent == agent)
-        return [list(read_meter(path / "meter.jsonl").calls) for path in self.folder.tries(trial.id)]
+        return [list(read_meter(path / "meter.jsonl").calls) for path in self.folder.executions(trial.id)]
 
 
 def plan_text(urls: dict[str, str], marker: str) -> str:
@@ -116,7 +116,7 @@ EXPECTED = {
     "unauthorized": ("not_started", "infrastructure", None, 1),
     "saturated": ("endpoint_saturated", "infrastructure", None, 2),
     "patient": ("passed", None, True, 1),
-    "second-try": ("passed", None, True, 2),
+    "second-run": ("passed", None, True, 2),
     "unanswered": ("not_started", "infrastructure", None, 2),
     "half-answered": ("agent_timeout", "agent", True, 1),
     "hangs": ("agent_timeout", "agent", True, 1),
@@ -125,7 +125,7 @@ EXPECTED = {
     "garbage": ("passed", None, True, 1),
     "spends": ("budget_trial", "agent", True, 1),
 }
-"""Ending, whose fault it was, the verdict, and the tries."""
+"""Ending, whose fault it was, the verdict, and the executions."""
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -162,7 +162,7 @@ def test_statuses_say_who_failed(ended: Ended) -> None:
     assert {call.status for calls in ended.calls("unauthorized") for call in calls} == {401}
     assert {call.status for calls in ended.calls("saturated") for call in calls} == {429}
     assert [call.status for (calls) in ended.calls("patient") for call in calls] == [500, 503, 200, 200]
-    assert [[call.status for call in calls] for calls in ended.calls("second-try")] == [[500], [200, 200]]
+    assert [[call.status for call in calls] for calls in ended.calls("second-run")] == [[500], [200, 200]]
 
 
 def test_a_call_without_an_answer_makes_a_lower_bound(ended: Ended) -> None:
@@ -174,10 +174,10 @@ def test_a_call_without_an_answer_makes_a_lower_bound(ended: Ended) -> None:
 
 
 def test_tries_that_were_refused_cost_nothing_and_are_not_unknown(ended: Ended) -> None:
-    trial = next(trial for trial in ended.folder.trials() if trial.agent == "second-try")
+    trial = next(trial for trial in ended.folder.trials() if trial.agent == "second-run")
     result = ended.folder.result(trial.id)
     assert result is not None
-    assert [told.usage.total if told.usage else None for told in result.tries] == [0, 44_200 + 12]  # calls 1 and 2
+    assert [told.usage.total if told.usage else None for told in result.executions] == [0, 44_200 + 12]  # calls 1 and 2
 
 
 def test_a_budget_stops_in_mid_run_and_only_what_was_open_is_beyond_it(ended: Ended) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steelyard.runner import Ending, PlanFolder, TrialResult, TryResult
+from steelyard.runner import Ending, ExecutionResult, PlanFolder, TrialResult
 from steelyard.runner._folders import STALE_SECONDS, Claim
 
 TRIAL = "0123456789abcdef"
@@ -22,7 +22,9 @@ TRIAL = "0123456789abcdef"
 def result(trial: str = TRIAL) -> TrialResult:
     at = datetime(2026, 11, 16, tzinfo=UTC)
     ending = Ending(name="passed")
-    return TrialResult(id=trial, ending=ending, tries=(TryResult(number=1, ending=ending, started_at=at, ended_at=at),))
+    return TrialResult(
+        id=trial, ending=ending, executions=(ExecutionResult(retry=0, ending=ending, started_at=at, ended_at=at),)
+    )
 
 
 def written_claim(folder: Path, **changed: object) -> Path:
@@ -130,8 +132,8 @@ def test_a_result_that_breaks_off_is_no_result(tmp_path: Path) -> None:
 def test_a_try_never_uses_what_another_left(tmp_path: Path) -> None:
     place = PlanFolder(tmp_path)
     assert place.claim(TRIAL)
-    for number in range(1, 12):
-        folder = place.new_try(TRIAL)
-        assert folder.name == f"try-{number}"
+    for number in range(11):
+        folder = place.new_execution(TRIAL)
+        assert folder.name == f"retry-{number}"
         assert [path.name for path in folder.iterdir()] == ["started.json"]
-    assert [folder.name for folder in place.tries(TRIAL)] == [f"try-{number}" for number in range(1, 12)]
+    assert [folder.name for folder in place.executions(TRIAL)] == [f"retry-{number}" for number in range(11)]

@@ -15,7 +15,7 @@ from steelyard.runner._judging import judge_question, judge_trial
 from steelyard.runner._judgments import completed_runs
 from steelyard.runner._plan import PlanRead, load_plan
 from steelyard.runner._plan_records import PlanTask
-from steelyard.runner._trial_records import Ending, Trial, TrialResult, TryOutcome, TryResult
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial, TrialResult
 from steelyard.runner._trials import trials_of
 
 PLAN = """
@@ -75,7 +75,7 @@ class Bench:
     def finish(self, trial: Trial) -> None:
         """The trial as if its agent had run: nop changed nothing, oracle solved it, the agent wrote its name in."""
         assert self.folder.claim(trial.id)
-        place = self.folder.new_try(trial.id)
+        place = self.folder.new_execution(trial.id)
         (place / "work").mkdir()
         (place / "verify").mkdir()
         source = "solution" if trial.agent == "oracle" else "work"
@@ -102,29 +102,31 @@ class Bench:
             tests=TestResults(passed=("t1",) if verdict else (), failed=() if verdict else ("test_by_zebra_agent",)),
         )
         ended = Ending(name="passed" if verdict else "failed")
-        tried = TryResult(number=1, ending=ended, started_at=WHEN, ended_at=WHEN, cost_usd=COST)
-        assert self.folder.finish(TrialResult(id=trial.id, ending=ended, tries=(tried,), run=run))
+        executed = ExecutionResult(retry=0, ending=ended, started_at=WHEN, ended_at=WHEN, cost_usd=COST)
+        assert self.folder.finish(TrialResult(id=trial.id, ending=ended, executions=(executed,), run=run))
 
     def judge(self, answered: Callable[[Trial, str], str]) -> None:
         """Every judge's trial, with what a model answers to its prompt; unreadable answers are asked for again."""
         for trial in self.of_kind("judge"):
 
-            def ask(task: PlanTask, trial: Trial = trial) -> TryOutcome:
+            def ask(task: PlanTask, trial: Trial = trial) -> ExecutionOutcome:
                 said = Run(task=trial.task, output=Output(text=answered(trial, task.prompt or "")))
-                ended = TryResult(
-                    number=1, ending=Ending(name="not_scored"), started_at=WHEN, ended_at=WHEN, cost_usd=0.5
+                ended = ExecutionResult(
+                    retry=0, ending=Ending(name="not_scored"), started_at=WHEN, ended_at=WHEN, cost_usd=0.5
                 )
-                return TryOutcome(result=ended, run=said)
+                return ExecutionOutcome(result=ended, run=said)
 
             assert self.folder.claim(trial.id)
-            tries = []
-            for number in (1, 2, 3):
-                outcome = judge_trial(trial, self.read, self.folder, number=number, trials=self.by_id, ask=ask)
-                tries.append(outcome.result)
+            executions = []
+            for retry in (0, 1, 2):
+                outcome = judge_trial(trial, self.read, self.folder, retry=retry, trials=self.by_id, ask=ask)
+                executions.append(outcome.result)
                 if not outcome.result.ending.is_retried:
                     break
-            last = tries[-1].ending
-            self.folder.finish(TrialResult(id=trial.id, ending=last, tries=tuple(tries), judgment=outcome.judgment))
+            last = executions[-1].ending
+            self.folder.finish(
+                TrialResult(id=trial.id, ending=last, executions=tuple(executions), judgment=outcome.judgment)
+            )
 
     def completed(self) -> tuple[dict[str, Run], dict[str, str]]:
         """The runs by tier, and findings by code."""
@@ -166,7 +168,7 @@ def test_no_key_reaches_a_judge_and_what_was_taken_out_is_counted(tmp_path: Path
     body = "Zx9Qw7Er5Ty3Ui1Op0As2Df4Gh6Jk8Lz"
     bench = Bench(tmp_path)
     (trial,) = [trial for trial in bench.of_kind("run") if trial.tier == "T1"]
-    place = bench.folder.tries(trial.id)[-1]
+    place = bench.folder.executions(trial.id)[-1]
     pem = f"-----BEGIN {'PRIVATE KEY'}-----\n{body}\n{body}\n-----END {'PRIVATE KEY'}-----"
     (place / "work" / "a.py").write_text(f'def f():\n    return 1\n\nKEY = "sk-{body}"\nPEM = """{pem}"""\n')
     (place / "work" / f"ghp_{body}.txt").write_text("named\n")
@@ -209,8 +211,8 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_never_a_zero(t
     bench = Bench(tmp_path)
     bench.judge(lambda trial, prompt: "No." if "zebra" in bench.by_id[trial.judged[0]].agent else fair(trial, prompt))
     endings = {trial.judged[0]: bench.folder.result(trial.id) for trial in bench.of_kind("judge")}
-    tried = {bench.by_id[id_].agent: len(result.tries) for id_, result in endings.items() if result}
-    assert tried == {"zebra-agent": 2, "nop": 1, "oracle": 1}
+    executed = {bench.by_id[id_].agent: len(result.executions) for id_, result in endings.items() if result}
+    assert executed == {"zebra-agent": 2, "nop": 1, "oracle": 1}
     runs, told = bench.completed()
     assert told["not_judged"].startswith("2 of 4 answers")
     assert runs["T1"].judgments is None

@@ -19,7 +19,7 @@ from steelyard.runner._judgments import completed_runs
 from steelyard.runner._machine import trials_running
 from steelyard.runner._measuring import MeasuredRound, measure_sides, measured_samples
 from steelyard.runner._plan import load_plan
-from steelyard.runner._trial_records import Ending, TrialResult, TryResult
+from steelyard.runner._trial_records import Ending, ExecutionResult, TrialResult
 from steelyard.runner._trials import trials_of
 
 pytestmark = pytest.mark.usefixtures("own_machine")
@@ -69,16 +69,16 @@ class Bench:
         self.works: dict[str, Path] = {}
         for trial in self.trials:
             assert self.folder.claim(trial.id)
-            work = self.folder.new_try(trial.id) / "work"
+            work = self.folder.new_execution(trial.id) / "work"
             work.mkdir()
             seconds = {"nop": "4.0", "oracle": "1.0"}.get(trial.agent, f"2.{trial.attempt}")
             (work / "seconds").write_text(seconds)
             (work / "bench.sh").write_text("echo an agent brought its own benchmark; exit 1")
             self.works[f"{trial.agent} {trial.attempt}"] = work
             ended = Ending(name="passed")
-            tried = TryResult(number=1, ending=ended, started_at=WHEN, ended_at=WHEN)
+            executed = ExecutionResult(retry=0, ending=ended, started_at=WHEN, ended_at=WHEN)
             run = Run(id=trial.id, task=trial.task, agent=trial.agent, passed=True)
-            assert self.folder.finish(TrialResult(id=trial.id, ending=ended, tries=(tried,), run=run))
+            assert self.folder.finish(TrialResult(id=trial.id, ending=ended, executions=(executed,), run=run))
 
     def measure(self, **options: object) -> list[str]:
         findings = measure_sides(self.read, self.folder, self.trials, **options)  # type: ignore[arg-type] # as given

@@ -216,12 +216,12 @@ def test_limits_of_an_endpoint_hold_for_all_tries_together(status: int, tmp_path
         server.on_call = arrive
         endpoint = ResolvedEndpoint("e", "messages", server.url, None, parallel=2)
         with Meter({"e": endpoint}) as meter, ThreadPoolExecutor(6) as agents:
-            tries = []
+            executions = []
             for name in ("a", "b", "c"):
                 (tmp_path / name).mkdir()
-                tries.append(meter.admit(name, "e", log=tmp_path / name / "log", socket_folder=tmp_path / name))
-            statuses = list(agents.map(lambda n: ask(tries[n % 3].url_outside, "abc"[n % 3]), range(9)))
-            waited = [call.waited_seconds for each in tries for call in each.count().calls]
+                executions.append(meter.admit(name, "e", log=tmp_path / name / "log", socket_folder=tmp_path / name))
+            statuses = list(agents.map(lambda n: ask(executions[n % 3].url_outside, "abc"[n % 3]), range(9)))
+            waited = [call.waited_seconds for each in executions for call in each.count().calls]
     assert statuses == [status] * 9
     assert most == 2
     assert max(waited) > 0.1  # nine calls, two at a time, 0.05 s each: the last waits for four before it
@@ -379,7 +379,7 @@ def test_closing_cuts_what_is_open_and_gives_the_whole_count(tmp_path: Path) -> 
         assert not meter.admission.socket.exists()
         meter.admission.refuse("late")
     assert [(call.status, call.is_lower_bound) for call in count.calls] == [(200, False), (None, True)]
-    assert count.calls[1].error == "the try ended before the answer had"
+    assert count.calls[1].error == "the execution ended before the answer had"
     assert [call.was_cut for call in count.calls] == [False, True]
 
 

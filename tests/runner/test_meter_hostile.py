@@ -1,4 +1,4 @@
-"""What comes through the socket of a try, or from an endpoint, is bounded, and neither side can fool the other."""
+"""Input from an agent's socket and from an endpoint is bounded, and neither side can fool the other."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_what_an_agent_without_a_meter_states_in_its_log_is_what_the_plan_shows(
     (group,) = told.groups
     assert (group.tokens, group.cost_usd) == (22_400, None)
     (trial,) = plan_trials(folder / "runs").listed
-    (tried,) = plan_trials(folder / "runs", trial=trial.id).tries
-    assert (trial.cost_usd, tried.tokens, tried.cost_usd) == (None, 22_400, None)
+    (executed,) = plan_trials(folder / "runs", trial=trial.id).executions
+    assert (trial.cost_usd, executed.tokens, executed.cost_usd) == (None, 22_400, None)
     used = sy.usage(folder / "runs").total
     assert (used.total_tokens, used.cost_usd) == (22_400, None)

@@ -89,13 +89,13 @@ def test_a_plan_yields_a_run_for_each_trial_and_is_not_run_twice(plan: Path, tmp
     before = {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
     assert sy.run(plan, out=out).to_dict()["groups"] == result.to_dict()["groups"]
     assert {path: path.stat().st_mtime_ns for path in out.rglob("result.json")} == before
-    assert len(list(out.glob("trials/*/try-*"))) == 6
+    assert len(list(out.glob("trials/*/retry-*"))) == 6
 
 
 def test_every_verb_reads_the_folder_of_a_plan_once(plan: Path, tmp_path: Path) -> None:
     sy.run(plan, out=tmp_path / "runs")
     trace = '{"task": "another", "passed": true}\n'
-    for folder in tmp_path.glob("runs/trials/*/try-1/work"):
+    for folder in tmp_path.glob("runs/trials/*/retry-0/work"):
         (folder / "runs.jsonl").write_text(trace)  # what an agent leaves in its work tree is no run of ours
     assert [record.task for record in records(tmp_path / "runs")] == ["write"] * 6
 
@@ -106,7 +106,7 @@ def test_more_attempts_amend_a_plan(plan: Path, tmp_path: Path) -> None:
     assert ids(changed(plan, "attempts = 2", "attempts = 3"))[:6] == first
     result = sy.run(plan, out=tmp_path / "runs")
     assert (result.done, result.trials) == (9, 9)
-    assert len(list((tmp_path / "runs").glob("trials/*/try-*"))) == 9
+    assert len(list((tmp_path / "runs").glob("trials/*/retry-*"))) == 9
 
 
 @pytest.mark.parametrize(
@@ -230,20 +230,20 @@ def test_a_trial_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.C
     assert run(["run", str(plan), "--out", out, "--list"]) == 0
     assert listed[2:] == capsys.readouterr().out.split()[-4:]
     assert sy.run(plan, out=tmp_path / "runs").done == 6
-    assert len(list((tmp_path / "runs").glob("trials/*/try-*"))) == 6
+    assert len(list((tmp_path / "runs").glob("trials/*/retry-*"))) == 6
 
 
 def test_mended_checks_are_applied_to_the_work_that_there_is(plan: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     wrong = changed(plan, '["test", "-f", "done.txt"]', '["test", "-f", "dun.txt"]')
     assert sy.run(wrong, out=out).to_dict()["endings"] == {"failed": 6}
-    tries = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/try-*/evidence.json")}
+    executions = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/retry-*/evidence.json")}
     mended = changed(plan, '["test", "-f", "dun.txt"]', '["test", "-f", "done.txt"]')
     assert sy.run(mended, out=out, dry_run=True).done == 0
     result = sy.run(mended, out=out, regrade=True)
     assert (result.done, result.to_dict()["endings"]) == (6, {"failed": 2, "passed": 4})
-    kept = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/try-*/evidence.json")}
-    assert set(kept.values()) == set(tries.values())  # no agent ran again
+    kept = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/retry-*/evidence.json")}
+    assert set(kept.values()) == set(executions.values())  # no agent ran again
     assert sorted(record.verdict or False for record in records(out)) == [False, False, True, True, True, True]
     assert sy.run(mended, out=out, regrade=True).to_dict()["endings"] == {"failed": 2, "passed": 4}
 
@@ -251,7 +251,7 @@ def test_mended_checks_are_applied_to_the_work_that_there_is(plan: Path, tmp_pat
 def test_regrading_runs_no_agent(plan: Path, tmp_path: Path) -> None:
     result = sy.run(plan, out=tmp_path / "runs", regrade=True)
     assert (result.done, result.trials) == (0, 6)
-    assert not list(tmp_path.glob("runs/trials/*/try-*"))
+    assert not list(tmp_path.glob("runs/trials/*/retry-*"))
 
 
 def test_another_version_stops_a_resume_unless_it_is_accepted(plan: Path, tmp_path: Path) -> None:
@@ -358,8 +358,8 @@ def test_an_unknown_trial_is_answered_with_what_there_is(
     capsys.readouterr()
     assert run(["run", "show", str(tmp_path / "runs"), ids(plan)[0][:6], "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert [(each["number"], each["ending"], each["calls"]) for each in shown["tries"]] == [(1, "failed", 0)]
-    assert Path(shown["tries"][0]["folder"], "work", "start.txt").is_file()
+    assert [(each["retry"], each["ending"], each["calls"]) for each in shown["executions"]] == [(0, "failed", 0)]
+    assert Path(shown["executions"][0]["folder"], "work", "start.txt").is_file()
     assert run(["run", "list", str(tmp_path)]) == 2
 
 

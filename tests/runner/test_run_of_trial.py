@@ -1,4 +1,4 @@
-"""A try becomes a Run: the meter's counts stand in place of the log's, and a finding gives both."""
+"""An execution becomes a Run: the meter's counts stand in place of the log's, and a finding gives both."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from runner.trying import job_of
+from runner.execution import job_of
 from steelyard.records import Call, TestResults, Usage
 from steelyard.runner._adapters import Adapter
+from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
 from steelyard.runner._meter_records import MeterCount, MeteredCall
 from steelyard.runner._run_of_trial import log_files, run_of_trial
 from steelyard.runner._trial_records import Ending
-from steelyard.runner._try_records import TryEvidence, VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 AGENT = Adapter(name="mine", command=("mine",), speaks="chat", logs=("home/log.jsonl",))
@@ -37,8 +37,8 @@ def call(number: int, model: str = "m-1", **facts: Any) -> MeteredCall:
     return MeteredCall(number=number, path="/v1/chat/completions", started=NOON, **known)
 
 
-def seen(*calls: MeteredCall) -> TryEvidence:
-    return TryEvidence(
+def seen(*calls: MeteredCall) -> ExecutionEvidence:
+    return ExecutionEvidence(
         started_at=NOON,
         ended_at=NOON,
         ended_by="itself",
@@ -49,7 +49,7 @@ def seen(*calls: MeteredCall) -> TryEvidence:
 
 
 def folder_with(tmp_path: Path, *records: dict[str, Any]) -> Path:
-    folder = tmp_path / "try-2"
+    folder = tmp_path / "retry-1"
     (folder / "home").mkdir(parents=True)
     lines = [json.dumps(record) + "\n" for record in records]
     (folder / "home/log.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -65,7 +65,7 @@ def test_the_meter_counts_and_the_log_says_what_it_alone_knows(tmp_path: Path) -
     assert (run.provenance or {})["usage"] == "counted"
     assert "cost_usd" not in (run.provenance or {})
     assert findings == ()
-    assert ((run.extra or {})["x_try"], (run.extra or {})["x_endpoint"]) == (2, "scripted")
+    assert ((run.extra or {})["x_retry"], (run.extra or {})["x_endpoint"]) == (1, "scripted")
 
 
 def test_a_call_that_is_in_no_log_is_told_with_both_numbers(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_several_sessions_are_one_run(tmp_path: Path) -> None:
 
 
 def test_without_a_log_tool_calls_are_unknown_and_that_is_told(tmp_path: Path) -> None:
-    folder = tmp_path / "try-1"
+    folder = tmp_path / "retry-0"
     folder.mkdir()
     run, findings = run_of_trial(job_of(AGENT, tmp_path), folder, seen(call(1)), PASSED)
     assert run.tool_calls is None
@@ -121,7 +121,7 @@ def test_what_need_not_be_a_log_is_no_finding(tmp_path: Path) -> None:
 
 
 def test_without_a_meter_the_log_counts(tmp_path: Path) -> None:
-    evidence = TryEvidence(started_at=NOON, ended_at=NOON, ended_by="itself", exit_status=0)
+    evidence = ExecutionEvidence(started_at=NOON, ended_at=NOON, ended_by="itself", exit_status=0)
     run, _ = run_of_trial(job_of(AGENT, tmp_path, kind=None), folder_with(tmp_path, LOGGED), evidence, PASSED)
     assert run.total_usage == Usage(input_tokens=100, output_tokens=10)
     assert (run.cost_usd, (run.provenance or {})["cost_usd"]) == (9.0, "reported")

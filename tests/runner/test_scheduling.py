@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Run, Usage
-from steelyard.runner import Budget, Ending, Trial, TryOutcome, TryResult
+from steelyard.runner import Budget, Ending, ExecutionOutcome, ExecutionResult, Trial
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._scheduling import SAME_FAILURES, PlanProgress, Scheduler
@@ -25,18 +25,18 @@ REFUSED = Ending(name="not_started", cause="infrastructure", stops_agent=True, d
 
 
 class Scripted:
-    """Ends each try as it is told."""
+    """Ends each execution as it is told."""
 
     def __init__(self, ending: Callable[[Trial, int], Ending], *, tokens: Callable[[Trial], int] | None = None) -> None:
         self._ending, self._tokens = ending, tokens
-        self.tried: Counter[str] = Counter()
+        self.executed: Counter[str] = Counter()
         self.together = self.max_together = 0
         self._lock = threading.Lock()
 
-    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> ExecutionOutcome:
         with self._lock:
-            self.tried[trial.id] += 1
-            number = self.tried[trial.id]
+            self.executed[trial.id] += 1
+            number = self.executed[trial.id]
             self.together += 1
             self.max_together = max(self.max_together, self.together)
         time.sleep(0.001)
@@ -49,19 +49,19 @@ class Scripted:
             return self._outcome(trial, folder, CRASHED, int(allowed.tokens))  # the meter refuses more
         return self._outcome(trial, folder, self._ending(trial, number), used)
 
-    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
+    def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:
         return self._outcome(trial, folder, Ending(name="interrupted", cause="cancelled", is_retried=True), 0)
 
-    def _outcome(self, trial: Trial, folder: Path, ending: Ending, used: int) -> TryOutcome:
+    def _outcome(self, trial: Trial, folder: Path, ending: Ending, used: int) -> ExecutionOutcome:
         at = datetime(2026, 11, 16, tzinfo=UTC)
-        result = TryResult(
-            number=int(folder.name.removeprefix("try-")),
+        result = ExecutionResult(
+            retry=int(folder.name.removeprefix("retry-")),
             ending=ending,
             started_at=at,
             ended_at=at + timedelta(seconds=36),
             usage=Usage(input_tokens=used),
         )
-        return TryOutcome(result=result, run=Run(task=trial.task))
+        return ExecutionOutcome(result=result, run=Run(task=trial.task))
 
 
 def trials(count: int, agents: Sequence[str] = ("a",)) -> list[Trial]:
@@ -102,8 +102,8 @@ def test_every_trial_runs_once_and_so_many_at_a_time(tmp_path: Path) -> None:
     executor = Scripted(lambda _trial, _number: PASSED)
     told: list[PlanProgress] = []
     scheduled(tmp_path, trials(30), executor, parallel=4, tell=told.append)
-    assert set(executor.tried.values()) == {1}
-    assert len(executor.tried) == 30
+    assert set(executor.executed.values()) == {1}
+    assert len(executor.executed) == 30
     assert 1 < executor.max_together <= 4
     assert len(PlanFolder(tmp_path).finished()) == 30
     assert (told[-1].done, told[-1].total, told[-1].endings) == (30, 30, {"passed": 30})
@@ -114,10 +114,10 @@ def test_only_infrastructure_failures_are_tried_again_and_every_try_is_kept(tmp_
     listed = trials(2, ["unlucky", "bad"])
     executor = Scripted(lambda trial, number: CRASHED if trial.agent == "bad" else SATURATED if number < 3 else PASSED)
     scheduled(tmp_path, listed, executor)
-    assert dict(executor.tried) == {listed[0].id: 3, listed[1].id: 1}
+    assert dict(executor.executed) == {listed[0].id: 3, listed[1].id: 1}
     result = PlanFolder(tmp_path).result(listed[0].id)
     assert result is not None
-    assert [each.ending.name for each in result.tries] == ["endpoint_saturated", "endpoint_saturated", "passed"]
+    assert [each.ending.name for each in result.executions] == ["endpoint_saturated", "endpoint_saturated", "passed"]
 
 
 def test_a_trial_without_a_result_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
@@ -125,11 +125,11 @@ def test_a_trial_without_a_result_is_tried_again_by_the_next_run(tmp_path: Path)
     scheduled(tmp_path, listed, Scripted(lambda *_: SATURATED), retries=1)
     place = PlanFolder(tmp_path)
     assert not place.is_done(listed[0].id)
-    assert len(place.tries(listed[0].id)) == 2
+    assert len(place.executions(listed[0].id)) == 2
     scheduled(tmp_path, listed, Scripted(lambda *_: PASSED))
     result = place.result(listed[0].id)
     assert result is not None
-    assert [each.number for each in result.tries] == [1, 2, 3]
+    assert [each.retry for each in result.executions] == [0, 1, 2]
 
 
 def test_the_same_failure_again_and_again_stops_the_agent_and_no_other(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_same_failure_again_and_again_stops_the_agent_and_no_other(tmp_path:
     executor = Scripted(lambda trial, _number: SATURATED if trial.agent == "broken" else PASSED)
     scheduler = scheduled(tmp_path, listed, executor, parallel=1)
     assert scheduler.stopped == {"broken": f"endpoint_saturated: 429, {SAME_FAILURES} times in a row"}
-    assert sum(count for trial, count in executor.tried.items() if int(trial, 16) % 2 == 0) == SAME_FAILURES
+    assert sum(count for trial, count in executor.executed.items() if int(trial, 16) % 2 == 0) == SAME_FAILURES
     assert len(PlanFolder(tmp_path).finished()) == 20
     assert not list(tmp_path.rglob("claim"))
 
@@ -152,7 +152,7 @@ def test_a_success_in_between_ends_the_row(tmp_path: Path) -> None:
 def test_a_refused_key_stops_the_agent_at_once(tmp_path: Path) -> None:
     executor = Scripted(lambda *_: REFUSED)
     scheduler = scheduled(tmp_path, trials(20), executor, parallel=1)
-    assert sum(executor.tried.values()) == 1
+    assert sum(executor.executed.values()) == 1
     assert scheduler.stopped == {"a": "not_started: 401"}
 
 
@@ -164,9 +164,9 @@ def test_trials_never_spend_more_than_the_plan_has(tmp_path: Path, seed: int) ->
     executor = Scripted(lambda *_: PASSED, tokens=lambda trial: used[trial.id])
     scheduled(tmp_path, trials(40), executor, budget=Budget(tokens=limit), parallel=chance.randint(1, 8))
     results = PlanFolder(tmp_path).results()
-    spent = sum(each.usage.total or 0 for result in results for each in result.tries if each.usage)
+    spent = sum(each.usage.total or 0 for result in results for each in result.executions if each.usage)
     assert spent <= limit
-    assert spent == sum(used.values()) or len(executor.tried) < 40 or spent > 0
+    assert spent == sum(used.values()) or len(executor.executed) < 40 or spent > 0
 
 
 def test_the_budget_leaves_trials_for_later_and_says_so(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_the_budget_leaves_trials_for_later_and_says_so(tmp_path: Path) -> None:
     assert not scheduled(tmp_path / "more", trials(3), executor, budget=Budget(tokens=1000)).is_over_budget
 
 
-def test_hours_are_spent_by_tries(tmp_path: Path) -> None:
+def test_hours_are_spent_by_executions(tmp_path: Path) -> None:
     executor = Scripted(lambda *_: PASSED)  # each takes 36 seconds, 0.01 hours
     scheduled(tmp_path, trials(20), executor, budget=Budget(hours=0.05), parallel=1)
     assert len(PlanFolder(tmp_path).finished()) == 5
@@ -205,7 +205,7 @@ def test_a_judge_waits_for_what_it_judges(tmp_path: Path) -> None:
     other = tmp_path / "other"
     executor = Scripted(lambda *_: SATURATED)
     scheduled(other, [judge, run], executor, retries=0)
-    assert list(executor.tried) == [run.id]  # there is nothing to judge
+    assert list(executor.executed) == [run.id]  # there is nothing to judge
 
 
 def test_what_the_executor_raises_reaches_the_caller(tmp_path: Path) -> None:
@@ -221,16 +221,16 @@ def test_a_trial_of_another_runner_is_left_to_it(tmp_path: Path) -> None:
     assert PlanFolder(tmp_path).claim(listed[0].id)
     executor = Scripted(lambda *_: PASSED)
     scheduled(tmp_path, listed, executor)
-    assert list(executor.tried) == [listed[1].id]
+    assert list(executor.executed) == [listed[1].id]
 
 
 def test_a_try_that_was_cut_off_is_counted(tmp_path: Path) -> None:
     listed = trials(1)
     place = PlanFolder(tmp_path)
     assert place.claim(listed[0].id)
-    place.new_try(listed[0].id)
+    place.new_execution(listed[0].id)
     place.release(listed[0].id)
     scheduled(tmp_path, listed, Scripted(lambda *_: PASSED))
     result = place.result(listed[0].id)
     assert result is not None
-    assert [each.ending.name for each in result.tries] == ["interrupted", "passed"]
+    assert [each.ending.name for each in result.executions] == ["interrupted", "passed"]

@@ -11,7 +11,7 @@ import pytest
 
 from agents.model_server import model_server
 from commands import Done
-from runner.trying import needs_bubblewrap
+from runner.execution import needs_bubblewrap
 from steelyard.surfaces.cli import run
 
 pytestmark = pytest.mark.checkout

@@ -9,7 +9,7 @@ from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_ro
 from steelyard.results import PlanOutlook, PlanRun, PlanTrials
 
 _STATES: dict[str, Style] = {"done": "green", "unfinished": "red"}
-_COUNTS = ("trials", "passed", "failed", "no_verdict", "unfinished", "open", "tries", "tried_again")
+_COUNTS = ("trials", "passed", "failed", "no_verdict", "unfinished", "open", "retries", "retried")
 SHOWN = 200
 """Trials that a table lists."""
 
@@ -25,8 +25,8 @@ def plan_parts(result: PlanRun | PlanOutlook | PlanTrials) -> Iterator[str | Tex
         yield _forecasts(result)
     else:
         yield _trials(result)
-        if result.tries:
-            yield _tries(result)
+        if result.executions:
+            yield _executions(result)
         if len(result.listed) > SHOWN:
             yield f"... and {len(result.listed) - SHOWN:,} more trials; --json lists them"
 
@@ -36,7 +36,7 @@ def _groups(result: PlanRun) -> TextTable:
     for heading in ("agent", "model", "tier", "setting"):
         table.add_column(heading)
     for heading in _COUNTS:
-        table.add_column(heading.replace("_", " "), justify="right", spare=1 if heading == "tries" else 0)
+        table.add_column(heading.replace("_", " "), justify="right", spare=1 if heading == "retries" else 0)
     for heading in ("cost", "tokens"):
         table.add_column(heading, justify="right")
     for group in result.groups:
@@ -72,32 +72,32 @@ def _trials(result: PlanTrials) -> TextTable:
     table = plain_table()
     for heading in ("id", "state", "ending", "verdict", "task", "agent", "model", "tier", "setting"):
         table.add_column(heading)
-    for spare, heading in ((1, "attempt"), (2, "tries"), (0, "cost")):
+    for spare, heading in ((1, "attempt"), (2, "retries"), (0, "cost")):
         table.add_column(heading, justify="right", spare=spare)
     table.add_column("detail")
     for trial in result.listed[:SHOWN]:
         style = _STATES.get(trial.state)
         state = Painted(trial.state, style) if style else trial.state
         names = (trial.ending, trial.verdict, trial.task, trial.agent, trial.model, trial.tier, trial.setting)
-        numbers = (str(trial.attempt), str(trial.tries), number_text(trial.cost_usd, "USD"))
+        numbers = (str(trial.attempt), str(trial.retries), number_text(trial.cost_usd, "USD"))
         add_row(table, trial.id, state, *(name or DASH for name in names), *numbers, trial.detail or DASH)
     return table
 
 
-def _tries(result: PlanTrials) -> TextTable:
-    table = plain_table("Tries")
-    table.add_column("try", justify="right")
+def _executions(result: PlanTrials) -> TextTable:
+    table = plain_table("Executions")
+    table.add_column("retry", justify="right")
     for heading in ("ending", "cause"):
         table.add_column(heading)
     for heading in ("duration", "calls", "tokens", "cost"):
         table.add_column(heading, justify="right")
     for heading in ("detail", "folder"):
         table.add_column(heading)
-    for each in result.tries:
+    for each in result.executions:
         least = "at least " if each.is_lower_bound else ""
         counts = (number_text(each.tokens, "tokens"), number_text(each.cost_usd, "USD"))
         numbers = (number_text(each.duration_seconds, "s"), DASH if each.calls is None else f"{each.calls:,}")
         known = (text if text == DASH else f"{least}{text}" for text in counts)
         words = (each.detail or DASH, each.folder)
-        add_row(table, str(each.number), each.ending, each.cause or DASH, *numbers, *known, *words)
+        add_row(table, str(each.retry), each.ending, each.cause or DASH, *numbers, *known, *words)
     return table

@@ -200,13 +200,13 @@ if TYPE_CHECKING:
         metric_dict as metric_dict,
     )
     from steelyard.results._plan_runs import (
+        PlanExecution as PlanExecution,
         PlanForecast as PlanForecast,
         PlanGroup as PlanGroup,
         PlanOutlook as PlanOutlook,
         PlanRun as PlanRun,
         PlanTrial as PlanTrial,
         PlanTrials as PlanTrials,
-        PlanTry as PlanTry,
     )
     from steelyard.results._ranking import (
         Order as Order,

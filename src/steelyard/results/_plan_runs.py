@@ -31,13 +31,14 @@ class PlanGroup:
     """Tried without a result, by the fault of the infrastructure or of whoever stopped it."""
     open: int
     """Not tried yet."""
-    tries: int
-    tried_again: int
-    """Trials with more than one try. Trying again shifts the distribution of what is measured."""
+    retries: int
+    """Executions beyond the first of each trial."""
+    retried: int
+    """Trials with more than one execution. Trying again shifts the distribution of what is measured."""
     cost_usd: float | None
-    """What all tries cost; None where a cost is not known."""
+    """What all executions cost; None where a cost is not known."""
     tokens: int | None
-    """Tokens of all tries; None where somebody did not count."""
+    """Tokens of all executions; None where somebody did not count."""
     is_lower_bound: bool
     """Whether cost and tokens are known to be too low."""
 
@@ -55,7 +56,7 @@ class PlanRun(Result):
     folder: Path
     groups: tuple[PlanGroup, ...]
     endings: Mapping[str, int]
-    """Endings of the trials' last tries, by name."""
+    """Endings of the trials' last executions, by name."""
     stopped: Mapping[str, str]
     """Agents whose trials were started no more, with the reason."""
     spent: str | None = None
@@ -225,23 +226,25 @@ class PlanTrial:
     attempt: int
     state: Literal["done", "unfinished", "open"]
     ending: str | None
-    """How its last try ended; None where none was made."""
+    """How its last execution ended; None where none was made."""
     verdict: Literal["passed", "failed"] | None
     """What the check said of its work, however the agent ended; None without a verdict."""
     detail: str | None
     """What was seen at its end."""
-    tries: int
+    retries: int
+    """Executions beyond the first."""
     cost_usd: float | None
-    """What all its tries cost; None where it is not known."""
+    """What all its executions cost; None where it is not known."""
     folder: str
     """Its folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanTry:
-    """A try of a trial."""
+class PlanExecution:
+    """An execution of a trial."""
 
-    number: int
+    retry: int
+    """0 for the first execution, 1 for the first retry."""
     ending: str
     cause: str | None
     """Whose fault it was; None where nothing failed."""
@@ -267,8 +270,8 @@ class PlanTrials(Result):
     name: str
     folder: Path
     listed: tuple[PlanTrial, ...]
-    tries: tuple[PlanTry, ...] = ()
-    """The tries of the trial, where one alone was asked for."""
+    executions: tuple[PlanExecution, ...] = ()
+    """The executions of the trial, where one alone was asked for."""
 
     @property
     def sentence(self) -> str:
@@ -284,8 +287,8 @@ class PlanTrials(Result):
         return [asdict(trial) for trial in self.listed]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        tries = {"tries": [asdict(each) for each in self.tries]} if self.tries else {}
-        return {"plan": self.name, "folder": str(self.folder), "trials": self.to_dicts(), **tries}
+        executions = {"executions": [asdict(each) for each in self.executions]} if self.executions else {}
+        return {"plan": self.name, "folder": str(self.folder), "trials": self.to_dicts(), **executions}
 
 
 def _trials_text(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Running what is to be weighed: a plan expands to trials, a trial has tries and yields one Run."""
+"""Running what is to be weighed: a plan expands to trials, a trial has executions and yields one Run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.runner._adapters import adapters as adapters
-    from steelyard.runner._executing import (
+    from steelyard.runner._executor import (
         command_shown as command_shown,
     )
     from steelyard.runner._folders import (
         PlanFolder as PlanFolder,
     )
     from steelyard.runner._forecasting import (
-        cost_of_tries as cost_of_tries,
+        cost_of_executions as cost_of_executions,
         forecasts as forecasts,
     )
     from steelyard.runner._gathering import (
@@ -59,10 +59,10 @@ if TYPE_CHECKING:
     )
     from steelyard.runner._trial_records import (
         Ending as Ending,
+        ExecutionOutcome as ExecutionOutcome,
+        ExecutionResult as ExecutionResult,
         Trial as Trial,
         TrialResult as TrialResult,
-        TryOutcome as TryOutcome,
-        TryResult as TryResult,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

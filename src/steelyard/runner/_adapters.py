@@ -63,14 +63,14 @@ class Adapter(Record, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """What makes two adapters the same: all but the words for people, and what only says what is told of a try."""
+        """Digest of the fields that affect an execution; documentation and reporting fields are excluded."""
         left_out = ("about", "install", "logs_optional")
         facts = {name: getattr(self, name) for name in self.__struct_fields__ if name not in left_out}
         return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()
 
     @property
     def needs_calls(self) -> bool:
-        """Whether a try without a model call did not start: so for agents, not for a command of the user's."""
+        """Whether an execution without a model call did not start: so for agents, not for a command of the user's."""
         return self.speaks not in (None, "any") or self.name == "model"
 
     def problems(self, use: AgentUse, *, endpoint_kind: ApiKind | None) -> Iterator[str]:

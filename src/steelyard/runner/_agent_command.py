@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.errors import UsageError
 from steelyard.runner._adapters import PLACES, filled
-from steelyard.runner._try_records import Job
+from steelyard.runner._execution_records import Job
 from steelyard.sandbox import Content
 
 _MAX_ARGUMENT_LENGTH = 128 * 1024 - 1

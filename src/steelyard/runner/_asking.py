@@ -81,7 +81,7 @@ class ModelQuestion:
 
 
 def ask(question: ModelQuestion, *, url: str, token: str, seconds: float) -> ModelAnswer:
-    """The answer to one request; nothing is tried again."""
+    """Return the response to one request, without retries."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=seconds)
     headers = {"Content-Type": "application/json"}

@@ -55,7 +55,7 @@ _TRAILER = re.compile(
 )
 _HOME = re.compile(r"(?<![\w.])/(?:home|Users)/[A-Za-z0-9._\-]+")
 _ROOT_HOME = re.compile(r"(?<![\w./])/root(?=/)")
-_OWN_PLACE = r"(?:/trials/[0-9a-f]{4,64}(?:/try-[0-9]+)?)?(?:/(?:work|home|verify))?"
+_OWN_PLACE = r"(?:/trials/[0-9a-f]{4,64}(?:/retry-[0-9]+)?)?(?:/(?:work|home|verify))?"
 
 
 @dataclass(frozen=True)

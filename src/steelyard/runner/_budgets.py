@@ -1,4 +1,4 @@
-"""What a plan may spend: counted over all tries, and reserved before a trial starts."""
+"""What a plan may spend: counted over all executions, and reserved before a trial starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.records import sum_in_order
 from steelyard.runner._plan_records import Budget
-from steelyard.runner._trial_records import Trial, TryResult
+from steelyard.runner._trial_records import ExecutionResult, Trial
 
 Kind = tuple[str, str | None]
 """An agent and a model: what trials cost is like what others of the same kind cost."""
@@ -27,8 +27,8 @@ UNITS = ("usd", "tokens", "hours")
 _WORDS = {"usd": "${:,.2f}", "tokens": "{:,.0f} tokens", "hours": "{:.2f} hours"}
 
 
-def amounts_of(result: TryResult) -> Amounts:
-    """What a try spent."""
+def amounts_of(result: ExecutionResult) -> Amounts:
+    """What an execution spent."""
     tokens = result.usage.total if result.usage is not None else None
     hours = (result.ended_at - result.started_at).total_seconds() / _SECONDS_AN_HOUR
     return Amounts(usd=result.cost_usd, tokens=tokens, hours=hours)
@@ -50,7 +50,7 @@ class Spending:
         self._reserved: dict[str, Amounts] = {}
         self._most: dict[Kind, dict[str, float]] = {}
         self.unknown: str | None = None
-        """The try whose cost is not known although there is a budget for it; nothing is started any more."""
+        """The execution whose cost is not known although there is a budget for it; nothing is started any more."""
 
     @property
     def limits(self) -> Amounts:
@@ -62,8 +62,8 @@ class Spending:
         """What was spent."""
         return Amounts(**self._spent)
 
-    def add(self, trial: Trial, result: TryResult) -> None:
-        """Count a try."""
+    def add(self, trial: Trial, result: ExecutionResult) -> None:
+        """Count an execution."""
         amounts = amounts_of(result)
         most = self._most.setdefault((trial.agent, trial.model), {})
         for unit in UNITS:
@@ -72,7 +72,7 @@ class Spending:
                 self._spent[unit] += amount
                 most[unit] = max(most.get(unit, 0.0), amount)
             elif getattr(self.limits, unit) is not None and trial.agent in self._metered:
-                self.unknown = f"{trial.sentence}, try {result.number}: {unit} not known"
+                self.unknown = f"{trial.sentence}, retry {result.retry}: {unit} not known"
 
     def release(self, trial: Trial) -> None:
         """The trial runs no longer."""

@@ -1,4 +1,4 @@
-"""The budget of one try, kept call by call."""
+"""The budget of one execution, kept call by call."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ REFUSALS = {
 
 
 class CallBudget:
-    """What the calls of a try may use, and have used.
+    """What the calls of an execution may use, and have used.
 
-    It is looked at before each call: a try overspends by the calls that are open when the limit is reached.
+    It is looked at before each call: an execution overspends by the calls that are open when the limit is reached.
     """
 
     def __init__(self, limits: CallLimits, book: PriceBook | None) -> None:

@@ -1,6 +1,6 @@
-"""How a try ended, told by evidence: never by what the agent says of itself, and rarely by its exit status.
+"""How an execution ended, told by evidence: never by what the agent says of itself, and rarely by its exit status.
 
-A failure of the infrastructure is tried again. Everything that is the agent's own doing counts: it is verified like any
+Infrastructure failures are retried. Everything that is the agent's own doing counts: it is verified like any
 other work, since leaving it out would make an agent look better that crashes where it would have failed.
 """
 
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
 from steelyard.runner._meter_records import MeteredCall
 from steelyard.runner._trial_records import Ending
-from steelyard.runner._try_records import TryEvidence, VerifyEvidence
 
 NOT_ALLOWED = frozenset({401, 402, 403})
-"""Statuses that no other try will change."""
+"""Statuses that no other execution will change."""
 _USED_UP = ("insufficient_quota", "billing", "credit", "payment")
 """Parts of what endpoints call the error of an account that is used up."""
 _LAST_CALLS = 3
@@ -24,8 +24,8 @@ _COUNTLESS = {
 }
 
 
-def ending_of(evidence: TryEvidence, verified: VerifyEvidence | None = None) -> Ending:
-    """How the try ended; once its work is verified, with the verdict."""
+def ending_of(evidence: ExecutionEvidence, verified: VerifyEvidence | None = None) -> Ending:
+    """How the execution ended; once its work is verified, with the verdict."""
     ending = _without_verdict(evidence)
     if verified is None or not ending.is_verified:
         return ending
@@ -38,7 +38,7 @@ def ending_of(evidence: TryEvidence, verified: VerifyEvidence | None = None) -> 
     return Ending(name="failed", detail=verified.ending)
 
 
-def _without_verdict(evidence: TryEvidence) -> Ending:
+def _without_verdict(evidence: ExecutionEvidence) -> Ending:
     calls = evidence.count.calls if evidence.count is not None else ()
     if evidence.ended_by == "cancelled":
         return Ending(name="cancelled", cause="cancelled", detail="stopped from outside")
@@ -67,7 +67,7 @@ def _agents(name: str, detail: str) -> Ending:
     return Ending(name=name, cause="agent", is_verified=True, detail=detail)
 
 
-def _of_a_refusal(evidence: TryEvidence) -> Ending:
+def _of_a_refusal(evidence: ExecutionEvidence) -> Ending:
     refusal = evidence.count.refusal if evidence.count is not None else None
     if refusal in _COUNTLESS:
         return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[refusal])
@@ -76,7 +76,7 @@ def _of_a_refusal(evidence: TryEvidence) -> Ending:
     return Ending(name="cancelled", cause="cancelled", detail=f"calls were refused: {refusal or 'budget'}")
 
 
-def _never_answered(calls: Sequence[MeteredCall], evidence: TryEvidence) -> Ending:
+def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
     last = next((call for call in reversed(calls) if call.status is not None), calls[-1])
     is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
     told = f"status {last.status}" if last.status is not None else last.error or "no answer"
@@ -92,7 +92,7 @@ def _never_answered(calls: Sequence[MeteredCall], evidence: TryEvidence) -> Endi
     )
 
 
-def _never_asked(evidence: TryEvidence) -> Ending:
+def _never_asked(evidence: ExecutionEvidence) -> Ending:
     detail = f"the agent made no model call ({_how_it_ended(evidence)})"
     return Ending(name="not_started", cause="infrastructure", is_retried=True, detail=detail)
 
@@ -120,7 +120,7 @@ def _is_saturated(calls: Sequence[MeteredCall]) -> bool:
     )
 
 
-def _how_it_ended(evidence: TryEvidence) -> str:
+def _how_it_ended(evidence: ExecutionEvidence) -> str:
     if evidence.ended_by == "time_limit":
         how = "stopped at the time limit"
     elif evidence.signal is not None:

@@ -2,7 +2,7 @@
 
 runs/NAME/ plan.toml lock.json trials.jsonl runs.jsonl
   trials/ID/ trial.json claim result.json           # written last: its presence means that the trial is done
-    try-1/ started.json work/ home/ stdout stderr meter.jsonl ending.json verify/
+    retry-0/ started.json work/ home/ stdout stderr meter.jsonl ending.json verify/
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import msgspec
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.files import whole_file
 from steelyard.records import Record, iso, now_microseconds
-from steelyard.runner._trial_records import Trial, TrialResult, TryOutcome
+from steelyard.runner._trial_records import ExecutionOutcome, Trial, TrialResult
 
 TOUCHED_SECONDS = 10.0
 """How often a claim is renewed."""
@@ -33,7 +33,7 @@ STALE_SECONDS = 60.0
 """From when on a claim that nobody renews is void."""
 _OWN = frozenset({"trials", "trials.jsonl", "plan.toml", "lock.json", "runs.jsonl"})
 """What a plan's folder holds."""
-_TRY = re.compile(r"try-([0-9]{1,6})")
+_RETRY = re.compile(r"retry-([0-9]{1,6})")
 _PLACE = re.compile(r"[0-9a-f]{16}")
 Written = TypeVar("Written", bound=Record)
 
@@ -54,7 +54,7 @@ class Claim(Record, frozen=True, kw_only=True):
 
 
 class PlanFolder:
-    """Where a plan's trials, tries and results are kept."""
+    """Where a plan's trials, executions and results are kept."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.shown = root.absolute(), root
@@ -118,17 +118,17 @@ class PlanFolder:
             return {name for name in places if (self.trial(name) / "result.json").is_file()}
         return set()
 
-    def tries(self, trial_id: str) -> list[Path]:
-        """The folders of its tries, first to last."""
+    def executions(self, trial_id: str) -> list[Path]:
+        """The folders of its executions, first to last."""
         folder = self.trial(trial_id)
         with suppress(FileNotFoundError):
-            numbered = {int(match[1]): name for name in os.listdir(folder) if (match := _TRY.fullmatch(name))}
+            numbered = {int(match[1]): name for name in os.listdir(folder) if (match := _RETRY.fullmatch(name))}
             return [folder / numbered[number] for number in sorted(numbered)]
         return []
 
-    def outcome(self, try_folder: Path) -> TryOutcome | None:
-        """The outcome of a try; None where whoever ran it was stopped before it ended."""
-        return read_record(try_folder / "ending.json", TryOutcome)
+    def outcome(self, execution_folder: Path) -> ExecutionOutcome | None:
+        """The outcome of an execution; None where whoever ran it was stopped before it ended."""
+        return read_record(execution_folder / "ending.json", ExecutionOutcome)
 
     def claim(self, trial_id: str, *, again: bool = False) -> bool:
         """Whether the trial is now ours to run: nobody else runs it, and it is not done unless it is done `again`."""
@@ -170,18 +170,18 @@ class PlanFolder:
         described = [read_record(self.trial(trial_id) / "trial.json", Trial) for trial_id in sorted(self.finished())]
         return {trial.work: trial.id for trial in described if trial is not None and trial.work}
 
-    def new_try(self, trial_id: str) -> Path:
-        """An empty folder for the next try; what an earlier one left is never used again."""
-        earlier = self.tries(trial_id)
-        number = int(earlier[-1].name.removeprefix("try-")) + 1 if earlier else 1
-        folder = self.trial(trial_id) / f"try-{number}"
+    def new_execution(self, trial_id: str) -> Path:
+        """An empty folder for the next execution; what an earlier one left is never used again."""
+        earlier = self.executions(trial_id)
+        retry = int(earlier[-1].name.removeprefix("retry-")) + 1 if earlier else 0
+        folder = self.trial(trial_id) / f"retry-{retry}"
         folder.mkdir()
         _replace(folder / "started.json", msgspec.json.encode({"at": iso(now_microseconds())}))
         return folder
 
-    def end_try(self, try_folder: Path, outcome: TryOutcome) -> None:
-        """Keep the outcome of a try."""
-        _replace(try_folder / "ending.json", msgspec.json.encode(outcome))
+    def end_execution(self, execution_folder: Path, outcome: ExecutionOutcome) -> None:
+        """Keep the outcome of an execution."""
+        _replace(execution_folder / "ending.json", msgspec.json.encode(outcome))
 
     def finish(self, result: TrialResult) -> bool:
         """Keep the outcome of the trial and give it up; False where somebody else has taken it over meanwhile."""
@@ -193,7 +193,7 @@ class PlanFolder:
         return True
 
     def reopen(self, trial_id: str) -> None:
-        """Take the trial's result back, so that it runs again; its tries stay."""
+        """Take the trial's result back, so that it runs again; its executions stay."""
         (self.trial(trial_id) / "result.json").unlink(missing_ok=True)
 
     def results(self) -> Iterator[TrialResult]:
@@ -207,10 +207,10 @@ class _Started(Record, frozen=True, kw_only=True):
     at: datetime
 
 
-def started_at(try_folder: Path) -> datetime:
-    """When a try began."""
-    told = read_record(try_folder / "started.json", _Started)
-    return told.at if told else datetime.fromtimestamp(try_folder.stat().st_mtime, UTC)
+def started_at(execution_folder: Path) -> datetime:
+    """When an execution began."""
+    told = read_record(execution_folder / "started.json", _Started)
+    return told.at if told else datetime.fromtimestamp(execution_folder.stat().st_mtime, UTC)
 
 
 def read_record(path: Path, record: type[Written]) -> Written | None:

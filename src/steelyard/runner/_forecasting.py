@@ -39,7 +39,7 @@ def forecasts(read: PlanRead, states: Iterable[TrialState]) -> list[Forecast]:
 def _forecast(read: PlanRead, agent: str, model: str | None, states: list[TrialState]) -> Forecast:
     done = [state for state in states if state.state == "done"]
     to_run = len(states) - len(done)
-    costs = [cost for state in done if (cost := cost_of_tries(state)) is not None]
+    costs = [cost for state in done if (cost := cost_of_executions(state)) is not None]
     budget = read.plan.plan.budget
     cap = budget.trial_usd if budget is not None else None
     low: float | None = None
@@ -57,6 +57,6 @@ def _forecast(read: PlanRead, agent: str, model: str | None, states: list[TrialS
     return Forecast(agent, model, len(states), len(done), low, high, basis, states[0])
 
 
-def cost_of_tries(state: TrialState) -> float | None:
-    """What all tries of a trial cost; None where one of them has no known cost."""
-    return sum_of_known(result.cost_usd for result in state.tries)
+def cost_of_executions(state: TrialState) -> float | None:
+    """What all executions of a trial cost; None where one of them has no known cost."""
+    return sum_of_known(result.cost_usd for result in state.executions)

@@ -12,10 +12,10 @@ from steelyard.records import Failure, Finding, Run, encode_run
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._judgments import completed_runs
 from steelyard.runner._plan import ORACLE, PlanRead
-from steelyard.runner._trial_records import Ending, Trial, TryOutcome, TryResult
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial
 
 State = Literal["done", "unfinished", "open"]
-"""`done`: there is a result; `unfinished`: tries were made, and the next run tries again; `open`: nothing was tried."""
+"""`done`: has a result; `unfinished`: executed without a result, retried by the next run; `open`: not executed yet."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class TrialState:
     trial: Trial
     state: State
     ending: Ending | None = None
-    """How its last try ended; None where none was made."""
-    tries: tuple[TryResult, ...] = ()
+    """How its last execution ended; None where none was made."""
+    executions: tuple[ExecutionResult, ...] = ()
     run: Run | None = None
     findings: tuple[Finding, ...] = ()
     judgment: dict[str, object] | None = None
@@ -38,18 +38,20 @@ def trial_states(folder: PlanFolder, trials: Iterable[Trial]) -> Iterator[TrialS
     for trial in trials:
         result = folder.result(trial.id) if trial.id in finished else None
         if result is not None:
-            yield TrialState(trial, "done", result.ending, result.tries, result.run, result.findings, result.judgment)
+            yield TrialState(
+                trial, "done", result.ending, result.executions, result.run, result.findings, result.judgment
+            )
         else:
             yield _unfinished(folder, trial)
 
 
 def _unfinished(folder: PlanFolder, trial: Trial) -> TrialState:
-    outcomes = [outcome for path in folder.tries(trial.id) if (outcome := folder.outcome(path)) is not None]
+    outcomes = [outcome for path in folder.executions(trial.id) if (outcome := folder.outcome(path)) is not None]
     if not outcomes:
         return TrialState(trial, "open")
-    last: TryOutcome = outcomes[-1]
-    tries = tuple(outcome.result for outcome in outcomes)
-    return TrialState(trial, "unfinished", last.result.ending, tries, last.run, last.findings)
+    last: ExecutionOutcome = outcomes[-1]
+    executions = tuple(outcome.result for outcome in outcomes)
+    return TrialState(trial, "unfinished", last.result.ending, executions, last.run, last.findings)
 
 
 def write_runs(folder: PlanFolder, read: PlanRead, states: Sequence[TrialState]) -> list[Finding]:

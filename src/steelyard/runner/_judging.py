@@ -23,14 +23,14 @@ from steelyard.runner._folders import PlanFolder
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, JudgeUse, PlanTask
 from steelyard.runner._rubrics import Rubric, Shown, Winner, prompt_for, read_comparison, read_rubric, read_scores
-from steelyard.runner._trial_records import Ending, Trial, TrialResult, TryOutcome
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, Trial, TrialResult
 from steelyard.runner._work_diff import work_diff
 
 _MAX_OUTPUT_CHARS = 4_000
 """Characters of the verifier's output, from its end, that a judge sees."""
 _MAX_TESTS = 50
-Ask = Callable[[PlanTask], TryOutcome]
-"""Gives a prompt to the judge's model, as a try of its adapter without a work tree."""
+Ask = Callable[[PlanTask], ExecutionOutcome]
+"""Gives a prompt to the judge's model, as an execution of its adapter without a work tree."""
 
 
 class JudgeAnswer(Record, frozen=True, kw_only=True):
@@ -115,11 +115,11 @@ def judge_as_agent(read: PlanRead, trial: Trial) -> AgentUse:
 
 
 def judge_trial(
-    trial: Trial, read: PlanRead, folder: PlanFolder, *, number: int, trials: Mapping[str, Trial], ask: Ask
-) -> TryOutcome:
-    """One try of a judge: asked, and its answer read. An answer that cannot be read is asked for once more.
+    trial: Trial, read: PlanRead, folder: PlanFolder, *, retry: int, trials: Mapping[str, Trial], ask: Ask
+) -> ExecutionOutcome:
+    """One execution of a judge: asked, and its answer read. An answer that cannot be read is asked for once more.
 
-    `trials` holds the judged trials by id; `number` is that of the try.
+    `trials` maps ids to the judged trials; `retry` is the number of the execution, 0 for the first.
     """
     judge = judge_of(read, trial)
     rubric = rubric_of(read, judge)
@@ -127,7 +127,7 @@ def judge_trial(
     outcome = ask(PlanTask(id=trial.task, prompt=question))
     output = outcome.run.output if outcome.run is not None else None
     if output is None:
-        return outcome if outcome.result.ending.cause else _not_judged(outcome, number, "it gave no answer")
+        return outcome if outcome.result.ending.cause else _not_judged(outcome, retry, "it gave no answer")
     answer = JudgeAnswer(judge=judge.label, redacted=blinding.summary)
     if len(trial.judged) == 2:
         better = read_comparison(output.text)
@@ -139,14 +139,14 @@ def judge_trial(
         if scores is not None:
             answer = msgspec.structs.replace(answer, criteria=scores[0], passed=scores[1])
     if not is_readable:
-        return _not_judged(outcome, number, "its answer is not the JSON object that was asked for")
+        return _not_judged(outcome, retry, "its answer is not the JSON object that was asked for")
     ended = msgspec.structs.replace(outcome.result, ending=Ending(name="judged"))
     return msgspec.structs.replace(outcome, result=ended, judgment=msgspec.to_builtins(answer))
 
 
-def _not_judged(outcome: TryOutcome, number: int, detail: str) -> TryOutcome:
+def _not_judged(outcome: ExecutionOutcome, retry: int, detail: str) -> ExecutionOutcome:
     """An answer without a judgment: asked for once more, then left at that. It is never a score of 0."""
-    ending = Ending(name="not_judged", cause="agent", is_retried=number < 2, detail=detail)
+    ending = Ending(name="not_judged", cause="agent", is_retried=retry < 1, detail=detail)
     return msgspec.structs.replace(outcome, result=msgspec.structs.replace(outcome.result, ending=ending))
 
 
@@ -191,7 +191,7 @@ def _secrets(read: PlanRead, folder: PlanFolder, judged: Iterable[Trial]) -> Sec
 
 
 def _costs(result: TrialResult) -> Iterator[float]:
-    yield from (cost for each in result.tries if (cost := each.cost_usd) is not None)
+    yield from (cost for each in result.executions if (cost := each.cost_usd) is not None)
     if result.run is not None and result.run.cost_usd is not None:
         yield result.run.cost_usd
 
@@ -211,13 +211,13 @@ def work_overlay(overlay: Path) -> Path:
 
 
 def _shown(read: PlanRead, folder: PlanFolder, trial: Trial, task: PlanTask, blinding: Blinding) -> Shown:
-    result, tries = folder.result(trial.id), folder.tries(trial.id)
+    result, executions = folder.result(trial.id), folder.executions(trial.id)
     before = [read.path_of(task.work)] if task.work else []
     tier = read.use_of(trial.agent).tiers.get(trial.tier or "")
     before += [work_overlay(read.path_of(tier.overlay))] if tier is not None and tier.overlay else []
-    diff = blinding.diff(work_diff(before, tries[-1] / "work")) if tries else ""
+    diff = blinding.diff(work_diff(before, executions[-1] / "work")) if executions else ""
     tests = result.run.tests if result is not None and result.run is not None else None
-    said = _end_of(tries[-1] / "verify" / "stdout", blinding) if tries and task.verify else ""
+    said = _end_of(executions[-1] / "verify" / "stdout", blinding) if executions and task.verify else ""
     return Shown(diff, blinding.text("\n".join(part for part in (_tests(tests), said) if part)))
 
 

@@ -69,7 +69,7 @@ def _judged(trial: Trial, result: TrialResult) -> Judged | None:
     """The answer of a judge's trial; None where it gave none."""
     if result.judgment is None:
         return None
-    cost_usd = sum_of_known(each.cost_usd for each in result.tries)
+    cost_usd = sum_of_known(each.cost_usd for each in result.executions)
     return Judged(trial, msgspec.convert(result.judgment, JudgeAnswer), cost_usd)
 
 

@@ -25,13 +25,13 @@ from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._agent_command import files_below
 from steelyard.runner._digests import digest_of
+from steelyard.runner._execution import AGENT_LIMITS
 from steelyard.runner._folders import PlanFolder, read_record
 from steelyard.runner._machine import measuring
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_records import Bounds, Measure, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
-from steelyard.runner._trying import AGENT_LIMITS
 from steelyard.sandbox import Stay
 
 TIME_LIMIT = "10m"
@@ -117,7 +117,7 @@ def _sides(read: PlanRead, folder: PlanFolder, trials: Iterable[Trial]) -> dict[
         if trial.kind != "run" or not folder.is_done(trial.id):
             continue
         if trial.attempt == 1 or read.use_of(trial.agent).use not in (NOP, ORACLE):
-            work = folder.tries(trial.id)[-1] / "work"
+            work = folder.executions(trial.id)[-1] / "work"
             if work.is_dir():
                 sides.setdefault(trial.task, {})[trial.id] = work
     return sides

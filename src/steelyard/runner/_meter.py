@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 class Meter:
-    """Lets tries call endpoints: `with Meter(endpoints) as meter: admission = meter.admit(token, "anthropic", ...)`.
+    """Metering proxy between agents and endpoints.
 
-    All tries of a runner share one meter, and with it the limits of its endpoints. Its methods may be called from any
-    thread.
+    `with Meter(endpoints) as meter: admission = meter.admit(token, "anthropic", ...)`. All executions of a runner share
+    one proxy and the limits of its endpoints. Its methods are thread-safe.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Meter:
     def admit(
         self, token: str, endpoint: str, *, log: Path, socket_folder: Path, limits: CallLimits | None = None
     ) -> Admission:
-        """A way to the endpoint for one try, which ends with `close`.
+        """A way to the endpoint for one execution, which ends with `close`.
 
         Who comes with the token is let through and asks with the endpoint's key; the calls are written to `log`.
         """
@@ -85,11 +85,11 @@ class Meter:
 
 
 class Admission:
-    """The way of one try to its endpoint."""
+    """The way of one execution to its endpoint."""
 
     def __init__(self, meter: Meter, gate: Gate, path: Path) -> None:
         self.socket = path
-        """A socket of this try alone, to be shown to its sandbox."""
+        """A socket of this execution alone, to be shown to its sandbox."""
         self._meter = meter
         self._gate = gate
         self._servers: list[asyncio.AbstractServer] = []
@@ -123,7 +123,7 @@ class Admission:
         return self._count or self._meter.run(self._counted())
 
     def close(self) -> MeterCount:
-        """Cuts what is under way; all calls of the try."""
+        """Cuts what is under way; all calls of the execution."""
         with self._lock:
             if self._count is None:
                 self._count = self._meter.run(self._close())

@@ -1,4 +1,4 @@
-"""What the meter is told, what it counts, and the file that holds its count while a try runs."""
+"""What the meter is told, what it counts, and the file that holds its count while an execution runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NO_TOKENS = Usage(**dict.fromkeys(TOKEN_KINDS, 0))
 
 
 class CallLimits(Record, frozen=True, kw_only=True):
-    """What the calls of one try may use."""
+    """What the calls of one execution may use."""
 
     usd: Amount | None = None
     """Dollars."""
@@ -50,7 +50,7 @@ class MeteredCall(Record, frozen=True, kw_only=True):
     """One call of a model, as it went through the meter."""
 
     number: FromOne
-    """Which call of its try."""
+    """Which call of its execution."""
     path: str
     """What was asked for, without the query."""
     started: datetime
@@ -91,7 +91,7 @@ class MeteredCall(Record, frozen=True, kw_only=True):
 
 
 class MeterCount(Record, frozen=True, kw_only=True):
-    """All calls of a try."""
+    """All calls of an execution."""
 
     calls: tuple[MeteredCall, ...] = ()
     """In the order in which they were passed on."""

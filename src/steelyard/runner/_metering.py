@@ -1,4 +1,4 @@
-"""The way of one try to its endpoint: every call is written down, passed on, counted, and passed back as it came."""
+"""Proxy of one execution: log every call, forward it, count its tokens and return the response unchanged."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from steelyard.runner._upstream import Upstream
 MAX_BODY_BYTES = 64 << 20
 """Bytes of one request."""
 MAX_BODIES = 256 << 20
-"""Bytes of all requests of a try that are there at the same time."""
+"""Bytes of all requests of an execution that are there at the same time."""
 MAX_CONNECTIONS = 64
-"""Open connections of a try. Each takes a file of this process."""
+"""Open connections of an execution. Each takes a file of this process."""
 MAX_CALLS = 20_000
-"""Calls of a try: each takes two lines of its file."""
+"""Calls of an execution: each takes two lines of its file."""
 MAX_ERROR_BODY_BYTES = 1 << 14
 """Bytes of a refusal that are kept to be read, save for its last piece."""
 PATIENCE_SECONDS = 600.0
@@ -64,13 +64,13 @@ class _Exchange:
     refusal: bytes = b""
     """The beginning of an answer that is a refusal."""
     was_cut: bool = False
-    error: str | None = "the try ended before the answer had"
+    error: str | None = "the execution ended before the answer had"
     """None once the answer has come whole."""
 
 
 @dataclass
 class Gate:
-    """What stands between one try and its endpoint. All of it runs on the meter's loop."""
+    """What stands between one execution and its endpoint. All of it runs on the meter's loop."""
 
     token: str = field(repr=False)
     upstream: Upstream

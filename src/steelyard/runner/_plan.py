@@ -104,7 +104,7 @@ class PlanRead:
         return use.endpoint or only
 
     def time_limit_seconds(self, task: PlanTask, use: AgentUse) -> float:
-        """How long a try may take: what the task says, else the agent, else the plan."""
+        """How long an execution may take: what the task says, else the agent, else the plan."""
         return seconds_of(task.time_limit or use.time_limit or self.plan.plan.time_limit)
 
 

@@ -97,11 +97,11 @@ class Budget(Record, frozen=True, kw_only=True):
     """What the plan, and a single trial, may spend."""
 
     usd: Positive | None = None
-    """Dollars of the whole plan, all tries counted. Needs a price for every model."""
+    """Dollars of the whole plan, all executions counted. Needs a price for every model."""
     tokens: FromOne | None = None
     """Tokens of the whole plan, all kinds added."""
     hours: Positive | None = None
-    """Hours of running, all tries of all trials added up."""
+    """Hours of running, all executions of all trials added up."""
     trial_usd: Positive | None = None
     """Dollars of a trial; its calls are refused beyond."""
     trial_tokens: FromOne | None = None
@@ -179,7 +179,7 @@ class PlanTask(Record, frozen=True, kw_only=True):
     category: str | None = None
     """The task's category."""
     time_limit: str | None = None
-    """How long a try may take; the agent's, else the plan's, by default."""
+    """How long an execution may take; the agent's, else the plan's, by default."""
 
     def __post_init__(self) -> None:
         if (self.prompt is None) == (self.prompt_file is None):
@@ -190,7 +190,7 @@ class Tier(Record, frozen=True, kw_only=True):
     """One configuration of an agent."""
 
     overlay: str | None = None
-    """A folder whose `work/` and `home/` are laid over those of the try; one without both is laid over the work."""
+    """A directory whose `work/` and `home/` are copied over those of the execution; without both, over `work/`."""
     env: dict[str, str] = msgspec.field(default_factory=dict)
     """Variables of the environment."""
 
@@ -213,7 +213,7 @@ class AgentUse(Record, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """The command of the agent `command`."""
     time_limit: str | None = None
-    """How long a try may take; the plan's by default."""
+    """How long an execution may take; the plan's by default."""
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
     """Values for the adapter's own placeholders."""
 
@@ -281,11 +281,11 @@ class PlanSettings(Record, frozen=True, kw_only=True):
     parallel: FromOne = 2
     """Trials that run at the same time."""
     time_limit: str = "20m"
-    """How long a try may take."""
+    """How long an execution may take."""
     retries: Count = 2
-    """More tries after infrastructure failures."""
+    """More executions after infrastructure failures."""
     retry_wait: str = "5s"
-    """How long the second try waits; twice as long each time."""
+    """How long the second execution waits; twice as long each time."""
     seed: int = 0
     """What shuffling starts from."""
     budget: Budget | None = None

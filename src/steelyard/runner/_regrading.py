@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.runner._executing import PlanExecutor
+from steelyard.runner._executor import PlanExecutor
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._trial_records import Trial, TrialResult
 
@@ -46,26 +46,26 @@ def _regrade_trial(
     if source is None or result is None or not folder.claim(trial.id, again=True):
         return
     try:
-        last = folder.tries(source)[-1]
+        last = folder.executions(source)[-1]
         if source != trial.id:
             folder.describe(trial)
             last = _taken_over(folder, trial, source)
         outcome = executor.regraded(trial, last, stop)
         if outcome is None or not outcome.result.ending.is_final:
             return
-        tries = (*result.tries[:-1], outcome.result)
+        executions = (*result.executions[:-1], outcome.result)
         regraded = TrialResult(
-            id=trial.id, ending=outcome.result.ending, tries=tries, run=outcome.run, findings=outcome.findings
+            id=trial.id, ending=outcome.result.ending, executions=executions, run=outcome.run, findings=outcome.findings
         )
-        folder.end_try(last, outcome)
+        folder.end_execution(last, outcome)
         folder.finish(msgspec.structs.replace(regraded, judgment=result.judgment))
     finally:
         folder.release(trial.id)
 
 
 def _taken_over(folder: PlanFolder, trial: Trial, source: str) -> Path:
-    """A copy of the last try of another trial: what the agent did is the same, whatever it is checked by."""
-    last = folder.tries(source)[-1]
+    """A copy of the last execution of another trial: what the agent did is the same, whatever it is checked by."""
+    last = folder.executions(source)[-1]
     copy = folder.trial(trial.id) / last.name
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir()

@@ -1,4 +1,4 @@
-"""A try becomes a Run: what its logs say, corrected by what the meter counted and the runner saw."""
+"""An execution becomes a Run: what its logs say, corrected by what the meter counted and the runner saw."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from steelyard.records import (
     calls_in,
     kinds_of,
 )
+from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
 from steelyard.runner._meter_records import NO_TOKENS, MeterCount
 from steelyard.runner._trial_records import Ending
-from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
 from steelyard.tables import NamedRun, each_once, gather
 
 MAX_LOGS = 1_000
@@ -36,13 +36,13 @@ _KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in 
 def run_of_trial(
     job: Job,
     folder: Path,
-    evidence: TryEvidence,
+    evidence: ExecutionEvidence,
     ending: Ending,
     *,
     verified: VerifyEvidence | None = None,
     tier_scheme: str | None = None,
 ) -> tuple[Run, tuple[Finding, ...]]:
-    """The Run of the try in the folder, and what a reader of it should know."""
+    """The Run of the execution in the folder, and what a reader of it should know."""
     findings: list[Finding] = []
     logged = _logged(job, folder, findings)
     provenance: dict[str, Provenance] = {"started_at": "counted", "ended_at": "counted"}
@@ -213,7 +213,7 @@ def _outcome(ending: Ending, passed: bool | None) -> Outcome:
     return "errored" if ending.cause is not None else "not_scored"
 
 
-def _origin(job: Job, evidence: TryEvidence, ending: Ending, folder: Path) -> dict[str, Any]:  # Any: x_ values
+def _origin(job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path) -> dict[str, Any]:  # Any: x_ values
     """Where the Run comes from: what was asked for, what was sent, what answered. No address and no key."""
     calls = evidence.count.calls if evidence.count is not None else ()
     sent = {
@@ -222,7 +222,7 @@ def _origin(job: Job, evidence: TryEvidence, ending: Ending, folder: Path) -> di
     }
     told = {
         "x_trial": job.trial.id,
-        "x_try": int(folder.name.removeprefix("try-")) if folder.name.startswith("try-") else None,
+        "x_retry": int(folder.name.removeprefix("retry-")) if folder.name.startswith("retry-") else None,
         "x_ending": ending.name,
         "x_isolation": evidence.isolation,
         "x_adapter": f"{job.adapter.name} {job.adapter.digest[:12]}",

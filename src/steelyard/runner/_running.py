@@ -11,7 +11,8 @@ from typing import TypeAlias
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.records import Finding
 from steelyard.runner._budgets import Spending
-from steelyard.runner._executing import executing
+from steelyard.runner._execution import agent_version, isolation_for, missing_program
+from steelyard.runner._executor import executing
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._gathering import TrialState, trial_states, write_runs
 from steelyard.runner._lock import checked_drift, known_lock, lock_of, locked, plan_path
@@ -24,7 +25,6 @@ from steelyard.runner._regrading import regrade
 from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
 from steelyard.runner._trial_records import Trial
 from steelyard.runner._trials import trials_of
-from steelyard.runner._trying import agent_version, isolation_for, missing_program
 
 Tell: TypeAlias = Callable[[PlanProgress], None]
 MoreTasks: TypeAlias = Callable[[Plan], Sequence[PlanTask]]
@@ -143,11 +143,11 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
 
 
 def spending_of(read: PlanRead, states: Iterable[TrialState], *, parallel: int = 1) -> Spending:
-    """The plan's budget, with what the tries of all trials took so far."""
+    """The plan's budget, with what the executions of all trials took so far."""
     metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
     spending = Spending(read.plan.plan.budget, metered, parallel=parallel)
     for state in states:
-        for result in state.tries:
+        for result in state.executions:
             spending.add(state.trial, result)
     return spending
 

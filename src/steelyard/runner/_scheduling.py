@@ -1,4 +1,4 @@
-"""Which trial runs next: so many at a time, tried again after infrastructure failures, within the budget."""
+"""Schedule trials: limited parallelism, retries after infrastructure failures, budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._folders import TOUCHED_SECONDS, PlanFolder
-from steelyard.runner._trial_records import Ending, Trial, TrialResult, TryOutcome, TryResult
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial, TrialResult
 
 SAME_FAILURES = 5
 """After the same infrastructure failure so many times in a row, an agent's trials are started no more."""
@@ -23,18 +23,18 @@ MAX_WAIT_SECONDS = 300.0
 _TICK_SECONDS = 0.1
 
 
-Finished: TypeAlias = Callable[[Trial, TryOutcome], None]
+Finished: TypeAlias = Callable[[Trial, ExecutionOutcome], None]
 """Told of each trial that is done, in the thread that ran it."""
 
 
 class Executor(Protocol):
-    """What runs a try."""
+    """What runs an execution."""
 
-    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> ExecutionOutcome:
         """Run the trial in an empty folder, within what it may spend; `stop` ends it early."""
 
-    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
-        """The outcome of a try whose runner was stopped before it could say."""
+    def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:
+        """The outcome of an execution whose runner was stopped before it could say."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PlanProgress:
     running: int
     """Trials that run now."""
     endings: Mapping[str, int]
-    """Endings of the tries of this invocation, by name."""
+    """Endings of the executions of this invocation, by name."""
     spent: str | None
     """What was spent of the budget; None without one."""
     stopped: Mapping[str, str]
@@ -71,7 +71,7 @@ class _Waiting:
     ready_at: float = 0.0
     failures: int = 0
     """Infrastructure failures so far."""
-    tries: list[TryResult] = field(default_factory=list)
+    executions: list[ExecutionResult] = field(default_factory=list)
     is_claimed: bool = False
 
 
@@ -133,7 +133,7 @@ class Scheduler:
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:
-        """Handled, not raised: an exception could come at any line, also between a claim and its try."""
+        """Handled, not raised: an exception could come at any line, also between a claim and its execution."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -199,15 +199,15 @@ class Scheduler:
         self._waiting = [entry for entry in self._waiting if entry.trial.agent not in self.stopped]
 
     def _run(self, entry: _Waiting, allowed: Amounts) -> None:
-        """One try. What is written is written outside the lock, so that no disk holds the others up."""
+        """One execution. What is written is written outside the lock, so that no disk holds the others up."""
         trial, outcome, is_done = entry.trial, None, False
         try:
             if entry.is_claimed or self._claim(entry):
-                folder = self._folder.new_try(trial.id)
+                folder = self._folder.new_execution(trial.id)
                 self._tell_progress()
                 outcome = self._executor.attempt(trial, folder, allowed, self.stop)
-                self._folder.end_try(folder, outcome)
-                entry.tries.append(outcome.result)
+                self._folder.end_execution(folder, outcome)
+                entry.executions.append(outcome.result)
                 is_done = outcome.result.ending.is_final and self._finish(entry, outcome)
             else:
                 is_done = self._folder.is_done(trial.id)
@@ -225,35 +225,35 @@ class Scheduler:
         self._tell_progress()
 
     def _claim(self, entry: _Waiting) -> bool:
-        """Whether the trial is ours now; then what earlier tries came to is counted, interrupted ones too."""
+        """Whether the trial is ours now; then what earlier executions came to is counted, interrupted ones too."""
         trial = entry.trial
         if not self._folder.claim(trial.id):
             return False
         entry.is_claimed = True
         self._folder.describe(trial)
-        for folder in self._folder.tries(trial.id):
+        for folder in self._folder.executions(trial.id):
             outcome = self._folder.outcome(folder)
             if outcome is None:
                 outcome = self._executor.interrupted(trial, folder)
-                self._folder.end_try(folder, outcome)
+                self._folder.end_execution(folder, outcome)
                 with self._changed:
                     self._spending.add(trial, outcome.result)
-            entry.tries.append(outcome.result)
+            entry.executions.append(outcome.result)
         return True
 
-    def _finish(self, entry: _Waiting, outcome: TryOutcome) -> bool:
+    def _finish(self, entry: _Waiting, outcome: ExecutionOutcome) -> bool:
         result = TrialResult(
             id=entry.trial.id,
             ending=outcome.result.ending,
-            tries=tuple(entry.tries),
+            executions=tuple(entry.executions),
             run=outcome.run,
             judgment=outcome.judgment,
             findings=outcome.findings,
         )
         return self._folder.finish(result)
 
-    def _after(self, entry: _Waiting, outcome: TryOutcome) -> None:
-        """Count the try; one that failed by the infrastructure's fault is tried again, or left for another day."""
+    def _after(self, entry: _Waiting, outcome: ExecutionOutcome) -> None:
+        """Count the execution; retry it after an infrastructure failure, or leave it to the next run."""
         trial, ending = entry.trial, outcome.result.ending
         self._spending.add(trial, outcome.result)
         self._endings[ending.name] += 1

@@ -1,4 +1,4 @@
-"""The token of a try in place of the endpoint's key: told apart on the way there, and hidden on the way back."""
+"""The token of an execution in place of the endpoint's key: told apart on the way there, and hidden on the way back."""
 
 from __future__ import annotations
 

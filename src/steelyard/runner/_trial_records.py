@@ -1,4 +1,4 @@
-"""A trial, its tries, how each ended, and what came of it: what stands in a plan's folder."""
+"""A trial, its executions, how each ended, and what came of it: what stands in a plan's folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Trial(Record, frozen=True, kw_only=True):
     attempt: FromOne = 1
     """Which attempt, from 1 on; of a judge, which sample."""
     time_limit_seconds: float
-    """How long a try may take."""
+    """How long an execution may take."""
     work: str = ""
     """The same digest without how the work is checked: `--regrade` finds by it what an agent did under other checks."""
     judged: tuple[str, ...] = ()
@@ -50,14 +50,14 @@ class Trial(Record, frozen=True, kw_only=True):
 
 
 class Ending(Record, frozen=True, kw_only=True):
-    """How a try ended, by evidence."""
+    """How an execution ended, by evidence."""
 
     name: str
     """One word for scripts: `passed`, `agent_timeout`, `not_started`, ..."""
     cause: FailureCause | None = None
     """Whose fault it was; None where nothing failed."""
     is_retried: bool = False
-    """Whether another try makes sense: only after infrastructure failures."""
+    """Whether another execution makes sense: only after infrastructure failures."""
     is_verified: bool = False
     """Whether the work is worth verifying."""
     stops_agent: bool = False
@@ -67,15 +67,15 @@ class Ending(Record, frozen=True, kw_only=True):
 
     @property
     def is_final(self) -> bool:
-        """Whether the trial is done with it; otherwise the same plan, run again, tries it again."""
+        """Whether the trial is finished; otherwise the next run of the plan retries it."""
         return not (self.is_retried or self.stops_agent or self.cause == "cancelled")
 
 
-class TryResult(Record, frozen=True, kw_only=True):
-    """The outcome of one try."""
+class ExecutionResult(Record, frozen=True, kw_only=True):
+    """The outcome of one execution."""
 
-    number: FromOne
-    """Which try, from 1 on."""
+    retry: Count
+    """Number of the execution: 0 for the first, 1 for the first retry."""
     ending: Ending
     """How it ended."""
     started_at: datetime
@@ -92,10 +92,10 @@ class TryResult(Record, frozen=True, kw_only=True):
     """Whether tokens and cost are known to be too low: a call has no end."""
 
 
-class TryOutcome(Record, frozen=True, kw_only=True):
-    """A try, and the Run that tells of it."""
+class ExecutionOutcome(Record, frozen=True, kw_only=True):
+    """An execution, and the Run that tells of it."""
 
-    result: TryResult
+    result: ExecutionResult
     """The outcome of it."""
     run: Run | None = None
     """The Run; None where a judge judged."""
@@ -111,9 +111,9 @@ class TrialResult(Record, frozen=True, kw_only=True):
     id: str
     """The trial's id."""
     ending: Ending
-    """How its last try ended."""
-    tries: tuple[TryResult, ...]
-    """Every try."""
+    """How its last execution ended."""
+    executions: tuple[ExecutionResult, ...]
+    """Every execution."""
     run: Run | None = None
     """The Run; None where a judge judged."""
     judgment: dict[str, object] | None = None

@@ -97,7 +97,7 @@ class Connection:
 
 
 class Upstream:
-    """One endpoint for all tries: they share its limits and its open connections."""
+    """One endpoint for all executions: they share its limits and its open connections."""
 
     def __init__(self, endpoint: ResolvedEndpoint) -> None:
         self.endpoint = endpoint

@@ -1,4 +1,4 @@
-"""Checking a try's work: on a copy, in a sandbox of its own, with the hidden files that the agent never saw."""
+"""Checking an execution's work: on a copy, in a sandbox of its own, with the hidden files that the agent never saw."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from steelyard.errors import UnreadableFileError
 from steelyard.formats import tests_in
 from steelyard.records import TestResults
 from steelyard.runner._agent_command import files_below
+from steelyard.runner._execution import AGENT_LIMITS
+from steelyard.runner._execution_records import Job, VerifyEvidence
 from steelyard.runner._plan_records import Bounds, Verify, seconds_of
 from steelyard.runner._programs import program_named
-from steelyard.runner._try_records import Job, VerifyEvidence
-from steelyard.runner._trying import AGENT_LIMITS
 from steelyard.sandbox import Content, Stay
 
 TIME_LIMIT = "10m"
@@ -24,9 +24,9 @@ _CANNOT_START = (126, 127)
 
 
 def verify(job: Job, folder: Path, *, stop: threading.Event, unsafe: bool = False) -> VerifyEvidence | None:
-    """What the task's check says of the work in a try's folder; None for a task without one.
+    """What the task's check says of the work in an execution's folder; None for a task without one.
 
-    To be called when nothing of the try is left running. What the check prints, and its report, go to `verify/`.
+    To be called when nothing of the execution is left running. What the check prints, and its report, go to `verify/`.
     """
     declared = job.task.verify
     if declared is None:

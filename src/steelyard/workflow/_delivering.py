@@ -10,7 +10,7 @@ import msgspec
 from steelyard.errors import StoreUnavailableError, UsageError
 from steelyard.prices import open_book
 from steelyard.records import DecodeError, Finding, Rejected, Run, Task
-from steelyard.runner import Ending, Plan, PlanFolder, PlanTask, Trial, TryOutcome
+from steelyard.runner import Ending, ExecutionOutcome, Plan, PlanFolder, PlanTask, Trial
 from steelyard.settings import DEFAULT_STORE
 from steelyard.workflow._arena import open_arena
 from steelyard.workflow._arena_runs import FromRuns, submission_of
@@ -66,7 +66,7 @@ class Delivery:
             hint = "steelyard arena task add FILE, or leave out deliver"
             raise UsageError(f"the arena has no task {missing[0]!r}, so its runs cannot be delivered", hint=hint)
 
-    def finished(self, trial: Trial, outcome: TryOutcome) -> None:
+    def finished(self, trial: Trial, outcome: ExecutionOutcome) -> None:
         """Deliver the run of a trial that was just finished."""
         self.deliver(trial, outcome.result.ending, outcome.run)
 
@@ -94,7 +94,7 @@ class Delivery:
             submission = submission_of(run, trial.task, self._given)
         except DecodeError as error:
             return f"the arena does not take it: {error.reason}"
-        work = self._folder.tries(trial.id)[-1] / "work"
+        work = self._folder.executions(trial.id)[-1] / "work"
         if work.is_dir() and any(work.iterdir()):
             artifacts = work.relative_to(self._folder.root).as_posix()
             submission = msgspec.structs.replace(submission, artifacts=artifacts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from steelyard.errors import UsageError
 from steelyard.records import Finding, Place, sum_of_known
-from steelyard.results import PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTrial, PlanTrials, PlanTry
+from steelyard.results import PlanExecution, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTrial, PlanTrials
 from steelyard.runner import (
     OpenedPlan,
     Plan,
@@ -24,7 +24,7 @@ from steelyard.runner import (
     Trial,
     TrialState,
     command_shown,
-    cost_of_tries,
+    cost_of_executions,
     forecasts,
     known_lock,
     list_trials,
@@ -195,7 +195,7 @@ def plan_trials(folder: Path, *, trial: str | None = None) -> PlanTrials:
     place = PlanFolder(named_path(folder))
     trials: Sequence[Trial] = place.trials() if trial is None else [place.trial_named(trial)]
     shown = _listed(place, trial_states(place, trials))
-    return shown if trial is None else replace(shown, tries=tuple(_tries(place, trial_states(place, trials))))
+    return shown if trial is None else replace(shown, executions=tuple(_executions(place, trial_states(place, trials))))
 
 
 def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
@@ -271,8 +271,8 @@ def _groups(states: Iterable[TrialState]) -> list[PlanGroup]:
 def _group(states: Sequence[TrialState]) -> PlanGroup:
     trial = states[0].trial
     verdicts = Counter(state.run.verdict if state.run else None for state in states if state.state == "done")
-    tries = [result for state in states for result in state.tries]
-    tokens = sum_of_known(result.usage.total if result.usage is not None else None for result in tries)
+    executions = [result for state in states for result in state.executions]
+    tokens = sum_of_known(result.usage.total if result.usage is not None else None for result in executions)
     return PlanGroup(
         agent=trial.agent,
         model=trial.model,
@@ -285,19 +285,19 @@ def _group(states: Sequence[TrialState]) -> PlanGroup:
         no_verdict=verdicts[None],
         unfinished=sum(state.state == "unfinished" for state in states),
         open=sum(state.state == "open" for state in states),
-        tries=len(tries),
-        tried_again=sum(len(state.tries) > 1 for state in states),
-        cost_usd=sum_of_known(cost_of_tries(state) for state in states if state.tries),
+        retries=sum(max(len(state.executions) - 1, 0) for state in states),
+        retried=sum(len(state.executions) > 1 for state in states),
+        cost_usd=sum_of_known(cost_of_executions(state) for state in states if state.executions),
         tokens=None if tokens is None else int(tokens),
-        is_lower_bound=any(result.is_lower_bound for result in tries),
+        is_lower_bound=any(result.is_lower_bound for result in executions),
     )
 
 
-def _tries(folder: PlanFolder, states: Iterable[TrialState]) -> Iterator[PlanTry]:
+def _executions(folder: PlanFolder, states: Iterable[TrialState]) -> Iterator[PlanExecution]:
     for state in states:
-        for result in state.tries:
-            yield PlanTry(
-                number=result.number,
+        for result in state.executions:
+            yield PlanExecution(
+                retry=result.retry,
                 ending=result.ending.name,
                 cause=result.ending.cause,
                 detail=result.ending.detail,
@@ -306,7 +306,7 @@ def _tries(folder: PlanFolder, states: Iterable[TrialState]) -> Iterator[PlanTry
                 tokens=result.usage.total if result.usage is not None else None,
                 cost_usd=result.cost_usd,
                 is_lower_bound=result.is_lower_bound,
-                folder=str(folder.shown / "trials" / state.trial.id / f"try-{result.number}"),
+                folder=str(folder.shown / "trials" / state.trial.id / f"retry-{result.retry}"),
             )
 
 
@@ -328,8 +328,8 @@ def _listed(folder: PlanFolder, states: Iterable[TrialState]) -> PlanTrials:
             ending=state.ending.name if state.ending else None,
             verdict=VERDICTS[state.run.verdict if state.run else None] if state.state == "done" else None,
             detail=state.ending.detail if state.ending else None,
-            tries=len(state.tries),
-            cost_usd=cost_of_tries(state),
+            retries=max(len(state.executions) - 1, 0),
+            cost_usd=cost_of_executions(state),
             folder=str(folder.shown / "trials" / state.trial.id),
         )
         for state in states

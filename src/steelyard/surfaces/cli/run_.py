@@ -84,7 +84,7 @@ def list_(folder: Folder, /, *, json: Json = False, csv: Csv = False) -> int:
 
 @run.command
 def show(folder: Folder, trial: TrialId, /, *, json: Json = False) -> int:
-    """Show one trial: what it is, its tries, how it ended, and where its files are.
+    """Show one trial: what it is, its executions, how it ended, and where its files are.
 
     Example: steelyard run show runs/NAME 0f3a
     """

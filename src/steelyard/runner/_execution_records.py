@@ -1,4 +1,4 @@
-"""What was seen of a try and of its verification: the evidence that its ending and its Run are made from."""
+"""What was seen of an execution and of its verification: the evidence that its ending and its Run are made from."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Job:
 
     @property
     def uses_calls(self) -> bool:
-        """Whether the try talks to an endpoint, through the meter."""
+        """Whether the execution talks to an endpoint, through the meter."""
         return self.adapter.speaks is not None and self.endpoint is not None
 
 
-class TryEvidence(Record, frozen=True, kw_only=True):
-    """What was seen of a try, before anyone looked at the work."""
+class ExecutionEvidence(Record, frozen=True, kw_only=True):
+    """What was seen of an execution, before anyone looked at the work."""
 
     started_at: datetime
     """Start."""
@@ -67,7 +67,7 @@ class TryEvidence(Record, frozen=True, kw_only=True):
     start_error: str | None = None
     """Why it never started."""
     needs_calls: bool = False
-    """Whether a try without a model call did not start."""
+    """Whether an execution without a model call did not start."""
     count: MeterCount | None = None
     """The model calls; None where nobody counted."""
     isolation: IsolationName | None = None

@@ -1,4 +1,4 @@
-"""One try of one trial: the agent works in a sandbox on a copy, and nothing of it is left when that is over."""
+"""One execution of one trial: the agent works in a sandbox on a copy, and nothing of it is left when that is over."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from steelyard.runner import _relay
 from steelyard.runner._adapters import Adapter
 from steelyard.runner._agent_command import command_of, seen_by
 from steelyard.runner._asking import ModelAnswer, ModelQuestion, ask
+from steelyard.runner._execution_records import EndedBy, ExecutionEvidence, Job
 from steelyard.runner._meter import Admission, Meter
 from steelyard.runner._meter_records import CallLimits
 from steelyard.runner._programs import program_named
-from steelyard.runner._try_records import EndedBy, Job, TryEvidence
 from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay, printable
 from steelyard.scratch import scratch_folder
 
@@ -48,7 +48,7 @@ _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+.]?[0-9A-Za-z]+)*")
 
 
 class _Clock:
-    """Says when a try is over: at its time limit, or some time after the meter began to refuse its calls."""
+    """Says when an execution is over: at its time limit, or some time after the meter began to refuse its calls."""
 
     def __init__(self, seconds: float, admission: Admission | None) -> None:
         self._deadline = time.monotonic() + seconds
@@ -69,7 +69,7 @@ class _Clock:
         return True
 
 
-def try_trial(
+def execute_trial(
     job: Job,
     folder: Path,
     *,
@@ -77,8 +77,8 @@ def try_trial(
     call_limits: CallLimits | None = None,
     stop: threading.Event,
     unsafe: bool = False,
-) -> TryEvidence:
-    """What was seen of one try in an empty folder; the agent's `work`, `home`, `stdout` and `stderr` stay there.
+) -> ExecutionEvidence:
+    """What was seen of one execution in an empty folder; the agent's `work`, `home`, `stdout` and `stderr` stay there.
 
     Where nothing on this machine can isolate the agent it is refused (SandboxUnavailableError) unless `unsafe` is set.
     """
@@ -109,7 +109,7 @@ def try_trial(
 
 @contextlib.contextmanager
 def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: str) -> Iterator[Admission]:
-    """A way to the endpoint for this try alone, which the token opens."""
+    """A way to the endpoint for this execution alone, which the token opens."""
     with scratch_folder() as scratch:
         scratch.chmod(0o711)  # the agent has a uid of its own
         assert job.endpoint is not None  # job.uses_calls
@@ -123,7 +123,7 @@ def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: s
 
 def _run(
     job: Job, folder: Path, admission: Admission | None, token: str, stop: threading.Event, *, unsafe: bool
-) -> TryEvidence:
+) -> ExecutionEvidence:
     isolation = isolation_for(needs_loopback=admission is not None, unsafe=unsafe)
     endpoint = "" if admission is None else _address(admission, isolation)
     command = command_of(job, endpoint=endpoint, token=token)
@@ -181,11 +181,11 @@ def _address(admission: Admission, isolation: Isolation) -> str:
     return f"http://127.0.0.1:{_RELAY_PORT}" if isolation.name == "bubblewrap" else admission.url_outside
 
 
-def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolation) -> TryEvidence:
-    now = datetime.now(UTC)  # try_trial knows when it began
+def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolation) -> ExecutionEvidence:
+    now = datetime.now(UTC)  # execute_trial knows when it began
     if result is None:
-        return TryEvidence(started_at=now, ended_at=now, ended_by=ended_by, isolation=isolation.name)
-    return TryEvidence(
+        return ExecutionEvidence(started_at=now, ended_at=now, ended_by=ended_by, isolation=isolation.name)
+    return ExecutionEvidence(
         started_at=now,
         ended_at=now,
         ended_by=ended_by if result.was_interrupted else "itself",
@@ -217,7 +217,7 @@ def _last_words(folder: Path) -> str | None:
     return None
 
 
-def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threading.Event) -> TryEvidence:
+def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threading.Event) -> ExecutionEvidence:
     """The agent `model`, which is our own code and needs no sandbox: one request, the text goes to `stdout`."""
     assert job.endpoint_kind is not None
     assert job.trial.model is not None  # a plan without one is refused
@@ -246,7 +246,7 @@ def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threadi
     (folder / "stderr").write_text(answer.problem or "", encoding="utf-8")
     now = datetime.now(UTC)
     status = (0 if answer.text is not None else 1) if ended_by == "itself" else None
-    return TryEvidence(started_at=now, ended_at=now, ended_by=ended_by, exit_status=status)
+    return ExecutionEvidence(started_at=now, ended_at=now, ended_by=ended_by, exit_status=status)
 
 
 def agent_version(adapter: Adapter, *, unsafe: bool = False) -> str | None:

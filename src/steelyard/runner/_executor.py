@@ -1,4 +1,4 @@
-"""One try of one trial, from an empty folder to a Run: tried, verified, read and priced."""
+"""One execution of one trial, from an empty folder to a Run: tried, verified, read and priced."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from steelyard.runner._agent_command import shown_command
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._endings import ending_of
 from steelyard.runner._endpoint_book import EndpointBook
+from steelyard.runner._execution import execute_trial
+from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
 from steelyard.runner._folders import PlanFolder, read_record, started_at
 from steelyard.runner._judging import judge_as_agent, judge_trial
 from steelyard.runner._lock import machine
@@ -28,10 +30,8 @@ from steelyard.runner._plan import PlanRead, value_of
 from steelyard.runner._plan_records import Budget, PlanTask
 from steelyard.runner._run_of_trial import run_of_trial
 from steelyard.runner._scripted import SCRIPTED, ScriptedModel
-from steelyard.runner._trial_records import Ending, Trial, TryOutcome, TryResult
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial
 from steelyard.runner._trials import task_digest, tier_scheme_of
-from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
-from steelyard.runner._trying import try_trial
 from steelyard.runner._verifying import verify
 from steelyard.version import __version__
 
@@ -42,7 +42,7 @@ OVER_BUDGET = Ending(name="budget_plan", cause="cancelled", is_retried=True, det
 
 
 class PlanExecutor:
-    """Runs the tries of a plan."""
+    """Runs the executions of a plan."""
 
     def __init__(
         self, read: PlanRead, *, meter: Meter | None, versions: Mapping[str, str | None], unsafe: bool = False
@@ -51,13 +51,13 @@ class PlanExecutor:
         self._digests: dict[str, str] = {}
         self._trials: dict[str, Trial] = {}
 
-    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> TryOutcome:
+    def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> ExecutionOutcome:
         """Run the trial in an empty folder, within what it may spend; `stop` ends it early."""
         limits = CallLimits(usd=allowed.usd, tokens=None if allowed.tokens is None else int(allowed.tokens))
         is_of_plan = _is_of_plan(self._read.plan.plan.budget, allowed)
 
-        def tried(job: Job) -> TryOutcome:
-            evidence = try_trial(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
+        def tried(job: Job) -> ExecutionOutcome:
+            evidence = execute_trial(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
             (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
             return self._outcome(job, folder, evidence, stop, is_of_plan=is_of_plan)
 
@@ -69,22 +69,22 @@ class PlanExecutor:
             trial,
             self._read,
             place,
-            number=_number(folder),
+            retry=_retry(folder),
             trials=self._trials,
             ask=lambda task: tried(self.job(trial, task)),
         )
 
-    def interrupted(self, trial: Trial, folder: Path) -> TryOutcome:
-        """The outcome of a try whose runner was stopped before it could say: its calls are counted, if it made any."""
+    def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:
+        """Return the outcome of an execution whose runner was stopped, with the calls made until then."""
         job, began = self.job(trial), started_at(folder)
         ended = max(began, datetime.fromtimestamp(_last_written(folder), UTC))
         count = read_meter(folder / "meter.jsonl") if job.uses_calls else None
-        evidence = TryEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
+        evidence = ExecutionEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
         return self._told(job, folder, evidence, INTERRUPTED, None)
 
-    def regraded(self, trial: Trial, folder: Path, stop: threading.Event) -> TryOutcome | None:
-        """The same try with its work verified again; None where nothing is left to verify."""
-        evidence = read_record(folder / _EVIDENCE, TryEvidence)
+    def regraded(self, trial: Trial, folder: Path, stop: threading.Event) -> ExecutionOutcome | None:
+        """The same execution with its work verified again; None where nothing is left to verify."""
+        evidence = read_record(folder / _EVIDENCE, ExecutionEvidence)
         return None if evidence is None else self._outcome(self.job(trial), folder, evidence, stop, is_of_plan=False)
 
     def job(self, trial: Trial, asked: PlanTask | None = None) -> Job:
@@ -115,8 +115,8 @@ class PlanExecutor:
         )
 
     def _outcome(
-        self, job: Job, folder: Path, evidence: TryEvidence, stop: threading.Event, *, is_of_plan: bool
-    ) -> TryOutcome:
+        self, job: Job, folder: Path, evidence: ExecutionEvidence, stop: threading.Event, *, is_of_plan: bool
+    ) -> ExecutionOutcome:
         ending, verified = ending_of(evidence), None
         if is_of_plan and ending.name == "budget_trial":
             ending = OVER_BUDGET  # no fault of the agent's: another day there is more to spend
@@ -129,14 +129,14 @@ class PlanExecutor:
         return self._told(job, folder, evidence, ending, verified)
 
     def _told(
-        self, job: Job, folder: Path, evidence: TryEvidence, ending: Ending, verified: VerifyEvidence | None
-    ) -> TryOutcome:
+        self, job: Job, folder: Path, evidence: ExecutionEvidence, ending: Ending, verified: VerifyEvidence | None
+    ) -> ExecutionOutcome:
         run, findings = run_of_trial(
             job, folder, evidence, ending, verified=verified, tier_scheme=tier_scheme_of(self._read)
         )
         run, cost_usd = self._priced(job, run)
-        result = TryResult(
-            number=_number(folder), ending=ending, started_at=evidence.started_at, ended_at=evidence.ended_at
+        result = ExecutionResult(
+            retry=_retry(folder), ending=ending, started_at=evidence.started_at, ended_at=evidence.ended_at
         )
         if (count := evidence.count) is not None:
             result = msgspec.structs.replace(
@@ -148,10 +148,10 @@ class PlanExecutor:
             )
         else:
             result = _with_amounts_of_run(result, run, self._book(job.endpoint))
-        return TryOutcome(result=result, run=run, findings=findings)
+        return ExecutionOutcome(result=result, run=run, findings=findings)
 
     def _priced(self, job: Job, run: Run) -> tuple[Run, float | None]:
-        """What the try cost. A price that only the plan states goes into the Run, where no price book has it."""
+        """What the execution cost. A price that only the plan states goes into the Run, where no price book has it."""
         book = self._book(job.endpoint)
         cost = token_cost(run, book)
         if cost.usd is None or not isinstance(book, EndpointBook):
@@ -173,7 +173,7 @@ class PlanExecutor:
 def executing(
     read: PlanRead, endpoints: Iterable[str], versions: Mapping[str, str | None], *, unsafe: bool
 ) -> Iterator[PlanExecutor]:
-    """Who runs the tries, with a meter before these endpoints."""
+    """Who runs the executions, with a meter before these endpoints."""
     with ExitStack() as served:
         resolved = {name: resolved_endpoint(read, name, served) for name in endpoints}
         meter = served.enter_context(Meter(resolved)) if resolved else None
@@ -207,8 +207,8 @@ def _quoted(word: str) -> str:
     return word if word and not set(word) & set(" \t\n\"'$\\") else f"'{word}'"
 
 
-def _with_amounts_of_run(result: TryResult, run: Run, book: PriceBook) -> TryResult:
-    """What a try without a meter spent, as its Run has it: from the agent's own log, else 0 if it could call none."""
+def _with_amounts_of_run(result: ExecutionResult, run: Run, book: PriceBook) -> ExecutionResult:
+    """Return the result with the cost of an unmetered execution: from the agent's log, or 0 if it called no model."""
     cost = cost_of(run, book)
     called_none = run.usage == NO_TOKENS and not run.calls
     return msgspec.structs.replace(
@@ -220,8 +220,8 @@ def _with_amounts_of_run(result: TryResult, run: Run, book: PriceBook) -> TryRes
     )
 
 
-def _number(folder: Path) -> int:
-    return int(folder.name.removeprefix("try-"))
+def _retry(folder: Path) -> int:
+    return int(folder.name.removeprefix("retry-"))
 
 
 def _is_of_plan(budget: Budget | None, allowed: Amounts) -> bool:

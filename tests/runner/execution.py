@@ -1,4 +1,4 @@
-"""Tries of an agent against the scripted model, through meter, relay and sandbox."""
+"""Executions of an agent against the scripted model, through meter, relay and sandbox."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from steelyard import sandbox
 from steelyard.records import Finding, Run
 from steelyard.runner._adapters import Adapter, adapters
 from steelyard.runner._endings import ending_of
+from steelyard.runner._execution import execute_trial
+from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
 from steelyard.runner._meter import Meter
 from steelyard.runner._meter_records import CallLimits, ResolvedEndpoint
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier, Verify
 from steelyard.runner._run_of_trial import run_of_trial
 from steelyard.runner._trial_records import Ending, Trial
-from steelyard.runner._try_records import Job, TryEvidence, VerifyEvidence
-from steelyard.runner._trying import try_trial
 from steelyard.runner._verifying import verify
 
 needs_bubblewrap = pytest.mark.skipif(
@@ -89,10 +89,10 @@ def shell_job(folder: Path, *arguments: str, **options: Any) -> Job:
 
 
 @dataclass
-class Tried:
-    """A try, what came of it, and what the model counted."""
+class Executed:
+    """An execution, what came of it, and what the model counted."""
 
-    evidence: TryEvidence
+    evidence: ExecutionEvidence
     verified: VerifyEvidence | None
     ending: Ending
     run: Run
@@ -109,15 +109,15 @@ class Bench:
     meter: Meter
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def tried(self, job: Job, folder: Path, *, limits: CallLimits | None = None, unsafe: bool = False) -> Tried:
-        """One try in the folder, which is made, verified and told as a Run."""
+    def executed(self, job: Job, folder: Path, *, limits: CallLimits | None = None, unsafe: bool = False) -> Executed:
+        """One execution in the folder, which is made, verified and told as a Run."""
         folder.mkdir(parents=True)
-        evidence = try_trial(job, folder, meter=self.meter, call_limits=limits, stop=self.stop, unsafe=unsafe)
+        evidence = execute_trial(job, folder, meter=self.meter, call_limits=limits, stop=self.stop, unsafe=unsafe)
         is_verified = ending_of(evidence).is_verified
         verified = verify(job, folder, stop=self.stop, unsafe=unsafe) if is_verified else None
         ending = ending_of(evidence, verified)
         run, findings = run_of_trial(job, folder, evidence, ending, verified=verified)
-        return Tried(evidence, verified, ending, run, findings, self.server, folder)
+        return Executed(evidence, verified, ending, run, findings, self.server, folder)
 
 
 @contextmanager
