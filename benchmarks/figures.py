@@ -41,9 +41,9 @@ COST = Axis(title="Cost per run, USD", unit="USD", log=True)
 def cases(generator: random.Random) -> dict[str, Callable[[], Figure]]:
     """One figure of each shape, with as much in it as a page shows."""
     values = [generator.random() for _ in range(500)]
-    rows = [Estimate(label=f"agent-{i}/model", value=v, low=v / 2, high=v, band="1-3") for i, v in enumerate(values)]
+    rows = [Estimate(label=f"agent-{i}/model", value=v, low=v / 2, high=v, rank="1-3") for i, v in enumerate(values)]
     points = [
-        PricedEstimate(label=f"agent-{i}", value=v, low=v / 2, high=v, cost=v + 0.01, on_front=i < 3)
+        PricedEstimate(label=f"agent-{i}", value=v, low=v / 2, high=v, cost=v + 0.01, pareto_optimal=i < 3)
         for i, v in enumerate(values)
     ]
     tasks = [f"task-{i}" for i in range(MAX_CELLS // 10)]

@@ -78,7 +78,7 @@ def _dots() -> Figure:
     """Estimates with their intervals on one axis. Places that the data cannot tell apart are a band: `1-2`."""
     bands = ("1-2", "1-2", "3", "4", "5")
     rows = [
-        Estimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, band=band, note="90 tasks")
+        Estimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, rank=band, note="90 tasks")
         for agent, rate, band in zip(AGENTS, RATES, bands, strict=True)
     ]
     note = "95% CIs, 90 common tasks, weighted by tasks"
@@ -100,7 +100,9 @@ def _differences() -> Figure:
 def _pareto() -> Figure:
     """Quality against cost. The steps are the frontier: nobody is better for less. Unknown costs stand apart."""
     points = [
-        PricedEstimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, cost=cost, on_front=cost in FRONT)
+        PricedEstimate(
+            label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, cost=cost, pareto_optimal=cost in FRONT
+        )
         for agent, rate, cost in zip(AGENTS, RATES, COSTS, strict=True)
     ]
     cost = Axis(title="Mean cost per run, USD", unit="USD", log=True)

@@ -77,7 +77,7 @@ def _dots(values: Numbers, names: Names, width: int) -> Figure:
             value=value,
             low=None if value is None else value - abs(value) / 3,
             high=None if value is None else value + 1,
-            band="1-2",
+            rank="1-2",
             note=name,
             faint=index % 3 == 0,
             limit=value if index % 2 else None,
@@ -98,7 +98,7 @@ def _pareto(values: Numbers, names: Names, width: int) -> Figure:
             cost=values[-1 - index],
             cost_low=None,
             cost_high=values[-1 - index],
-            on_front=index % 2 == 0,
+            pareto_optimal=index % 2 == 0,
         )
         for index, (name, value) in enumerate(zip(named(names, len(values)), values, strict=True))
     ]

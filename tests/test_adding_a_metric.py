@@ -146,9 +146,9 @@ def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> No
     assert answer("gate", fast, "--baseline", dearer, *rule)["status"] == "holds"
     assert answer("gate", dearer, "--baseline", fast, *rule, status=3)["status"] == "fails"
 
-    ranked = answer("rank", runs, "--by", "agent", "--metrics", "seconds_of_pass")["places"]
+    ranked = answer("rank", runs, "--by", "agent", "--metrics", "seconds_of_pass")["groups"]
     assert [(place["key"]["agent"], place["score"]["estimate"]) for place in ranked] == [("fast", 22.5), ("slow", 90.0)]
-    assert [place["band"] for place in ranked] == [[1, 1], [2, 2]]
+    assert [place["rank_interval"] for place in ranked] == [[1, 1], [2, 2]]
 
     explained = answer("explain", runs, "seconds_of_pass", "--by", "agent")["groups"][0]
     assert explained["put_in"]["duration_seconds"] == {"value": 15.0, "count": 12, "missing": 0}

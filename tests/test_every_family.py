@@ -166,7 +166,7 @@ def test_files_results_and_saved_results_give_the_same_numbers(places: dict[str,
     for kind, made, metric in (("OUTPUTS", repeated(places), "r_raw"), ("TIMINGS", timed(places), "task_speedup")):
         made.save(tmp_path / f"{kind}.json")
         given = places[kind], made, tmp_path / f"{kind}.json"
-        ranked = [sy.rank(each, by=["agent"], metrics=[metric], **FEW).places for each in given]
+        ranked = [sy.rank(each, by=["agent"], metrics=[metric], **FEW).groups for each in given]
         assert ranked[0] == ranked[1] == ranked[2]
 
 
@@ -180,7 +180,7 @@ def test_the_verbs_give_the_numbers_of_the_family_s_own_verb(places: dict[str, s
     ranked = sy.rank(places["TIMINGS"], by=["agent"], metrics=["task_speedup"], **FEW)
     summary = {key.partition(":")[0]: figures.fields["mean_speedup"] for key, figures in attempts.summaries.items()}
     assert (
-        {place.key["agent"]: place.score.estimate for place in ranked.places} == summary == {"alpha": 2.0, "beta": 1.0}
+        {place.key["agent"]: place.score.estimate for place in ranked.groups} == summary == {"alpha": 2.0, "beta": 1.0}
     )
     measured = sy.measure(places["STORE"], by=["task"], metrics=["overall_score"])
     own = sy.task_leaderboard(places["STORE"], TASKS[0])
@@ -270,7 +270,7 @@ def test_a_saved_result_that_cannot_be_is_refused_with_the_place(places: dict[st
     assert error.value.where == str(saved)
     saved.write_text(text.replace('"agent": "alpha"', '"passed": "alpha"'), "utf-8")
     ranked = sy.rank(saved, by=["agent"], metrics=["r_raw"], **FEW)
-    assert {place.key["agent"] for place in ranked.places} == {"beta", None}  # a key that is none is not taken up
+    assert {place.key["agent"] for place in ranked.groups} == {"beta", None}  # a key that is none is not taken up
 
 
 def test_prompts_of_another_normalization_are_not_compared_in_silence(places: dict[str, str], tmp_path: Path) -> None:

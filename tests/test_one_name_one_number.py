@@ -199,7 +199,7 @@ def by_rank(declared: Metric, runs: Any, settings: Settings) -> dict[str, float 
     weight_by, unscored = settings
     options = {"weight_by": weight_by, "unscored": unscored, "resamples": 100, "min_task_coverage": 0.0}
     ranking = sy.rank(runs, by=["agent"], metrics=[declared.name], **options)
-    return {str(place.key["agent"]): place.score.estimate for place in ranking.places}
+    return {str(place.key["agent"]): place.score.estimate for place in ranking.groups}
 
 
 def by_compare(declared: Metric, runs: Any, settings: Settings) -> dict[str, float | None]:
@@ -273,7 +273,7 @@ def test_the_figures_beside_a_rank_are_those_of_measure() -> None:
         ranking = sy.rank(runs, by=["agent"], metrics=["pass_rate"], weight_by=weight_by, resamples=100)
         counted = common_runs(catalog()["pass_rate"], runs, "exclude")
         measured = sy.measure(counted, by=["agent"], weight_by=weight_by)
-        for place in ranking.places:
+        for place in ranking.groups:
             agent = str(place.key["agent"])
             assert place.cost_usd == shown_by(measured, "cost_usd")[agent]
             assert place.cost_of_pass == shown_by(measured, "cost_of_pass")[agent]
@@ -380,7 +380,7 @@ def test_pass_at_k_stays_a_share() -> None:
     runs = [
         Run(id=f"{task}-{attempt}", task=task, agent="x", passed=task == "a") for task in "ab" for attempt in range(2)
     ]
-    place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places[0]
+    place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).groups[0]
     once = place.passes[1][0]
     assert 0 < once.low < once.estimate == 0.5 < once.high < 1
     assert (once.low, once.high) == pytest.approx((place.score.low, place.score.high))  # pass@1 is the pass rate

@@ -46,7 +46,7 @@ def test_a_key_of_one_s_own_groups_chooses_compares_and_ranks() -> None:
     assert sy.measure(runs, where="x_number!=3").n == 22
     compared = sy.compare(runs, baseline="x_branch=main", candidate="x_branch=change", metrics=["pass_rate"], **FEW)
     assert [each.task for each in compared.pairs[0].metrics[0].difference.higher] == ["task-0", "task-1", "task-2"]
-    assert sy.rank(runs, by=["x_branch"], metrics=["pass_rate"], **FEW).places[0].key == {"x_branch": "change"}
+    assert sy.rank(runs, by=["x_branch"], metrics=["pass_rate"], **FEW).groups[0].key == {"x_branch": "change"}
     assert [group.key for group in sy.matrix(runs, by=["x_branch"]).groups] == [
         {"x_branch": "change"},
         {"x_branch": "main"},
@@ -97,7 +97,7 @@ def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:
     assert len(sy.repeatability(runs, by=["task"]).prompts) == 12
     assert len(sy.repeatability(runs, by=["task", "x_branch"]).prompts) == 24
     ranked = sy.rank(runs, by=["x_branch"], metrics=["r_raw"], **FEW)
-    assert len(ranked.places) == 2
+    assert len(ranked.groups) == 2
 
 
 def test_more_keys_than_a_table_has_room_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,14 +18,14 @@ from steelyard.statistics import pass_at_k
 
 
 def bands_of(result):
-    return {place.key["agent"]: (place.best, place.worst) for place in result.places}
+    return {place.key["agent"]: (place.best, place.worst) for place in result.groups}
 
 
 def test_clear_differences_get_a_place_and_equals_a_band() -> None:
     runs = made_runs({"top": 0.95, "mid-1": 0.5, "mid-2": 0.5, "low": 0.05}, tasks=80, attempts=3)
     result = sy.rank(runs, by=["agent"], metrics=["pass_rate"])
     assert bands_of(result) == {"top": (1, 1), "mid-1": (2, 3), "mid-2": (2, 3), "low": (4, 4)}
-    assert result.places[0].key["agent"] == "top"
+    assert result.groups[0].key["agent"] == "top"
     assert result.test == "sign-flip max-t, step-down"
 
 
@@ -43,8 +43,8 @@ def test_names_and_order_of_rows_change_no_band(order) -> None:
     first = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
     second = sy.rank(renamed, by=["agent"], metrics=["pass_rate"], order=order)
     assert {turned[name]: band for name, band in bands_of(first).items()} == bands_of(second)
-    shares = {turned[str(place.key["agent"])]: (place.front_share, place.score) for place in first.places}
-    assert shares == {place.key["agent"]: (place.front_share, place.score) for place in second.places}
+    shares = {turned[str(place.key["agent"])]: (place.pareto_frequency, place.score) for place in first.groups}
+    assert shares == {place.key["agent"]: (place.pareto_frequency, place.score) for place in second.groups}
 
 
 def test_all_orders_agree_on_what_is_clear() -> None:
@@ -56,24 +56,24 @@ def test_all_orders_agree_on_what_is_clear() -> None:
 
 def test_lower_is_better_for_cost() -> None:
     runs = made_runs({"dear": 0.5}, cost=1.0) + made_runs({"cheap": 0.5}, cost=0.1)
-    assert sy.rank(runs, by=["agent"], metrics=["cost_usd"]).places[0].key["agent"] == "cheap"
+    assert sy.rank(runs, by=["agent"], metrics=["cost_usd"]).groups[0].key["agent"] == "cheap"
 
 
 def test_who_is_beaten_on_score_and_cost_is_not_on_the_front() -> None:
     runs = made_runs({"good": 0.9}, cost=1.0) + made_runs({"bad": 0.2}, cost=0.1)
     runs += made_runs({"worse": 0.2}, cost=2.0, seed=2)
-    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places}
-    assert {name: place.on_front for name, place in places.items()} == {"good": True, "bad": True, "worse": False}
-    assert places["good"].front_share == 1.0
-    assert places["worse"].front_share < 0.01
+    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], metrics=["pass_rate"]).groups}
+    assert {name: place.pareto_optimal for name, place in places.items()} == {"good": True, "bad": True, "worse": False}
+    assert places["good"].pareto_frequency == 1.0
+    assert places["worse"].pareto_frequency < 0.01
 
 
 def test_unknown_cost_is_no_place_on_the_front() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6})
     runs = [msgspec.structs.replace(run, cost_usd=None) if run.agent == "two" else run for run in runs]
-    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places}
-    assert (places["two"].cost_usd, places["two"].on_front) == (None, None)
-    assert places["one"].on_front is True
+    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], metrics=["pass_rate"]).groups}
+    assert (places["two"].cost_usd, places["two"].pareto_optimal) == (None, None)
+    assert places["one"].pareto_optimal is True
 
 
 def test_who_tried_few_tasks_is_left_out_and_named() -> None:
@@ -91,7 +91,7 @@ def test_who_tried_few_tasks_is_left_out_and_named() -> None:
 
 def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
     runs = made_runs({"one": 0.4, "two": 0.6}, tasks=15, attempts=4)
-    place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places[0]
+    place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).groups[0]
     own = [run for run in runs if run.agent == place.key["agent"]]
     by_task = {task: sum(run.passed for run in own if run.task == task) for task in {run.task for run in own}}
     for k in (1, 2, 4):
@@ -103,33 +103,33 @@ def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
 def test_one_task_with_a_single_attempt_hides_no_pass_at_k(tmp_path: Path) -> None:
     runs = made_runs({"one": 0.4, "two": 0.6}, tasks=15, attempts=4)
     short = [run for run in runs if run.agent == "two" or run.task != "task-003" or run.attempt == 1]
-    place = next(one for one in sy.rank(short, by=["agent"]).places if one.key["agent"] == "one")
+    place = next(one for one in sy.rank(short, by=["agent"]).groups if one.key["agent"] == "one")
     assert [place.passes[k][0].n for k in (1, 2, 4)] == [15, 14, 14]  # the task with one attempt says nothing of two
     whole = [run for run in runs if run.agent == "one" and run.task != "task-003"]
     passed = [sum(run.passed for run in whole if run.task == task) for task in sorted({run.task for run in whole})]
     assert place.passes[2][0].estimate == pytest.approx(sum(pass_at_k(4, c, 2) for c in passed) / 14)
     file = write(tmp_path / "runs.jsonl", short)
     assert "(14 of 15 tasks)" in steelyard("rank", file, "--by", "agent").stdout
-    shown = json.loads(steelyard("rank", file, "--by", "agent", "--json").stdout)["places"]
+    shown = json.loads(steelyard("rank", file, "--by", "agent", "--json").stdout)["groups"]
     assert {one["key"]["agent"]: one["pass_at_k"]["2"]["missing"] for one in shown} == {"one": 1, "two": 0}
 
 
 @pytest.mark.parametrize("chance", [0.5, 0.97, 1.0])
 def test_pass_at_one_is_the_pass_rate_with_its_own_interval(chance) -> None:
-    (place,) = sy.rank(made_runs({"one": chance}, tasks=12, attempts=4), by=["agent"], metrics=["pass_rate"]).places
+    (place,) = sy.rank(made_runs({"one": chance}, tasks=12, attempts=4), by=["agent"], metrics=["pass_rate"]).groups
     first = place.passes[1][0]
     assert (first.estimate, first.low, first.high) == (place.score.estimate, place.score.low, place.score.high)
 
 
 def test_single_attempts_have_no_pass_at_k_beyond_the_pass_rate() -> None:
-    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], metrics=["pass_rate"]).places[0].passes == {}
+    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], metrics=["pass_rate"]).groups[0].passes == {}
 
 
 def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
     again = [Run(id=f"again-{i}", task="task-000", agent="one", passed=True) for i in range(50)]
     place = next(
-        one for one in sy.rank([*runs, *again], by=["agent"], metrics=["pass_rate"]).places if one.key["agent"] == "one"
+        one for one in sy.rank([*runs, *again], by=["agent"], metrics=["pass_rate"]).groups if one.key["agent"] == "one"
     )
     own = [run for run in runs if run.agent == "one"]
     first = sum(run.passed for run in own if run.task == "task-000")
@@ -213,8 +213,8 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     assert "one leads on pass rate: " in done.stdout
     shown = json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="3").stdout)
     assert shown == json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="4").stdout)
-    assert shown["places"][0]["band"] == [1, 1]
-    assert {"estimate", "low", "high", "method", "n", "clusters", "confidence"} <= set(shown["places"][0]["score"])
+    assert shown["groups"][0]["rank_interval"] == [1, 1]
+    assert {"estimate", "low", "high", "method", "n", "clusters", "confidence"} <= set(shown["groups"][0]["score"])
 
 
 def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
@@ -232,24 +232,24 @@ def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
 def test_one_agent_alone_is_first_by_every_order(order) -> None:
-    (place,) = sy.rank(made_runs({"one": 0.5}, tasks=12), by=["agent"], metrics=["pass_rate"], order=order).places
+    (place,) = sy.rank(made_runs({"one": 0.5}, tasks=12), by=["agent"], metrics=["pass_rate"], order=order).groups
     assert (place.rank, place.best, place.worst) == (1, 1, 1)
 
 
 def test_two_agents_are_told_apart_by_strengths() -> None:
     runs = [Run(id=f"{a}{t}", task=f"t{t:02}", agent=a, passed=a == "good") for a in ("bad", "good") for t in range(12)]
-    first, second = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order="bradley-terry").places
+    first, second = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order="bradley-terry").groups
     assert (first.key["agent"], second.key["agent"]) == ("good", "bad")
     assert first.strength == pytest.approx(-second.strength)
     assert first.strength > 1
-    assert (first.band, second.band) == ("1", "2")
+    assert (first.rank_text, second.rank_text) == ("1", "2")
 
 
 def test_a_mean_cost_over_some_of_the_runs_says_over_how_many(tmp_path: Path) -> None:
     runs = made_runs({"a": 0.8, "b": 0.2}, tasks=10, attempts=2)
     path = write(tmp_path / "runs.jsonl", [msgspec.structs.replace(runs[0], cost_usd=None), *runs[1:]])
     words = ("rank", str(path), "--by", "agent", "--metrics", "pass_rate")
-    found = json.loads(steelyard(*words, "--json").stdout)["places"]
+    found = json.loads(steelyard(*words, "--json").stdout)["groups"]
     assert sorted((place["cost_runs"], place["runs"]) for place in found) == [(19, 20), (20, 20)]
     shown = steelyard(*words).stdout
     assert shown.count("(19 of 20)") == 1
@@ -291,6 +291,6 @@ def test_further_metrics_are_shown_beside_the_one_that_decides() -> None:
     result = sy.rank(runs, by=["agent"], metrics=["pass_rate", "cost_usd", "cost_of_pass"], resamples=200)
     shape = result.to_dict()
     assert shape["metrics"] == ["pass_rate", "cost_usd", "cost_of_pass"]
-    for place in shape["places"]:
+    for place in shape["groups"]:
         # the same names have the same numbers, wherever they stand
         assert place["extra_metrics"] == {"cost_usd": place["cost_usd"], "cost_of_pass": place["cost_of_pass"]}

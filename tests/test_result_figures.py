@@ -113,11 +113,11 @@ def titles(figure: Figure) -> str:
 def test_the_numbers_of_a_ranking_are_those_of_its_json(results: dict[type[Result], Result]) -> None:
     ranking = results[Ranking]
     board, front = ranking.figure("dots"), titles(ranking.figure("pareto"))
-    for place in ranking.to_dict()["places"]:
+    for place in ranking.to_dict()["groups"]:
         score = place["score"]
         assert f"{100 * score['estimate']:.1f}%" in texts(board)
         assert f"{100 * score['low']:.1f}% to {100 * score['high']:.1f}%" in titles(board)
-        best, worst = place["band"]
+        best, worst = place["rank_interval"]
         assert (str(best) if best == worst else f"{best}-{worst}") in texts(board)
         assert f"at ${place['cost_usd']:.3g}" in front or f"at ${place['cost_usd']:.2f}" in front
 
@@ -287,7 +287,7 @@ def test_out_writes_the_figure_that_was_chosen(
     assert run([*asked, "--out", str(chosen), "--figure", "pareto", "--json"]) == 0
     assert "place" in main.read_text("utf-8")
     assert "log scale" in chosen.read_text("utf-8")
-    assert json.loads(capsys.readouterr().out)["places"]
+    assert json.loads(capsys.readouterr().out)["groups"]
     result: Any = sy.rank(demo_file, by=["tier"], resamples=100)
     result.save(tmp_path / "saved.svg")
     assert (tmp_path / "saved.svg").read_bytes() == main.read_bytes()

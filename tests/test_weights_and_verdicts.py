@@ -38,7 +38,7 @@ def test_nine_passes_on_one_task_and_a_failure_on_another(
     assert measured["weight_by"] == weight_by
     assert figures == pytest.approx(expected, abs=1e-15)
     ranked = answer("rank", runs, "--metrics", "pass_rate", "--weight-by", weight_by)
-    place = ranked["places"][0]
+    place = ranked["groups"][0]
     assert ranked["weight_by"] == weight_by
     assert (place["score"]["estimate"], place["cost_usd"], place["cost_of_pass"]) == figures
 
@@ -46,7 +46,7 @@ def test_nine_passes_on_one_task_and_a_failure_on_another(
 def test_verbs_have_the_weight_that_is_theirs_unless_another_is_asked_for(tmp_path: Path) -> None:
     runs = write(tmp_path / "runs.jsonl", NINE_AND_ONE)
     assert answer("measure", runs)["groups"][0]["metrics"]["pass_rate"]["mean"] == BY_RUNS[0]
-    assert answer("rank", runs, "--metrics", "pass_rate")["places"][0]["score"]["estimate"] == BY_TASKS[0]
+    assert answer("rank", runs, "--metrics", "pass_rate")["groups"][0]["score"]["estimate"] == BY_TASKS[0]
     assert "weighted by runs" in steelyard("measure", runs).stdout
     table = steelyard("rank", runs, "--metrics", "pass_rate").stdout
     assert "weighted by tasks" in table
@@ -128,10 +128,10 @@ def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:
 
 def test_places_leave_open_what_either_way_of_counting_leaves_open() -> None:
     ranking = sy.rank(half_unscored(), by=["agent"], metrics=["pass_rate"])
-    assert [place.band for place in ranking.places] == ["1-2", "1-2"]
+    assert [place.rank_text for place in ranking.groups] == ["1-2", "1-2"]
     assert [finding.code for finding in ranking.findings if finding.code == "unscored_places"]
     counted = [run for run in half_unscored() if run.passed is not None]
-    assert [place.band for place in sy.rank(counted, by=["agent"], metrics=["pass_rate"]).places] == ["1", "2"]
+    assert [place.rank_text for place in sy.rank(counted, by=["agent"], metrics=["pass_rate"]).groups] == ["1", "2"]
 
 
 def test_complete_cases_are_the_runs_that_have_both_facts() -> None:

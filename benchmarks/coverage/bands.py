@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
 from steelyard.profiles import load_profile
 from steelyard.standings import Samples, StatisticsOptions, bands as ranking_bands, shown_by_dealing
-from steelyard.statistics import Floats, holm, rank_bands, sign_flip_many, strengths_by_task, surely_better
+from steelyard.statistics import Floats, holm, rank_intervals, sign_flip_many, strengths_by_task, surely_better
 
 DRAWS = 499
 
@@ -33,7 +33,7 @@ def places(
     def run(random: np.random.Generator, trials: int) -> float:
         def once() -> bool:
             sure = surely_better(by_task(results(random)), resamples=DRAWS, seed=fresh_seed(random))
-            first, last = rank_bands(sure)
+            first, last = rank_intervals(sure)
             return bool(np.all(first <= best) and np.all(last >= worst))
 
         return share_of(trials, once)

@@ -232,7 +232,11 @@ def tried(sweep: Sweep, cell: Cell, *, share: float = 1.0, seed: int = 11) -> di
 def coverage_of(intervals: Iterable[Interval], truth: float) -> Coverage:
     """How these did on data of which this is true."""
     room = 1e-12 * max(abs(truth), 1.0)
-    given = [(x.low, x.high, MIN_COVERAGE if x.reaches is None else x.reaches) for x in intervals if x.low is not None]
+    given = [
+        (x.low, x.high, MIN_COVERAGE if x.approx_coverage is None else x.approx_coverage)
+        for x in intervals
+        if x.low is not None
+    ]
     count = max(len(given), 1)
     return Coverage(
         share=sum(low - room <= truth <= high + room for low, high, _ in given) / count,

@@ -72,7 +72,7 @@ def test_a_task_of_which_only_some_attempts_state_a_cost_has_none() -> None:
     )
     assert found["summary"]["tool:model"]["mean_cost_per_task"] == 3.0  # b alone; half of what a took is not its cost
     assert found["summary_counts"]["tool:model"]["mean_cost_per_task"] == {"n": 1, "of": 2}
-    assert found["overall"]["tool:model"]["on_cost_front"] is None
+    assert found["overall"]["tool:model"]["pareto_optimal"] is None
     only = (
         measured(run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2)).result(many=False).to_dict()
     )
@@ -228,8 +228,10 @@ def test_two_tasks_that_agree_promise_little() -> None:
 def test_few_tasks_say_how_often_their_interval_holds_where_few_win_by_far() -> None:
     def labeled(tasks: int) -> float | None:
         tried = [run(1.0 + at / 100, task=f"t{at:03}") for at in range(tasks)]
-        reaches: float | None = measured(*tried).overall["tool:model"]["log_advantage_interval"].get("reaches")
-        return reaches
+        approx_coverage: float | None = (
+            measured(*tried).overall["tool:model"]["log_advantage_interval"].get("approx_coverage")
+        )
+        return approx_coverage
 
     assert labeled(10) == pytest.approx(1 - 0.96**10)  # 0.34
     assert labeled(30) == pytest.approx(1 - 0.96**30)  # 0.71
@@ -244,7 +246,7 @@ def test_the_interval_over_tasks_holds_as_often_as_its_label_says(tasks: int, le
     for _ in range(400):
         logs = random.normal(0, 0.1, tasks) + math.log(10) * (random.random(tasks) < 0.05)
         interval = _over_tasks(float(logs.mean()), logs.tolist(), SpeedupConstants())
-        assert interval.reaches is None or interval.reaches <= least + 0.01
+        assert interval.approx_coverage is None or interval.approx_coverage <= least + 0.01
         held += interval.low <= 0.05 * math.log(10) <= interval.high
     assert held / 400 > least - 0.03
 
@@ -281,7 +283,7 @@ def test_the_front_leaves_out_who_is_dearer_and_slower() -> None:
         run(4.0, agent="a:m", cost_usd=2.0), run(3.0, agent="b:m", cost_usd=1.0), run(2.0, agent="c:m", cost_usd=1.5),
         run(2.0, agent="d:m"),
     )  # fmt: skip
-    assert {key: fields["on_cost_front"] for key, fields in found.overall.items()} == {
+    assert {key: fields["pareto_optimal"] for key, fields in found.overall.items()} == {
         "a:m": True, "b:m": True, "c:m": False, "d:m": None,
     }  # fmt: skip
 

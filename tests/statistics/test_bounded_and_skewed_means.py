@@ -92,12 +92,12 @@ def test_a_cost_says_what_its_interval_reaches_and_a_share_does_not():
     figures = np.array([values.mean()])
     cost = auto_means(values, groups, tasks, figures=figures, bounds=(0.0, math.inf))[0]
     share = auto_means(values, groups, tasks, figures=figures, bounds=(0.0, 1.0))[0]
-    assert (cost.method, cost.reaches, cost.as_dict()["reaches"]) == ("hall", 0.83, 0.83)
-    assert (share.method, share.reaches, share.label) == ("gaffke", None, "")
-    assert "reaches" not in share.as_dict()
+    assert (cost.method, cost.approx_coverage, cost.as_dict()["approx_coverage"]) == ("hall", 0.83, 0.83)
+    assert (share.method, share.approx_coverage, share.label) == ("gaffke", None, "")
+    assert "approx_coverage" not in share.as_dict()
     assert 0 < cost.low < cost.estimate < cost.high
     alike = auto_means(values + 5, groups, tasks, figures=figures + 5, bounds=(0.0, math.inf))[0]
-    assert (alike.method, alike.reaches) == ("hall", None)  # costs that hardly vary are not skewed
+    assert (alike.method, alike.approx_coverage) == ("hall", None)  # costs that hardly vary are not skewed
 
 
 def test_more_tasks_never_reach_less_beyond_a_handful():

@@ -96,7 +96,9 @@ def test_the_interval_of_a_difference_of_skewed_costs_reaches_what_it_says() -> 
     setting = Setting("cost_usd", 10, ("5", "5"), 1.5, effect=float(np.log(2)))
     random, truth = np.random.default_rng(5), float(np.exp(1.5**2 / 2))  # B costs twice as much
     found = [difference_of(random, setting).interval for _ in range(400)]
-    promised = sum(MIN_COVERAGE if interval.reaches is None else interval.reaches for interval in found) / 400
+    promised = (
+        sum(MIN_COVERAGE if interval.approx_coverage is None else interval.approx_coverage for interval in found) / 400
+    )
     covered = sum(interval.low <= truth <= interval.high for interval in found) / 400
     assert covered >= promised - noise(promised, 400)
 

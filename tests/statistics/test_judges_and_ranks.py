@@ -18,12 +18,12 @@ from steelyard.statistics import (
     bradley_terry,
     cohens_kappa,
     fleiss_kappa,
-    front_shares,
     krippendorff_alpha,
-    on_front,
+    pareto_frequencies,
+    pareto_optimal,
     pass_at_k,
     passes_over_tasks,
-    rank_bands,
+    rank_intervals,
     ranked_pairs,
     severity,
     strengths_by_task,
@@ -262,9 +262,9 @@ def test_places_hold_clear_differences_apart():
     scores = np.random.default_rng(1).normal(0, 1, (100, 1)) + np.array([0.0, 5.0, 5.0])
     scores += np.random.default_rng(2).normal(0, 0.5, (100, 3))
     for columns in (scores, strengths_by_task(scores)):
-        best, worst = rank_bands(surely_better(columns, resamples=200))
+        best, worst = rank_intervals(surely_better(columns, resamples=200))
         assert (best.tolist(), worst.tolist()) == ([3, 1, 1], [3, 2, 2])
-    assert rank_bands(np.zeros((3, 3), dtype=bool))[1].tolist() == [3, 3, 3]
+    assert rank_intervals(np.zeros((3, 3), dtype=bool))[1].tolist() == [3, 3, 3]
 
 
 def _stepped_one_at_a_time(scores, level):
@@ -336,13 +336,13 @@ points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, m
 def test_the_front_holds_exactly_those_that_nobody_beats(pairs):
     score, cost = [p[0] for p in pairs], [p[1] for p in pairs]
     slow = [not any(s >= a and c <= b and (s > a or c < b) for s, c in pairs) for a, b in zip(score, cost, strict=True)]
-    assert on_front(score, cost).tolist() == slow
+    assert pareto_optimal(score, cost).tolist() == slow
 
 
 def test_front_shares_are_one_for_the_clear_and_between_for_the_close():
     random = np.random.default_rng(0)
     noise = random.normal(0, 0.1, (50, 3))
-    shares = front_shares(np.array([0.9, 0.5, 0.5]) + noise, np.array([1.0, 1.0, 0.2]) + 0 * noise, resamples=500)
+    shares = pareto_frequencies(np.array([0.9, 0.5, 0.5]) + noise, np.array([1.0, 1.0, 0.2]) + 0 * noise, resamples=500)
     assert shares[0] == 1.0
     assert shares[1] == 0.0
     assert shares[2] == 1.0

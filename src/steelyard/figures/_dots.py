@@ -35,7 +35,7 @@ class Estimate:
     value: float | None
     low: float | None = None
     high: float | None = None
-    band: str = ""
+    rank: str = ""
     """The places that the data leave open: `1-3`."""
     note: str = ""
     """What else its tooltip says: how many tasks, why it is unknown."""
@@ -64,8 +64,8 @@ def dots(
     shown = estimates[:MAX_ROWS]
     head, top = heading(title, note, width)
     texts = [each.text or value_text(each.value, axis.unit) for each in shown]
-    band_room = max((text_width(each.band, bold=True) for each in shown), default=0.0)
-    indent = band_room + 12 if band_room else 0.0
+    rank_room = max((text_width(each.rank, bold=True) for each in shown), default=0.0)
+    indent = rank_room + 12 if rank_room else 0.0
     begin = top + (24 if axis.bare else 42)
     rows = rows_of([each.label for each in shown], texts, top=begin, width=width - int(indent))
     ends = [number for each in shown for number in (each.value, each.low, each.high, each.limit)]
@@ -82,7 +82,7 @@ def dots(
             )
             plot += (row_value(rows, index, texts[index]),)
     if indent:
-        plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'), *_bands(shown, rows, top, band_room))
+        plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'), *_bands(shown, rows, top, rank_room))
     rest = left_out(len(estimates) - len(shown), bottom, width)
     return Figure(
         name="dots",
@@ -111,9 +111,9 @@ def _reference(reference: float | None, scale: Scale, rows: Rows, count: int) ->
 def _bands(shown: Sequence[Estimate], rows: Rows, top: float, room: float) -> list[Mark]:
     """The places at the very left, and what they are where there is room to say it."""
     marks = [
-        words(EDGE, rows.label_y(index), each.band, room=room + 1, look="strong")
+        words(EDGE, rows.label_y(index), each.rank, room=room + 1, look="strong")
         for index, each in enumerate(shown)
-        if each.band
+        if each.rank
     ]
     return [*marks, words(EDGE, top + 28, "place", room=60, look="tick")] if room > 28 else marks
 
@@ -145,7 +145,7 @@ def _title(each: Estimate, axis: Axis) -> str:
     if each.low is not None and each.high is not None:
         parts.append(f"{value_text(each.low, axis.unit)} to {value_text(each.high, axis.unit)}")
     parts += [f"limit {value_text(each.limit, axis.unit)}"] if each.limit is not None else []
-    parts += [f"place {each.band}"] if each.band else []
+    parts += [f"rank {each.rank}"] if each.rank else []
     return "; ".join(parts + ([each.note] if each.note else []))
 
 

@@ -32,7 +32,7 @@ class PricedEstimate:
     cost: float | None
     cost_low: float | None = None
     cost_high: float | None = None
-    on_front: bool | None = None
+    pareto_optimal: bool | None = None
     """Whether nobody is at least as good for no more money."""
     note: str = ""
     """What else its tooltip says."""
@@ -78,7 +78,7 @@ def pareto(
         plot = plot_of((cost, costs), (quality, values), top=top, width=width, beside=room + 8 if room else 0.0)
         board = _Board(plot, width - EDGE - room + 14 if room else None, width)
         height = plot.bottom
-        front = [each for each in shown if each.on_front and _is_priced(each)]
+        front = [each for each in shown if each.pareto_optimal and _is_priced(each)]
         body = (plot_frame(plot, width), *_strip(board, len(unpriced)), *_frontier(front, board))
         body += (*(_point(each, board) for each in shown), *_labels(shown, board))
     return Figure(
@@ -130,7 +130,7 @@ def _point(each: PricedEstimate, board: _Board) -> Mark:
         parts.append(line(low, y, high, y, look="whisker"))
         if not board.plot.across.holds(each.cost_high):
             parts.append(arrow(high, y, right=True, title=title))
-    parts.append(dot(x, y, 5, look="mark" if each.on_front else "hollow"))
+    parts.append(dot(x, y, 5, look="mark" if each.pareto_optimal else "hollow"))
     return group(tuple(parts), title=title)
 
 
@@ -138,8 +138,8 @@ def _labels(shown: Sequence[PricedEstimate], board: _Board) -> list[Mark]:
     """A name beside each point, wherever it touches nothing, cut if need be; else in the tooltip only."""
     taken = [area for each in shown for area in _areas(each, board)]
     marks: list[Mark] = []
-    for each in sorted(shown, key=lambda each: not each.on_front)[:MAX_LABELS]:
-        look = "label" if each.on_front else "quiet"
+    for each in sorted(shown, key=lambda each: not each.pareto_optimal)[:MAX_LABELS]:
+        look = "label" if each.pareto_optimal else "quiet"
         for left, base, width in _spots(each, board):
             area = (left, base - 10, left + width, base + 3)
             if _is_inside(area, each, board) and not any(_touch(area, other) for other in taken):
@@ -201,12 +201,12 @@ def _title(each: PricedEstimate, board: _Board) -> str:
     text += ", cost unknown" if each.cost is None else f" at {value_text(each.cost, money)}"
     if each.cost_low is not None and each.cost_high is not None:
         text += f" ({value_text(each.cost_low, money)} to {value_text(each.cost_high, money)})"
-    text += "; on the frontier" if each.on_front else ""
+    text += "; on the frontier" if each.pareto_optimal else ""
     return f"{text}; {each.note}" if each.note else text
 
 
 def _description(shown: Sequence[PricedEstimate], quality: Axis, cost: Axis) -> str:
-    front = [brief(each.label) for each in shown if each.on_front]
+    front = [brief(each.label) for each in shown if each.pareto_optimal]
     unknown = sum(not _is_priced(each) for each in shown)
     return (
         f"{quality.title} against {cost.title.lower()} of {len(shown):,}. "

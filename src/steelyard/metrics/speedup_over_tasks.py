@@ -120,7 +120,7 @@ def opt_at_k(*, chances: Required) -> Value:
     formula="1 unless another agent costs no more and gains no less, and differs in one of them",
     example=Example({"cost": 1.0, "gain": 0.2, "other_costs": (2.0, 1.0), "other_gains": (0.5, 0.1)}, 1.0),
 )
-def on_cost_front(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:
+def pareto_optimal(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:
     """Whether no other agent is a better bargain in both cost and gain."""
     others = zip(other_costs, other_gains, strict=True)
     beaten = any(paid <= cost and won >= gain and (paid < cost or won > gain) for paid, won in others)

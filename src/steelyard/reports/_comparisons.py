@@ -10,7 +10,7 @@ from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
 from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, add_row, plain_table
-from steelyard.results import Comparison, Judged, Pair, Ranking, RankPlace
+from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
 
 FLIPS_SHOWN = 8
 BAND = "A band such as 2-4 holds the places that the data leave open."
@@ -132,7 +132,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     if result.order == "bradley-terry":
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
-    approximate = _legend_of([place.score.mark for place in result.places])
+    approximate = _legend_of([place.score.mark for place in result.groups])
     table.add_column(interval_name(result.level), justify="right", legend=approximate)
     for name in result.extra_metrics:
         table.add_column(catalog()[name].title.lower(), justify="right")
@@ -140,10 +140,10 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
         table.add_column(title, justify="right", spare=spare)
     table.add_column("Pareto", justify="right", spare=3, legend=PARETO)
     table.add_column(f"{result.rows}s", justify="right", spare=4)
-    for place in result.places:
+    for place in result.groups:
         add_row(
             table,
-            place.band,
+            place.rank_text,
             *_key_cells(place, result),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else quantity(place.score.estimate, declared.unit),
@@ -161,11 +161,11 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     yield from _passes_table(result)
 
 
-def _key_cells(place: RankPlace, result: Ranking) -> list[str]:
+def _key_cells(place: RankedGroup, result: Ranking) -> list[str]:
     return [key_cell(place.key, name, result.tier_scheme) for name in place.key]
 
 
-def _cost_text(place: RankPlace) -> str:
+def _cost_text(place: RankedGroup) -> str:
     """The mean cost, with how many runs it is over where that is not all of them."""
     if place.cost_usd is None:
         return DASH
@@ -173,14 +173,14 @@ def _cost_text(place: RankPlace) -> str:
     return cost if place.cost_runs == place.runs else f"{cost} ({place.cost_runs:,} of {place.runs:,})"
 
 
-def _front_text(place: RankPlace) -> str:
-    if place.on_front is None or place.front_share is None:
+def _front_text(place: RankedGroup) -> str:
+    if place.pareto_optimal is None or place.pareto_frequency is None:
         return DASH
-    return f"{'*' if place.on_front else ' '} {quantity(place.front_share, 'share')}"
+    return f"{'*' if place.pareto_optimal else ' '} {quantity(place.pareto_frequency, 'share')}"
 
 
 def _passes_table(result: Ranking) -> Iterator[TextTable]:
-    tried = [k for k in (1, 2, 3, 4, 5, 10) if any(k in place.passes for place in result.places)]
+    tried = [k for k in (1, 2, 3, 4, 5, 10) if any(k in place.passes for place in result.groups)]
     if not tried:
         return
     table = plain_table("At least one of k attempts passes (pass@k) / all of them pass (pass^k)")
@@ -188,12 +188,12 @@ def _passes_table(result: Ranking) -> Iterator[TextTable]:
         table.add_column(name)
     for k in tried:
         table.add_column(f"k = {k}", justify="right", spare=0 if k in (tried[0], tried[-1]) else k)
-    for place in result.places:
+    for place in result.groups:
         add_row(table, *_key_cells(place, result), *(_passes_text(place, k) for k in tried))
     yield table
 
 
-def _passes_text(place: RankPlace, k: int) -> str:
+def _passes_text(place: RankedGroup, k: int) -> str:
     """Both figures, with the tasks that have k scored attempts where that is not all of them."""
     if k not in place.passes:
         return DASH
@@ -208,9 +208,9 @@ def ranking_sentence(result: Ranking) -> str:
     """Who leads."""
     declared = catalog()[result.on]
     title = declared.title.lower()
-    leaders = [place for place in result.places if place.best == 1]
+    leaders = [place for place in result.groups if place.best == 1]
     names = [" ".join(cell for cell in _key_cells(place, result) if cell != DASH) or DASH for place in leaders]
-    if len(result.places) == 1:
+    if len(result.groups) == 1:
         return f"{names[0]} is the only one: there is nobody to rank it against."
     if len(leaders) == 1 and result.order == "ranked-pairs":
         return f"{names[0]} beats everybody by the majority of tasks; this order has no confidence level."
@@ -219,7 +219,7 @@ def ranking_sentence(result: Ranking) -> str:
     return f"No clear leader on {title}: {_listed(names)} may each be first."
 
 
-def _score_text(place: RankPlace, result: Ranking, unit: str) -> str:
+def _score_text(place: RankedGroup, result: Ranking, unit: str) -> str:
     if place.score.estimate is None:
         return ""
     interval = range_text(place.score.low, place.score.high, unit, place.score.label).replace("\n", ", ")

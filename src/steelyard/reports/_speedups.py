@@ -129,7 +129,11 @@ def _overall_table(result: SpeedupResult) -> TextTable:
         summary, counts, ours = of_agent.fields, of_agent.counts, result.overall[key]
         interval = ours["log_advantage_interval"]
         ends = decimal_bounds(interval["low"], interval["high"], decimals=3, signed=True)
-        ends += f"\napproximate (about {percent(interval['reaches'], decimals=0)})" if "reaches" in interval else ""
+        ends += (
+            f"\napproximate (about {percent(interval['approx_coverage'], decimals=0)})"
+            if "approx_coverage" in interval
+            else ""
+        )
         add_row(
             table,
             key,
@@ -142,7 +146,7 @@ def _overall_table(result: SpeedupResult) -> TextTable:
                 _counted(summary[name], name, counts[name])
                 for name in ("accuracy", "mean_cost_per_task", "mean_trajectory_length")
             ),
-            _flag(ours["on_cost_front"]),
+            _flag(ours["pareto_optimal"]),
         )
     return table
 

@@ -210,8 +210,8 @@ if TYPE_CHECKING:
     )
     from steelyard.results._ranking import (
         Order as Order,
+        RankedGroup as RankedGroup,
         Ranking as Ranking,
-        RankPlace as RankPlace,
     )
     from steelyard.results._read_summary import (
         FormatCount as FormatCount,

@@ -49,7 +49,7 @@ def leaderboard_dots(result: TaskLeaderboard, width: int) -> Figure:
         rank = str(getattr(entry, f"{result.sorted_by}_ranking"))
         note = "; ".join(entry.flags) or f"percentile {entry.percentile:g}"
         is_flagged = bool(entry.flags)
-        rows.append(Estimate(label=label, value=score, band=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
+        rows.append(Estimate(label=label, value=score, rank=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
     mean = result.confidence_interval
     note = f"{_submissions_text(result.n)}; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
     note += "" if result.reliable else f"; ranks count from {result.reliable_from:,}"
@@ -107,7 +107,7 @@ def leader_dots(result: Leaderboard, width: int) -> Figure:
             value=leader.mean_score,
             low=leader.confidence_interval.low,
             high=leader.confidence_interval.high,
-            band=str(leader.rank),
+            rank=str(leader.rank),
             note=f"{counted(leader.tasks, 'task')}, {_submissions_text(leader.submissions)}",
             text=f"{leader.mean_score:.2f}",
             faint=not leader.reliable,

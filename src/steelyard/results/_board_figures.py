@@ -68,7 +68,7 @@ def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
     '95% CIs'
     """
     said = f"{confidence_level(level)} CIs"
-    reached = sorted(interval.reaches for interval in intervals if interval.reaches is not None)
+    reached = sorted(interval.approx_coverage for interval in intervals if interval.approx_coverage is not None)
     if not reached:
         return said
     ends = list(dict.fromkeys(percent(share, decimals=0) for share in (reached[0], reached[-1])))
@@ -84,11 +84,11 @@ def rank_dots(result: Ranking, width: int) -> Figure:
             value=place.score.estimate,
             low=place.score.low,
             high=place.score.high,
-            band=place.band,
+            rank=place.rank_text,
             note=f"{counted(place.tasks or result.tasks, 'task')}, {place.runs:,} runs"
             + (f"; {place.score.reason}" if place.score.reason else ""),
         )
-        for place in result.places
+        for place in result.groups
     ]
     title = f"{metric.title} by {', '.join(result.by)}"
     return dots(rows, title=title, axis=metric_axis(metric), note=_rank_note(result), width=width)
@@ -104,10 +104,10 @@ def rank_pareto(result: Ranking, width: int) -> Figure:
             low=place.score.low,
             high=place.score.high,
             cost=place.cost_usd,
-            on_front=place.on_front,
-            note=_cost_note(place.cost_runs, place.runs, place.front_share),
+            pareto_optimal=place.pareto_optimal,
+            note=_cost_note(place.cost_runs, place.runs, place.pareto_frequency),
         )
-        for place in result.places
+        for place in result.groups
     ]
     cost = Axis(title="Mean cost, USD", unit="USD", low=0, log=True)
     note = f"{_rank_note(result)}; filled: on the frontier"
@@ -116,14 +116,16 @@ def rank_pareto(result: Ranking, width: int) -> Figure:
 
 
 def _rank_note(result: Ranking) -> str:
-    level = confidence_text(result.level, [place.score for place in result.places])
+    level = confidence_text(result.level, [place.score for place in result.groups])
     return f"{level}, {counted(result.tasks, 'common task')}, weighted by {result.weight_by}"
 
 
-def _cost_note(cost_runs: int, runs: int, front_share: float | None) -> str:
+def _cost_note(cost_runs: int, runs: int, pareto_frequency: float | None) -> str:
     known = f"cost known for {cost_runs:,} of {runs:,} runs"
     return (
-        known if front_share is None else f"{known}; on the frontier in {percent(front_share, decimals=0)} of redraws"
+        known
+        if pareto_frequency is None
+        else f"{known}; on the frontier in {percent(pareto_frequency, decimals=0)} of redraws"
     )
 
 
@@ -144,7 +146,7 @@ def group_dots(result: Measurement, width: int) -> Figure:
 
 def group_pareto(result: Measurement, width: int) -> Figure:
     """Mean quality against mean cost of each group."""
-    from steelyard.statistics import on_front  # brings numpy
+    from steelyard.statistics import pareto_optimal  # brings numpy
 
     quality, cost = _main_metric(result), catalog()["cost_usd"]
     if quality.better != "higher" or quality.level != "run" or any(cost.name not in g.metrics for g in result.groups):
@@ -153,8 +155,8 @@ def group_pareto(result: Measurement, width: int) -> Figure:
     values = [_mean(group, quality.name) for group in result.groups]
     costs = [_mean(group, cost.name) for group in result.groups]
     pairs = {i: pair for i, pair in enumerate(zip(values, costs, strict=True)) if None not in pair}
-    front = on_front(*([pair[side] or 0.0 for pair in pairs.values()] for side in (0, 1))).tolist()
-    is_on_front: dict[int, bool] = dict(zip(pairs, front, strict=True))
+    front = pareto_optimal(*([pair[side] or 0.0 for pair in pairs.values()] for side in (0, 1))).tolist()
+    is_pareto_optimal: dict[int, bool] = dict(zip(pairs, front, strict=True))
     points = []
     for i, group in enumerate(result.groups):
         ends = [_mean_interval(group, name) for name in (quality.name, cost.name)]
@@ -167,7 +169,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
                 cost=costs[i],
                 cost_low=ends[1][0],
                 cost_high=ends[1][1],
-                on_front=is_on_front.get(i),
+                pareto_optimal=is_pareto_optimal.get(i),
                 note=f"{group.n:,} runs",
             )
         )

@@ -1,4 +1,4 @@
-"""What `rank` gives: places as bands where they cannot be told apart, with cost beside them."""
+"""Result of `rank`: ranks with rank intervals, scores and cost."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Order = Literal["mean", "bradley-terry", "ranked-pairs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankPlace:
-    """One competitor's standing."""
+class RankedGroup:
+    """One ranked group."""
 
     key: Mapping[str, str | int | None]
     rank: int
-    """Its place by the figure alone; equals share the better one."""
+    """Rank of the point estimate; ties share the better rank."""
     best: int
-    """The best place that the data leave open."""
+    """Best rank in the rank interval."""
     worst: int
-    """The worst place that the data leave open."""
+    """Worst rank in the rank interval."""
     score: Interval
     """Its figure over the common tasks, with its interval."""
     strength: float | None = None
@@ -37,10 +37,10 @@ class RankPlace:
     """How many of the runs state a cost, or have one by the price book: the mean is over these."""
     cost_of_pass: float | None = None
     """Cost of pass on the common tasks, over the runs that have both a cost and a verdict; None when none has."""
-    on_front: bool | None = None
-    """Whether nobody has at least its score for no more money; None when its cost is unknown."""
-    front_share: float | None = None
-    """How often that is so when tasks are drawn anew."""
+    pareto_optimal: bool | None = None
+    """Whether no other group scores at least as high at no higher cost; None when its cost is unknown."""
+    pareto_frequency: float | None = None
+    """Fraction of bootstrap resamples of tasks in which it is Pareto optimal."""
     passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
     """pass@k and pass^k for every k up to the largest number of scored attempts; `n` tasks have so many."""
     tasks: int = 0
@@ -50,8 +50,13 @@ class RankPlace:
     """Other metrics on the common tasks, where they are asked for; None where no run has one."""
 
     @property
-    def band(self) -> str:
-        """The places that the data leave open, as people write them."""
+    def rank_interval(self) -> tuple[int, int]:
+        """Confidence set for the rank: the best and the worst rank."""
+        return self.best, self.worst
+
+    @property
+    def rank_text(self) -> str:
+        """The rank interval as text: `2-4`, or `1` for a single rank."""
         return str(self.best) if self.best == self.worst else f"{self.best}-{self.worst}"
 
 
@@ -65,7 +70,7 @@ class Ranking(Result):
     on: str
     order: Order
     test: str
-    places: tuple[RankPlace, ...]
+    groups: tuple[RankedGroup, ...]
     tasks: int
     all_tasks: int
     level: float
@@ -81,21 +86,21 @@ class Ranking(Result):
     extra_metrics: tuple[str, ...] = ()
     """Metrics listed in addition to the one ranked by."""
     rows: str = "run"
-    """What each place has several of: runs, or prompts, attempts, benchmarks, submissions."""
+    """Kind of row that each group has several of: run, prompt, attempt, benchmark or submission."""
 
     def _about(self) -> str:
         by = ",".join(self.by)
-        return f"{len(self.places)} by {by} on {self.on}: {self.tasks:,} of {self.all_tasks:,} tasks"
+        return f"{len(self.groups)} by {by} on {self.on}: {self.tasks:,} of {self.all_tasks:,} tasks"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a place."""
+        """Return one flat row per group."""
         return [
             {
                 **scheme_dict(self.tier_scheme),
                 **place.key,
                 "rank": place.rank,
-                "best": place.best,
-                "worst": place.worst,
+                "best_rank": place.best,
+                "worst_rank": place.worst,
                 "score": place.score.estimate,
                 "low": place.score.low,
                 "high": place.score.high,
@@ -104,8 +109,8 @@ class Ranking(Result):
                 "cost_usd": place.cost_usd,
                 "cost_runs": place.cost_runs,
                 "cost_of_pass": place.cost_of_pass,
-                "on_front": place.on_front,
-                "front_share": place.front_share,
+                "pareto_optimal": place.pareto_optimal,
+                "pareto_frequency": place.pareto_frequency,
                 "strength": place.strength,
                 **{
                     name: value
@@ -113,7 +118,7 @@ class Ranking(Result):
                     if name not in ("cost_usd", "cost_of_pass")
                 },
             }
-            for place in self.places
+            for place in self.groups
         ]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -131,24 +136,24 @@ class Ranking(Result):
             "confidence": self.level,
             "seed": self.seed,
             "resamples": self.resamples,
-            "places": [_place_dict(place, self.tier_scheme) for place in self.places],
+            "groups": [_group_dict(place, self.tier_scheme) for place in self.groups],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
 
 
-def _place_dict(place: RankPlace, tier_scheme: str | None) -> dict[str, Any]:  # Any: JSON values
+def _group_dict(place: RankedGroup, tier_scheme: str | None) -> dict[str, Any]:  # Any: JSON values
     shape: dict[str, Any] = {
         "key": dict(place.key),
         **tier_name_dict(place.key, tier_scheme),
         "rank": place.rank,
-        "band": [place.best, place.worst],
+        "rank_interval": list(place.rank_interval),
         "score": json_numbers(place.score.as_dict()),
         "runs": place.runs,
         "cost_usd": json_number(place.cost_usd),
         "cost_runs": place.cost_runs,
         "cost_of_pass": json_number(place.cost_of_pass),
-        "on_front": place.on_front,
-        "front_share": place.front_share,
+        "pareto_optimal": place.pareto_optimal,
+        "pareto_frequency": place.pareto_frequency,
     }
     if place.extra_metrics:
         shape["extra_metrics"] = json_numbers(place.extra_metrics)

@@ -50,8 +50,8 @@ class Speedups:
         }
         costs = {key: self._whole_cost(key) for key in figures}
         gains = {key: fields["mean_log_advantage"] for key, fields in figures.items()}
-        on_front = fronts(costs, gains)
-        return {key: fields | {"on_cost_front": on_front[key]} for key, fields in figures.items()}
+        pareto_optimal = fronts(costs, gains)
+        return {key: fields | {"pareto_optimal": pareto_optimal[key]} for key, fields in figures.items()}
 
     def _whole_cost(self, key: str) -> float | None:
         """The agent's mean cost where every task's is known: over other tasks than another's it compares nothing."""

@@ -270,8 +270,8 @@ def _over_tasks(figure: float | None, means: Sequence[float], options: SpeedupCo
     if figure is not None and interval.excludes(figure):
         interval = clustered(means, range(len(means)), level=options.interval_level)
     seen = 1 - (1 - RARE) ** len(means)
-    reaches = min(seen, options.interval_level) if interval.known and seen < MIN_COVERAGE else None
-    return replace(interval, estimate=figure, reaches=reaches)
+    approx_coverage = min(seen, options.interval_level) if interval.known and seen < MIN_COVERAGE else None
+    return replace(interval, estimate=figure, approx_coverage=approx_coverage)
 
 
 def _curves(
@@ -333,14 +333,14 @@ def _or_zero(value: float | Missing) -> float:
 def fronts(costs: Mapping[str, float | None], gains: Mapping[str, float | None]) -> dict[str, bool | None]:
     """Whether each agent is on the front of cost and gain; None where its cost or gain is unknown."""
     known = {key: (cost, gain) for key, cost in costs.items() if cost is not None and (gain := gains[key]) is not None}
-    on_front: dict[str, bool | None] = dict.fromkeys(costs)
+    pareto_optimal: dict[str, bool | None] = dict.fromkeys(costs)
     for key, (cost, gain) in known.items():
         others = [pair for other, pair in known.items() if other != key]
-        verdict = metrics.on_cost_front(
+        verdict = metrics.pareto_optimal(
             cost=cost, gain=gain, other_costs=[pair[0] for pair in others], other_gains=[pair[1] for pair in others]
         )
-        on_front[key] = verdict == 1.0
-    return on_front
+        pareto_optimal[key] = verdict == 1.0
+    return pareto_optimal
 
 
 def _known(values: Any) -> list[Any]:  # Any: an iterable of numbers, flags and Missing

@@ -125,7 +125,7 @@ def exponential(interval: Interval) -> Interval:
         for limit in (interval.estimate, interval.low, interval.high)
     )
     reason = interval.reason if interval.n else "a value is 0 or infinite, or there is none"
-    return dataclasses.replace(interval, estimate=estimate, low=low, high=high, reason=reason, reaches=None)
+    return dataclasses.replace(interval, estimate=estimate, low=low, high=high, reason=reason, approx_coverage=None)
 
 
 @dataclass(frozen=True, slots=True)

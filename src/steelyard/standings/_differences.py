@@ -100,8 +100,8 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         wider = options.method == "auto" and (unequal or _few_tell(sides, common))
         return _no_surer_than_its_sides(samples, (a, b), judged, common, options) if wider else judged
     varied = max(variation(side.mean[common]) for side in sides)
-    reaches = reached(judged.tasks, varied, judged.interval.level)
-    return replace(judged, interval=replace(judged.interval, reaches=reaches))
+    approx_coverage = reached(judged.tasks, varied, judged.interval.level)
+    return replace(judged, interval=replace(judged.interval, approx_coverage=approx_coverage))
 
 
 def _few_tell(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.errors import NoValidInputError
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Missing, key_label
-from steelyard.results import Order, RankPlace
+from steelyard.results import Order, RankedGroup
 from steelyard.standings._differences import StatisticsOptions, linearized
 from steelyard.standings._ranking import common_tasks, competition_ranks, fronts, passes_of, scores_of
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
@@ -168,7 +168,7 @@ def places(
     order: Order,
     options: StatisticsOptions,
     extra_metrics: Sequence[str] = (),
-) -> tuple[RankPlace, ...]:
+) -> tuple[RankedGroup, ...]:
     """The places, the best first; among equals in the order of their keys."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
@@ -183,7 +183,7 @@ def places(
     rows = []
     for place, key in enumerate(field.keys):
         rows.append(
-            RankPlace(
+            RankedGroup(
                 key=dict(zip(by, key, strict=True)),
                 rank=int(ranks[place]),
                 best=int(best[place]),
@@ -193,8 +193,8 @@ def places(
                 cost_usd=_known(costs[place]),
                 cost_runs=int(cost[place].known[field.common].sum()),
                 cost_of_pass=_known(prices_of_pass[place]),
-                on_front=front[place][0] if place in front else None,
-                front_share=front[place][1] if place in front else None,
+                pareto_optimal=front[place][0] if place in front else None,
+                pareto_frequency=front[place][1] if place in front else None,
                 passes=passes_of(passed[place], field.common, level=options.level),
                 tasks=int(field.common.sum()),
                 runs=int(counted[place]),

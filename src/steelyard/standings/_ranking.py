@@ -18,12 +18,12 @@ from steelyard.statistics import (
     Floats,
     Interval,
     Ints,
-    front_shares,
     holm,
     mean_of,
-    on_front,
+    pareto_frequencies,
+    pareto_optimal,
     passes_over_tasks,
-    rank_bands,
+    rank_intervals,
     ranked_pairs,
     strengths_by_task,
     surely_better,
@@ -85,7 +85,7 @@ def bands(
     differ = dealt() if sure.any() else None
     if differ is not None:
         sure, test = sure & differ, f"{test}; permutation of runs"
-    best, worst = rank_bands(sure)
+    best, worst = rank_intervals(sure)
     return figures, best, worst, test
 
 
@@ -167,8 +167,8 @@ def fronts(
     """Who is on the front by score and cost, and how often when tasks are drawn anew."""
     # every draw compares all pairs: with very many of them fewer draws do
     draws = min(options.resamples, max(200, MAX_CELLS // scores.shape[1] ** 2))
-    shares = front_shares(scores, costs, resamples=draws, seed=options.seed)
-    return on_front(*figures), shares
+    shares = pareto_frequencies(scores, costs, resamples=draws, seed=options.seed)
+    return pareto_optimal(*figures), shares
 
 
 def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:

@@ -107,14 +107,14 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._pairwise import (
         bradley_terry as bradley_terry,
-        rank_bands as rank_bands,
+        rank_intervals as rank_intervals,
         ranked_pairs as ranked_pairs,
         strengths_by_task as strengths_by_task,
         total_wins as total_wins,
     )
     from steelyard.statistics._pareto import (
-        front_shares as front_shares,
-        on_front as on_front,
+        pareto_frequencies as pareto_frequencies,
+        pareto_optimal as pareto_optimal,
     )
     from steelyard.statistics._passes import (
         pass_at_k as pass_at_k,

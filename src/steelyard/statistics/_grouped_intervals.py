@@ -91,7 +91,9 @@ def auto_means(
             n=int(n[place]),
             clusters=int(clusters[place]),
             binary=binary and bool(n[place] == clusters[place]),
-            reaches=None if bounded else skewed_means.reached(float(counted[place]), float(varied[place]), level),
+            approx_coverage=None
+            if bounded
+            else skewed_means.reached(float(counted[place]), float(varied[place]), level),
             method=bounded_means.METHOD if bounded else skewed_means.METHOD,
             level=level,
         )
@@ -114,7 +116,7 @@ def _interval(
     n: int,
     clusters: int,
     binary: bool,
-    reaches: float | None,
+    approx_coverage: float | None,
     method: str,
     level: float,
 ) -> Interval:
@@ -134,7 +136,7 @@ def _interval(
         n=n,
         clusters=clusters,
         level=level,
-        reaches=reaches,
+        approx_coverage=approx_coverage,
     )
 
 

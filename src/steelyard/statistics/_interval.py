@@ -43,7 +43,7 @@ class Interval:
     """How many random draws; None when there were none."""
     reason: str | None = None
     """Why there are no limits, or why one of them is infinite."""
-    reaches: float | None = None
+    approx_coverage: float | None = None
     """About how often it really holds where the method is known to fall short of its level; None where it does not."""
 
     @property
@@ -54,7 +54,7 @@ class Interval:
     @property
     def mark(self) -> str:
         """The label where a legend explains it."""
-        return "" if self.reaches is None else f"about {percent(self.reaches, decimals=0)}"
+        return "" if self.approx_coverage is None else f"about {percent(self.approx_coverage, decimals=0)}"
 
     @property
     def label(self) -> str:
@@ -68,7 +68,7 @@ class Interval:
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
         """The shape of `--json`; draws are left out where there were none."""
         shape = {"confidence" if name == "level" else name: getattr(self, name) for name in self.__slots__}
-        optional = ("seed", "resamples", "reason", "reaches")
+        optional = ("seed", "resamples", "reason", "approx_coverage")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}
 
 

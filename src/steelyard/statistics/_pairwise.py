@@ -118,10 +118,10 @@ def _closed(edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return reach
 
 
-def rank_bands(surely_better: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def rank_intervals(surely_better: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Best and worst place when only sure differences count; entry (i, j) says that i is surely better than j.
 
-    >>> rank_bands(np.array([[False, True, True], [False, False, False], [False, False, False]]))[1].tolist()
+    >>> rank_intervals(np.array([[False, True, True], [False, False, False], [False, False, False]]))[1].tolist()
     [1, 3, 3]
     """
     size = len(surely_better)

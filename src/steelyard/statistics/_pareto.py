@@ -9,14 +9,14 @@ from steelyard.statistics._bootstrap import resampled_sums
 from steelyard.statistics._interval import RESAMPLES, SEED, Floats
 
 
-def on_front(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def pareto_optimal(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """For each, whether no other has at least its score at no more cost and is better in one of them.
 
     The last axis runs over competitors; leading axes are taken one by one.
 
-    >>> on_front([0.9, 0.8, 0.7], [2.0, 1.0, 1.5]).tolist()
+    >>> pareto_optimal([0.9, 0.8, 0.7], [2.0, 1.0, 1.5]).tolist()
     [True, True, False]
-    >>> on_front([0.9, 0.9, 0.8], [2.0, 1.0, 1.0]).tolist()  # the second has the first's score and the third's cost
+    >>> pareto_optimal([0.9, 0.9, 0.8], [2.0, 1.0, 1.0]).tolist()  # the second dominates both
     [False, True, False]
     """
     scores, costs = np.asarray(score, dtype=float), np.asarray(cost, dtype=float)
@@ -29,11 +29,11 @@ def on_front(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]
     return front
 
 
-def front_shares(scores: Floats, costs: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
+def pareto_frequencies(scores: Floats, costs: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
     """How often each is on the front when tasks are drawn anew: the same draws for score and cost.
 
     One row a task, one column a competitor.
     """
     agents = scores.shape[1]
     sums = resampled_sums(np.hstack([scores, costs]), resamples=resamples, seed=seed)
-    return np.asarray(on_front(sums[:, :agents], sums[:, agents:]).mean(axis=0), dtype=float)
+    return np.asarray(pareto_optimal(sums[:, :agents], sums[:, agents:]).mean(axis=0), dtype=float)

@@ -64,7 +64,7 @@ def fieller_hall(
         low=low,
         high=high,
         method="fieller-hall",
-        reaches=reached(tasks, variation(top.sums / top.counts), level),
+        approx_coverage=reached(tasks, variation(top.sums / top.counts), level),
     )
 
 

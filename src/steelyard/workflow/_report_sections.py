@@ -122,7 +122,7 @@ class ReportSections:
         if "compare" in self.sections:
             self._tell("comparing the leaders")
             self.comparison = self._leaders(table, by)
-        if self.ranking is not None and len(self.ranking.places) < 2:
+        if self.ranking is not None and len(self.ranking.groups) < 2:
             self.omitted["board"] = "there are no two to rank"
             self.ranking = None
         if self._named and "board" not in self.sections:
@@ -166,7 +166,7 @@ class ReportSections:
         return self._part("measure", lambda: measure(table, options=chosen))
 
     def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
-        places = self.ranking.places if self.ranking is not None else ()
+        places = self.ranking.groups if self.ranking is not None else ()
         if len(places) < 2:
             self.omitted["compare"] = "a comparison needs two that can be ranked"
             return None

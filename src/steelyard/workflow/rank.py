@@ -39,7 +39,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
 
     >>> import steelyard as sy
     >>> board = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])
-    >>> board.places[0].key
+    >>> board.groups[0].key
     {'tier': 'T6'}
     """
     from steelyard.standings import (  # brings numpy and scipy
@@ -78,7 +78,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
         rows=table.rows,
         order=options.order,
         test=test,
-        places=placed,
+        groups=placed,
         tasks=int(field.common.sum()),
         all_tasks=len(samples.task_names),
         level=judging.level,

@@ -32,12 +32,12 @@ def board_page(result: Ranking) -> Page:
         table=PageTable(
             caption=f"{declared.title} on {counted(result.tasks, 'task')}; {declared.better} is better",
             columns=tuple(_columns(result)),
-            sides=[_side(place.key) for place in result.places],
+            sides=[_side(place.key) for place in result.groups],
         ),
         facts=(
             ("tasks", f"{result.tasks:,} that all tried, of {result.all_tasks:,}"),
             ("order", f"{result.order} of {result.on}; places by {result.test}"),
-            ("interval method", methods_of([place.score for place in result.places])),
+            ("interval method", methods_of([place.score for place in result.groups])),
             *drawn_facts(result),
             *counting_facts(result),
         ),
@@ -50,8 +50,8 @@ def _side(key: Mapping[str, str | int | None]) -> str:
 
 
 def _columns(result: Ranking) -> Iterator[Column]:
-    declared, places = catalog()[result.on], result.places
-    bands = [place.band for place in places]
+    declared, places = catalog()[result.on], result.groups
+    bands = [place.rank_text for place in places]
     yield Column(name="place", title="place", values=[place.rank for place in places], decimals=0, texts=bands)
     yield from key_columns(result.by, [place.key for place in places], result.tier_scheme)
     if result.order == "bradley-terry":
@@ -63,9 +63,9 @@ def _columns(result: Ranking) -> Iterator[Column]:
     texts = [_cost_text(place.cost_usd, place.cost_runs, place.runs) for place in places]
     yield Column(name="cost_usd", title="mean cost", values=costs, decimals=6, texts=texts)
     yield level_column("cost_of_pass", "cost of pass", [place.cost_of_pass for place in places], "USD")
-    fronts = [_front_text(place.on_front, place.front_share) for place in places]
+    fronts = [_front_text(place.pareto_optimal, place.pareto_frequency) for place in places]
     yield Column(
-        name="pareto", title="Pareto", values=[place.front_share for place in places], decimals=3, texts=fronts
+        name="pareto", title="Pareto", values=[place.pareto_frequency for place in places], decimals=3, texts=fronts
     )
     yield from _passes(result)
     yield count_column("runs", "runs", [place.runs for place in places])
@@ -77,16 +77,20 @@ def _cost_text(cost: float | None, known: int, runs: int) -> str:
     return quantity(cost, "USD") if known == runs else f"{quantity(cost, 'USD')} ({known:,} of {runs:,})"
 
 
-def _front_text(on_front: bool | None, share: float | None) -> str:
-    return DASH if on_front is None or share is None else f"{'* ' if on_front else ''}{quantity(share, 'share')}"
+def _front_text(pareto_optimal: bool | None, share: float | None) -> str:
+    return (
+        DASH
+        if pareto_optimal is None or share is None
+        else f"{'* ' if pareto_optimal else ''}{quantity(share, 'share')}"
+    )
 
 
 def _passes(result: Ranking) -> Iterator[Column]:
     """Of pass@k and pass^k the largest k: where tasks were tried once, both are the pass rate."""
-    most = max((k for place in result.places for k in place.passes), default=1)
+    most = max((k for place in result.groups for k in place.passes), default=1)
     for which, name in enumerate(("pass@", "pass^")) if most > 1 else ():
         values, texts = [], []
-        for place in result.places:
+        for place in result.groups:
             interval = place.passes[most][which] if most in place.passes else None
             estimate = None if interval is None else interval.estimate
             values.append(estimate)

@@ -55,7 +55,11 @@ def _title(name: str) -> str:
 
 
 def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
-    label = f", approximate (about {percent(interval['reaches'], decimals=0)})" if "reaches" in interval else ""
+    label = (
+        f", approximate (about {percent(interval['approx_coverage'], decimals=0)})"
+        if "approx_coverage" in interval
+        else ""
+    )
     ends = decimal_bounds(interval["low"], interval["high"], decimals=3, signed=True)
     return ends if interval["low"] is None else f"{ends}{label}"
 

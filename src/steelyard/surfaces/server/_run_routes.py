@@ -96,12 +96,12 @@ def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: option
     shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
     asked = {name: getattr(query, name) for name in shared & {*query.__struct_fields__} - {"metrics"}}
     ranking = rank(source.table(), options=RankOptions(**asked))
-    if len(ranking.places) < 2:
+    if len(ranking.groups) < 2:
         raise UsageError(
             "there are no two that the board ranks", hint="name both: ?baseline=agent=ant&candidate=agent=bee"
         )
     second, first = (
-        {name: str(value) for name, value in place.key.items() if value is not None} for place in ranking.places[1::-1]
+        {name: str(value) for name, value in place.key.items() if value is not None} for place in ranking.groups[1::-1]
     )
     return {"baseline": second, "candidate": [first]}
 
