@@ -65,9 +65,9 @@ VERBS = {
     "Evaluation": "`arena show`",
     "ScoreHistory": "`arena history`",
     "ToolBias": "`arena bias`",
-    "LearnedAbilities": "`arena abilities`",
-    "ExpectedScores": "`arena expected TASK`",
-    "LearnedCorrectness": "`arena correctness`",
+    "AbilityRanking": "`arena abilities`",
+    "PredictedScores": "`arena expected TASK`",
+    "CorrectnessEstimates": "`arena correctness`",
     "ReviewDesk": "`review_desk` (Python)",
     "ProfileComparison": "`arena compare-profiles`",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from learning_arenas import as_if_tested, fill
+from model_arenas import as_if_tested, fill
 from steelyard import workflow
 from steelyard.arena import Arena
 from steelyard.results import Result
@@ -75,10 +75,10 @@ def measured(arena: Arena, folder: Path) -> Arena:
 
 def learning(folder: Path) -> Arena:
     """An arena that has learned."""
-    arena = workflow.init_arena(f"sqlite:///{folder}/learning.db", profile="arena-learning-1")
+    arena = workflow.init_arena(f"sqlite:///{folder}/learning.db", profile="arena-models-1")
     fill(arena, submissions=400)
     as_if_tested(arena)
-    workflow.learn(arena)
+    workflow.fit_models(arena)
     return arena
 
 
@@ -103,7 +103,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Season": lambda folder: workflow.freeze_season(filled(folder), "2026-11"),
     "Seasons": lambda folder: workflow.seasons(frozen(folder)),
     "Verification": lambda folder: frozen(folder).verify(frozen_file(folder)),
-    "WeightVersions": lambda folder: workflow.weights(rated_arena(folder), learn=True),
+    "WeightVersions": lambda folder: workflow.weights(rated_arena(folder), fit=True),
     "ToolMetrics": lambda folder: workflow.tool_metrics(measured(filled(folder), folder), "ant"),
     "Assignments": lambda folder: workflow.assignments(rated_arena(folder)),
     "Rated": lambda folder: workflow.rate(rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"),
@@ -112,10 +112,10 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),
     "LeaderboardChanges": lambda folder: workflow.leaderboard_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: workflow.tool_bias(filled(folder)),
-    "Learned": lambda folder: workflow.learn(learning(folder)),
-    "LearnedAbilities": lambda folder: workflow.abilities(learning(folder)),
-    "ExpectedScores": lambda folder: workflow.expected(learning(folder), "task-1"),
-    "LearnedCorrectness": lambda folder: workflow.correctness(learning(folder)),
-    "LearnedCorrectness of a task": lambda folder: workflow.correctness(learning(folder), "task-0"),
+    "FittedModels": lambda folder: workflow.fit_models(learning(folder)),
+    "AbilityRanking": lambda folder: workflow.abilities(learning(folder)),
+    "PredictedScores": lambda folder: workflow.predict(learning(folder), "task-1"),
+    "CorrectnessEstimates": lambda folder: workflow.correctness(learning(folder)),
+    "CorrectnessEstimates of a task": lambda folder: workflow.correctness(learning(folder), "task-0"),
     "ProfileComparison": lambda folder: workflow.compare_profiles(filled(folder), "arena-1", "arena-1"),
 }

@@ -63,7 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         workflow.compare_profiles(store, "arena-1", "arena-1"),
     ]
     learned = learning(tmp_path_factory.mktemp("learning"))
-    made += [workflow.abilities(learned), workflow.expected(learned, "task-1"), workflow.correctness(learned)]
+    made += [workflow.abilities(learned), workflow.predict(learned, "task-1"), workflow.correctness(learned)]
     return {type(result): result for result in made}
 
 

@@ -11,7 +11,7 @@ from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.store import Store, open_store
-from steelyard.workflow import learn, rate, rescore, show_submission, task_leaderboard, weights
+from steelyard.workflow import fit_models, rate, rescore, show_submission, task_leaderboard, weights
 
 COUNT = 40
 
@@ -54,24 +54,24 @@ def rate_all(arena: Arena, order: int = 0) -> None:
 def test_one_command_learns_all_that_the_profile_switches_on(store: Store, tmp_path: Path) -> None:
     arena = filled(store)
     rate_all(arena)
-    (learned,) = learn(arena).versions
+    (learned,) = fit_models(arena).versions
     assert (learned.kind, learned.number, learned.seen, learned.is_new) == ("weights", 1, 3 * COUNT, True)
     assert [version.version for version in weights(arena).versions] == [1]
-    (tmp_path / "both.toml").write_text('name = "both"\nextends = "arena-community"\n' + LEARNING)
+    (tmp_path / "both.toml").write_text('name = "both"\nextends = "arena-community"\n' + MODELS)
     rescore(arena, profile=str(tmp_path / "both.toml"))
-    found = {each.kind: (each.number, each.is_new) for each in learn(arena).versions}
+    found = {each.kind: (each.number, each.is_new) for each in fit_models(arena).versions}
     assert found == {"abilities": (1, True), "weights": (1, False)}
 
 
-LEARNING = """
-[constants.learning]
+MODELS = """
+[constants.models]
 first = 100
 growth = 1.5
 by = ["agent", "model"]
-[constants.learning.abilities]
+[constants.models.abilities]
 confidence = 0.95
 few_submissions = 30
-surprise = 4.0
+anomaly_threshold = 4.0
 min_tools = 3
 min_tasks = 5
 """
@@ -82,7 +82,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
     rate_all(arena)
     before = task_leaderboard(arena, "t")
     assert before.extra_score_versions == {}
-    (version,) = weights(arena, learn=True).versions
+    (version,) = weights(arena, fit=True).versions
     assert version.reason is None
     assert version.weights["correctness"] > 0.3
     assert max(abs(version.weights[name] - version.fixed[name]) for name in version.fixed) <= 0.15 + 1e-12
@@ -104,7 +104,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
 def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> None:
     arena = filled(store)
     rate(arena, "s1", reviewer="xia", score=50)
-    (version,) = weights(arena, learn=True).versions
+    (version,) = weights(arena, fit=True).versions
     assert version.reason == "1 ratings of 1 submissions; 60 ratings of 30 are needed"
     assert version.weights == version.fixed
     row = task_leaderboard(arena, "u").leaderboard[0]
@@ -114,9 +114,9 @@ def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> Non
 def test_nothing_new_is_no_new_version(store: Store) -> None:
     arena = filled(store)
     rate_all(arena)
-    assert weights(arena, learn=True) == weights(arena, learn=True)
+    assert weights(arena, fit=True) == weights(arena, fit=True)
     rate(arena, "s1", reviewer="xia", score=1)
-    assert [version.version for version in weights(arena, learn=True).versions] == [1, 2]
+    assert [version.version for version in weights(arena, fit=True).versions] == [1, 2]
 
 
 def test_order_and_batches_do_not_matter(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_order_and_batches_do_not_matter(tmp_path: Path) -> None:
     for place, at_once in enumerate((True, False)):
         arena = filled(open_store(f"sqlite:///{tmp_path}/{place}.db"), at_once=at_once)
         rate_all(arena, order=place)
-        (version,) = weights(arena, learn=True).versions
+        (version,) = weights(arena, fit=True).versions
         told.append((version.weights, version.shift, version.slope, version.p_value, version.parts))
     assert told[0] == told[1]
 
@@ -132,4 +132,4 @@ def test_order_and_batches_do_not_matter(tmp_path: Path) -> None:
 def test_a_profile_without_them_learns_nothing(store: Store) -> None:
     arena = create_arena(store, load_profile("arena-1"))
     with pytest.raises(UsageError, match="no dynamic weights"):
-        weights(arena, learn=True)
+        weights(arena, fit=True)

@@ -42,7 +42,7 @@ LOCAL_ALONE = {
         "rescore",
         "verify",
         "watch",
-        "learn",
+        "fit_models",
     ),
     *("policy", "read", "refresh", "rules"),
 }
@@ -128,7 +128,7 @@ ASKED: dict[str, Verb] = {
     "changes": lambda arena: arena.changes(since="2020-01-01"),
     "bias": lambda arena: arena.bias(confidence=0.9),
     "abilities": lambda arena: arena.abilities(),
-    "expected": lambda arena: arena.expected("b"),
+    "predict": lambda arena: arena.predict("b"),
     "correctness": lambda arena: arena.correctness(),
 }
 

@@ -69,7 +69,7 @@ def test_wild_values_move_hardly_anything_and_are_surprises() -> None:
     made.values[77] -= 500
     wild = made.fit()
     assert np.abs(wild.first - plain.first).max() < 1.5
-    assert set(np.flatnonzero(np.abs(wild.surprise) > 10)) == {5, 77}
+    assert set(np.flatnonzero(np.abs(wild.standardized_residuals) > 10)) == {5, 77}
 
 
 def test_what_is_not_shrunk_is_told_by_its_gap() -> None:
@@ -101,7 +101,7 @@ def test_the_order_of_values_changes_nothing() -> None:
     one = made.fit()
     other = crossed_effects(made.first[turned], made.second[turned], made.values[turned])
     assert other.first == pytest.approx(one.first, abs=1e-6)
-    assert other.surprise == pytest.approx(one.surprise[turned], abs=1e-6)
+    assert other.standardized_residuals == pytest.approx(one.standardized_residuals[turned], abs=1e-6)
 
 
 CASES: dict[str, dict[str, Any]] = {

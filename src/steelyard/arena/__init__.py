@@ -35,14 +35,14 @@ if TYPE_CHECKING:
         find_task as find_task,
     )
     from steelyard.arena.models._asking import (
-        expected_scores as expected_scores,
-        learned_abilities as learned_abilities,
-        learned_about as learned_about,
-        learned_correctness as learned_correctness,
+        fitted_abilities as fitted_abilities,
+        fitted_correctness as fitted_correctness,
+        model_estimates as model_estimates,
+        predict_scores as predict_scores,
     )
     from steelyard.arena.models._versions import (
-        learn as learn,
-        learn_if_due as learn_if_due,
+        fit_if_due as fit_if_due,
+        fit_models as fit_models,
     )
     from steelyard.arena.notifications._outbox import (
         skip_before as skip_before,
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         verify as verify,
     )
     from steelyard.arena.ratings._weights import (
-        learn_weights as learn_weights,
+        fit_arena_weights as fit_arena_weights,
         weight_versions as weight_versions,
     )
     from steelyard.arena.scoring._rules import (

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
         clean as clean,
         visible_json as visible_json,
     )
-    from steelyard.reports._arena_learning import (
-        abilities_line as abilities_line,
-        abilities_tables as abilities_tables,
-        correctness_lines as correctness_lines,
-        correctness_tables as correctness_tables,
-        expected_line as expected_line,
-        expected_table as expected_table,
-        learned_lines as learned_lines,
-    )
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,
         bias_line as bias_line,
@@ -40,6 +31,15 @@ if TYPE_CHECKING:
         reviewed_lines as reviewed_lines,
         submitted_line as submitted_line,
         task_heading_lines as task_heading_lines,
+    )
+    from steelyard.reports._arena_models import (
+        abilities_line as abilities_line,
+        abilities_tables as abilities_tables,
+        correctness_lines as correctness_lines,
+        correctness_tables as correctness_tables,
+        fit_lines as fit_lines,
+        prediction_line as prediction_line,
+        prediction_table as prediction_table,
     )
     from steelyard.reports._arena_ratings import (
         assignments_parts as assignments_parts,

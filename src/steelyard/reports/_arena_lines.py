@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import counted
-from steelyard.reports._arena_learning import learned_about_lines
+from steelyard.reports._arena_models import model_estimate_lines
 from steelyard.reports._plain_text import DASH
 from steelyard.results import (
     AddedTasks,
@@ -185,8 +185,8 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
             yield f"{what}: {', '.join(names)}"
     for review in evaluation.reviews:
         yield review_line(review)
-    if evaluation.learned is not None:
-        yield from learned_about_lines(evaluation.learned)
+    if evaluation.model_estimates is not None:
+        yield from model_estimate_lines(evaluation.model_estimates)
 
 
 def history_line(history: ScoreHistory) -> str:

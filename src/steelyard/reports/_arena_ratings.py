@@ -82,12 +82,12 @@ def _ends(low: float | None, high: float | None) -> str:
 def weights_lines(result: WeightVersions) -> Iterator[str]:
     """The version in force, what it rests on, and how well each part tells submissions apart."""
     if not result.versions:
-        on = "steelyard arena weights --learn" if result.is_on else "a profile with dynamic_weights switches them on"
+        on = "run: steelyard arena weights --fit" if result.is_on else "a profile with dynamic_weights switches them on"
         yield f"No weights were learned: {on}."
         return
     last = result.versions[-1]
     ratings = f"{counted(last.ratings, 'rating')} of {counted(last.submissions, 'submission')}"
-    state = f"the fixed weights stand: {last.reason}" if last.reason else f"moved by at most {last.distance:g}"
+    state = f"the fixed weights stand: {last.reason}" if last.reason else f"moved by at most {last.max_shift:g}"
     yield f"Version {last.version} from {ratings} to {counted(last.tasks, 'task')}: {state}."
     for name, weight in last.weights.items():
         yield f"{name}: {weight:.4f}, fixed {last.fixed[name]:g}"

@@ -46,21 +46,21 @@ if TYPE_CHECKING:
         TaskLeaderboard as TaskLeaderboard,
         ToolBias as ToolBias,
     )
-    from steelyard.results._arena_learning import (
+    from steelyard.results._arena_models import (
         Abilities as Abilities,
+        AbilityRanking as AbilityRanking,
+        Anomaly as Anomaly,
         Between as Between,
-        Chance as Chance,
-        ChanceBin as ChanceBin,
+        CalibrationBin as CalibrationBin,
         Coefficient as Coefficient,
+        CorrectnessEstimates as CorrectnessEstimates,
         CorrectnessModel as CorrectnessModel,
-        ExpectedScore as ExpectedScore,
-        ExpectedScores as ExpectedScores,
-        Learned as Learned,
-        LearnedAbilities as LearnedAbilities,
-        LearnedAbout as LearnedAbout,
-        LearnedCorrectness as LearnedCorrectness,
-        LearnedKind as LearnedKind,
-        Surprise as Surprise,
+        CorrectnessPrediction as CorrectnessPrediction,
+        FittedModel as FittedModel,
+        FittedModels as FittedModels,
+        ModelEstimates as ModelEstimates,
+        PredictedScore as PredictedScore,
+        PredictedScores as PredictedScores,
         TaskDifficulty as TaskDifficulty,
         ToolAbility as ToolAbility,
         ToolRecord as ToolRecord,
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
         ToolSubmission as ToolSubmission,
     )
     from steelyard.results._arena_weights import (
-        LearnedWeights as LearnedWeights,
+        FittedWeights as FittedWeights,
         PartDiagnostic as PartDiagnostic,
         WeightVersions as WeightVersions,
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.records import Finding
 from steelyard.results._arena_leaderboard import Policy
-from steelyard.results._arena_learning import LearnedAbout
+from steelyard.results._arena_models import ModelEstimates
 from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
@@ -35,7 +35,7 @@ class ExtraScore(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     value: float | None
     version: int
-    """The learned version that made it."""
+    """The model version that it is based on."""
     formula: str
     inputs: dict[str, float | None]
     constants: dict[str, float]
@@ -65,8 +65,8 @@ class Evaluation(FieldsResult):
     """What was decided about it, in order."""
     extra_scores: tuple[ExtraScore, ...] = ()
     """Scores in addition to those of the specification; none unless the profile enables them."""
-    learned: LearnedAbout | None = None
-    """What was learned about it, beside its scores and in none; None in an arena that learns nothing."""
+    model_estimates: ModelEstimates | None = None
+    """Model estimates for it, on which no score depends; None if the profile enables no models."""
 
     def _about(self) -> str:
         receipt = self.receipt

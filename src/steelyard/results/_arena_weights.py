@@ -21,7 +21,7 @@ class PartDiagnostic(msgspec.Struct, frozen=True, kw_only=True):
     """With the ratings, within tasks; None where either does not vary."""
 
 
-class LearnedWeights(msgspec.Struct, frozen=True, kw_only=True):
+class FittedWeights(msgspec.Struct, frozen=True, kw_only=True):
     """One version of the weights: how far they move from the fixed ones, and what that rests on."""
 
     version: int = 0
@@ -31,14 +31,14 @@ class LearnedWeights(msgspec.Struct, frozen=True, kw_only=True):
     submissions: int
     """Rated submissions to tasks without weights of their own."""
     tasks: int
-    distance: float
+    max_shift: float
     """How far a weight may move at most."""
     fixed: dict[str, float]
     """The profile's general weights."""
     weights: dict[str, float]
     """The same, moved."""
     shift: dict[str, float]
-    """What is added to every task's fixed weights, in this direction as far as the distance allows; sums to 0."""
+    """Shift of every task's fixed weights, limited by `max_shift`; sums to 0."""
     slope: float | None
     """Points of rating for a point of the overall score; None where there are too few ratings."""
     p_value: float | None
@@ -58,7 +58,7 @@ class WeightVersions(FieldsResult):
     profile: str
     is_on: bool
     """Whether the profile has dynamic weights."""
-    versions: tuple[LearnedWeights, ...]
+    versions: tuple[FittedWeights, ...]
 
     def _about(self) -> str:
         return f"{len(self.versions):,} versions of weights; {self.profile}"

@@ -66,7 +66,7 @@ class Difference:
     spread: float | None = None
     """Standard deviation of the differences over tasks; None where it is unknown."""
     cliffs_delta: float | None = None
-    """Chance that a task mean of B exceeds one of A, minus the reverse."""
+    """Probability that a task mean of B exceeds one of A, minus the reverse."""
     standardized: float | None = None
     """Mean difference in units of its spread."""
     minimum_detectable_effect: float | None = None

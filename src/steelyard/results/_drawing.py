@@ -20,7 +20,7 @@ from steelyard.results._arena_figures import (
 )
 from steelyard.results._arena_history import ScoreHistory
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
-from steelyard.results._arena_learning import ExpectedScores, LearnedAbilities, LearnedCorrectness
+from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
 from steelyard.results._board_figures import (
     group_components,
@@ -36,9 +36,9 @@ from steelyard.results._comparison_figures import difference_dots, flip_square, 
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
-from steelyard.results._learning_figures import ability_dots, chance_reliability, expected_dots
 from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
+from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
@@ -80,9 +80,9 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Evaluation: {"scores": score_dots},
     ScoreHistory: {"trend": history_trend},
     ToolBias: {"forest": bias_dots},
-    LearnedAbilities: {"dots": ability_dots},
-    ExpectedScores: {"dots": expected_dots},
-    LearnedCorrectness: {"reliability": chance_reliability},
+    AbilityRanking: {"dots": ability_dots},
+    PredictedScores: {"dots": prediction_dots},
+    CorrectnessEstimates: {"reliability": correctness_reliability},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
     UsageSummary: {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens},

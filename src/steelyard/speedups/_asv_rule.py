@@ -22,7 +22,7 @@ _CELLS = 8_000_000
 
 @cache
 def _cumulative(m: int, n: int) -> Floats:
-    """Chance that U is at most u, for u from 0 to m n, without ties: counts of arrangements, added by whole numbers."""
+    """Return the cumulative distribution of U for u from 0 to m n, without ties, by integer counts."""
     ways = [1] + [0] * (m * n)
     for step in range(1, m + 1):
         # The generating function of U is a Gaussian binomial: multiply by (1 - q^(n+step)), divide by (1 - q^step).

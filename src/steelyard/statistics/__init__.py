@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from steelyard.statistics._bounded_means import (
         bounded_mean as bounded_mean,
     )
+    from steelyard.statistics._calibrated_logistic import (
+        CalibratedLogistic as CalibratedLogistic,
+        Examples as Examples,
+        fit_calibrated_logistic as fit_calibrated_logistic,
+    )
     from steelyard.statistics._coincidences import (
         Coincidence as Coincidence,
         are_fine as are_fine,
@@ -72,11 +77,6 @@ if TYPE_CHECKING:
         ItemResponse as ItemResponse,
         Responses as Responses,
         item_response as item_response,
-    )
-    from steelyard.statistics._learned_chance import (
-        Examples as Examples,
-        LearnedChance as LearnedChance,
-        learn_chance as learn_chance,
     )
     from steelyard.statistics._means import (
         clustered as clustered,

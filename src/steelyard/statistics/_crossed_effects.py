@@ -50,7 +50,7 @@ class CrossedEffects:
     low: float
     """With `high`: where a new value lies by the level asked for, in deviations of a prediction."""
     high: float
-    surprise: Floats
+    standardized_residuals: Floats
     """Of each value: how far it is from what all others let expect, in deviations."""
 
     def expected(self, first: int, second: int) -> tuple[float, float, float]:
@@ -211,8 +211,8 @@ def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffe
     without = pairs.mean - (pairs.mean - fit.fitted()) / (1 - pull)
     residuals = values - without[pairs.of_value]
     deviation = np.sqrt(_robust_variance(residuals))
-    surprise = residuals / np.sqrt(deviation**2 + (of_fit / (1 - pull))[pairs.of_value])
-    low, high = _limits(surprise, level)
+    standardized = residuals / np.sqrt(deviation**2 + (of_fit / (1 - pull))[pairs.of_value])
+    low, high = _limits(standardized, level)
     of_d = np.bincount(pairs.second, precision)
     return CrossedEffects(
         level=fit.level,
@@ -225,19 +225,19 @@ def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffe
         repeats=fit.repeats,
         low=low,
         high=high,
-        surprise=surprise,
+        standardized_residuals=standardized,
     )
 
 
-def _limits(surprise: Floats, level: float) -> tuple[float, float]:
+def _limits(standardized: Floats, level: float) -> tuple[float, float]:
     """Between which deviations a new value lies in the share `level` of cases.
 
     A new value is as likely to come in each of the n + 1 gaps between n values; where the tails hold no whole gap,
     Student's t serves, and no value that was seen lies outside.
     """
     tail = (1 - level) / 2
-    if tail * (len(surprise) + 1) >= 1:
-        low, high = np.quantile(surprise, (tail, 1 - tail), method="weibull").tolist()
+    if tail * (len(standardized) + 1) >= 1:
+        low, high = np.quantile(standardized, (tail, 1 - tail), method="weibull").tolist()
         return low, high
     far = float(special.stdtrit(FEW_FREEDOM, 1 - tail))
-    return min(-far, float(surprise.min())), max(far, float(surprise.max()))
+    return min(-far, float(standardized.min())), max(far, float(standardized.max()))

@@ -10,7 +10,7 @@ SIZES = ((0.474, "large"), (0.33, "medium"), (0.147, "small"))
 
 
 def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
-    """Chance that a value of B exceeds one of A, minus the reverse (Cliff 1993); None when a side is empty.
+    """Probability that a value of B exceeds one of A, minus the reverse (Cliff 1993); None when a side is empty.
 
     Sorting makes it O(n log n); counting all pairs gives the same number.
 

@@ -77,7 +77,7 @@ class Significance:
     """How surprising the data would be if there were no difference."""
 
     p_value: float | None
-    """Chance of a result at least this extreme without a difference; None when it cannot be had."""
+    """Probability of a result at least this extreme without a difference; None when it cannot be had."""
     statistic: float | None
     """The number the test looked at."""
     method: str

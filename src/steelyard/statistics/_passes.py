@@ -21,7 +21,7 @@ def _check(attempts: int, passed: int, k: int) -> None:
 
 @lru_cache(maxsize=4096)  # tasks repeat the same few counts
 def pass_at_k(attempts: int, passed: int, k: int) -> float | None:
-    """Chance that at least one of k attempts drawn from these passes: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021).
+    """Probability that at least one of k attempts drawn from these passes: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021).
 
     Unbiased and exact for any k; None when there are fewer than k attempts.
 
@@ -36,7 +36,7 @@ def pass_at_k(attempts: int, passed: int, k: int) -> float | None:
 
 @lru_cache(maxsize=4096)
 def pass_all_k(attempts: int, passed: int, k: int) -> float | None:
-    """Chance that all of k attempts drawn from these pass, pass^k: C(c, k) / C(n, k) (Yao et al. 2024).
+    """Probability that all of k attempts drawn from these pass, pass^k: C(c, k) / C(n, k) (Yao et al. 2024).
 
     >>> pass_all_k(5, 2, 2)
     0.1

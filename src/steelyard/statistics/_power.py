@@ -14,7 +14,7 @@ MAX_TASKS = 10_000_000
 
 
 def paired_power(difference: float, spread: float, tasks: float, *, level: float = LEVEL) -> float:
-    """Chance that a paired t test over so many tasks shows a true difference of this size.
+    """Probability that a paired t test over so many tasks shows a true difference of this size.
 
     `spread` is the standard deviation of the differences over tasks.
     """

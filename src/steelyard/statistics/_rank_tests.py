@@ -22,7 +22,7 @@ class KruskalWallis:
     degrees: int | None
     """Degrees of freedom: one less than the groups with a value."""
     p_value: float | None
-    """Chance of an H at least this large if all groups were alike, by the chi-square distribution."""
+    """Probability of an H at least this large if all groups were alike, by the chi-square distribution."""
     groups: int
     """Groups with a value."""
     n: int

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
         retire_canon as retire_canon,
         set_canon as set_canon,
     )
-    from steelyard.store._learned_rows import (
-        KeptVersion as KeptVersion,
-        LearnedVersion as LearnedVersion,
-        keep_learned as keep_learned,
-        learned_seen as learned_seen,
-        learned_version as learned_version,
-        learned_versions as learned_versions,
-    )
     from steelyard.store._migrate import (
         Migration as Migration,
+    )
+    from steelyard.store._model_rows import (
+        KeptVersion as KeptVersion,
+        ModelVersion as ModelVersion,
+        model_seen as model_seen,
+        model_version as model_version,
+        model_versions as model_versions,
+        save_model as save_model,
     )
     from steelyard.store._store import (
         Store as Store,

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
         submit_files as submit_files,
         withdraw_submission as withdraw_submission,
     )
-    from steelyard.workflow._arena_learning import (
+    from steelyard.workflow._arena_models import (
         abilities as abilities,
         correctness as correctness,
-        expected as expected,
-        learn as learn,
+        fit_models as fit_models,
+        predict as predict,
     )
     from steelyard.workflow._arena_object import (
         LocalArena as LocalArena,

@@ -17,7 +17,7 @@ from steelyard.arena import (
     PlacedSubmission,
     SubmissionOutcome,
     create_arena,
-    learn_if_due,
+    fit_if_due,
     notify_once,
     open_arena as arena_in,
     read_rules,
@@ -55,17 +55,17 @@ def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, 
     """Make an arena in the store, or open the one that is there under the same rules."""
     chosen, kept = load_profile(profile), policy_named(policy)
     read_rules(chosen)  # what cannot be used is refused before there is a file
-    return _learning(create_arena(open_store(address), chosen, policy=kept))
+    return _with_models(create_arena(open_store(address), chosen, policy=kept))
 
 
 def open_arena(address: str = DEFAULT_STORE) -> Arena:
     """The arena in the store; an error when there is none."""
-    return _learning(arena_in(open_store(address, create=False)))
+    return _with_models(arena_in(open_store(address, create=False)))
 
 
-def _learning(arena: Arena) -> Arena:
-    """The arena, which learns what its profile asks for when it is due."""
-    arena.learner = learn_if_due
+def _with_models(arena: Arena) -> Arena:
+    """Return the arena with models fitted when due, as its profile says."""
+    arena.fitter = fit_if_due
     return arena
 
 

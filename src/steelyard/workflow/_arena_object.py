@@ -1,7 +1,7 @@
 """The arena as an object: the verbs of `steelyard arena` as its methods.
 
 `sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
-owner of the store (`rescore`, `learn`, `compare_profiles`, `verify`, `watch`, `notifier`) exist only here.
+owner of the store (`rescore`, `fit_models`, `compare_profiles`, `verify`, `watch`, `notifier`) exist only here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
 from steelyard.settings import DEFAULT_STORE
-from steelyard.workflow import _arena, _arena_learning, _arena_people, _arena_runs, _arena_seasons, _arena_views
+from steelyard.workflow import _arena, _arena_models, _arena_people, _arena_runs, _arena_seasons, _arena_views
 
 
 class LocalArena(arena.Arena):
@@ -46,10 +46,10 @@ class LocalArena(arena.Arena):
     season = _arena_seasons.show_season
     seasons = _arena_seasons.seasons
     verify = _arena_seasons.verify_kept
-    learn = _arena_learning.learn
-    abilities = _arena_learning.abilities
-    expected = _arena_learning.expected
-    correctness = _arena_learning.correctness
+    fit_models = _arena_models.fit_models
+    abilities = _arena_models.abilities
+    predict = _arena_models.predict
+    correctness = _arena_models.correctness
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:
@@ -83,4 +83,4 @@ def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
 
 
 def _with_verbs(opened: arena.Arena) -> LocalArena:
-    return LocalArena(opened.store, rules=opened.rules, policy=opened.policy, learner=opened.learner)
+    return LocalArena(opened.store, rules=opened.rules, policy=opened.policy, fitter=opened.fitter)

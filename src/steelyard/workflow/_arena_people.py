@@ -11,7 +11,7 @@ from steelyard.arena import (
     Given,
     assign as assign_in,
     assignments_of,
-    learn_weights,
+    fit_arena_weights,
     party_kind,
     peer_review,
     rate as rate_in,
@@ -93,9 +93,9 @@ def ratings(
     return peer_review(opened(arena), task_id=task, criterion=criterion, confidence=confidence, names=names)
 
 
-def weights(arena: Arena | str, *, learn: bool = False) -> WeightVersions:
-    """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""
+def weights(arena: Arena | str, *, fit: bool = False) -> WeightVersions:
+    """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
     arena = opened(arena)
-    if learn:
-        learn_weights(arena)
+    if fit:
+        fit_arena_weights(arena)
     return weight_versions(arena)

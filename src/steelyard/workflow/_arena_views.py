@@ -140,8 +140,8 @@ def show_submission(arena: Arena | str, submission: str, *, score: str | None = 
     arena = opened(arena)
     shown = views.evaluation(arena, submission, only=score)
     receipt = shown.receipt
-    about = views.learned_about(arena, submission, overall_score=receipt.overall_score, task_id=receipt.task_id)
-    return replace(shown, learned=about)
+    about = views.model_estimates(arena, submission, overall_score=receipt.overall_score, task_id=receipt.task_id)
+    return replace(shown, model_estimates=about)
 
 
 def outliers(arena: Arena | str, task: str | None = None) -> Outliers:

@@ -71,18 +71,18 @@ class CheckedPortion(NamedTuple):
     rules: Rules
 
 
-Learner = Callable[["Arena"], int | None]
+ModelFitter = Callable[["Arena"], int | None]
 """Learns what is due, and says how many submissions may come before the next is; None when none ever is."""
 
 
 class Arena:
     """Tasks, submissions and leaderboard in one store, under one profile and one policy."""
 
-    def __init__(self, store: Store, *, rules: Rules, policy: Policy, learner: Learner | None = None) -> None:
+    def __init__(self, store: Store, *, rules: Rules, policy: Policy, fitter: ModelFitter | None = None) -> None:
         self.store = store
-        self.learner = learner
+        self.fitter = fitter
         """Learns what is due; None in an arena that learns only when it is told to."""
-        self.learned_up_to = 0
+        self.fitted_up_to = 0
         """The count of submissions up to which what was due is known to be learned."""
         self.policy = policy
         # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
@@ -155,7 +155,7 @@ class Arena:
         """
         outcomes: list[SubmissionOutcome] = []
         while True:
-            room = None if self.learner is None else self.learner(self)
+            room = None if self.fitter is None else self.fitter(self)
             coming = given[len(outcomes) :][:room]
             outcomes += self._submit(coming, root, told)
             if room is None or len(coming) < room:

@@ -1,4 +1,4 @@
-"""What an arena learns from its submissions, at versions, beside every score and in none of them."""
+"""Models fitted to the submissions of an arena, in versions; no score depends on them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.arena.models._asking import (
-        expected_scores as expected_scores,
-        learned_abilities as learned_abilities,
-        learned_about as learned_about,
-        learned_correctness as learned_correctness,
+        fitted_abilities as fitted_abilities,
+        fitted_correctness as fitted_correctness,
+        model_estimates as model_estimates,
+        predict_scores as predict_scores,
     )
     from steelyard.arena.models._versions import (
-        learn as learn,
-        learn_if_due as learn_if_due,
+        fit_if_due as fit_if_due,
+        fit_models as fit_models,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

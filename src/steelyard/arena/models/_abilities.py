@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from steelyard.arena.models._submission_columns import Ints, Key, SubmissionColumns
 from steelyard.arena.scoring import AbilitiesTable, points
-from steelyard.results import Abilities, Between, Policy, Surprise, TaskDifficulty, ToolAbility
+from steelyard.results import Abilities, Anomaly, Between, Policy, TaskDifficulty, ToolAbility
 from steelyard.statistics import (
     CrossedEffects,
     ItemResponse,
@@ -26,8 +26,8 @@ DIGITS = 6
 Floats = npt.NDArray[np.float64]
 
 
-def learn_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesTable, policy: Policy) -> Abilities:
-    """The abilities, or why there are none."""
+def fit_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesTable, policy: Policy) -> Abilities:
+    """Fit the ability model, or return the reason why it cannot be fitted."""
     named = np.flatnonzero(given.tool >= 0)
     tasks = np.unique(given.task[named])
     told: dict[str, Any] = {  # Any: fields of the result
@@ -40,22 +40,22 @@ def learn_abilities(given: SubmissionColumns, by: Sequence[str], table: Abilitie
     }
     for what, count, least in (("tools", len(given.keys), table.min_tools), ("tasks", len(tasks), table.min_tasks)):
         if count < least:
-            return Abilities(**told, reason=f"{count} of {least} {what} that abilities need")
+            return Abilities(**told, reason=f"not enough {what} to fit abilities: {count} of {least}")
     second = np.searchsorted(tasks, given.task[named])
     scores = np.array(given.columns["overall"], dtype=np.float64)[named] / 100
     fit = crossed_effects(given.tool[named], second, scores, level=table.confidence)
     right = _Rightness(given, named, table.confidence)
-    surprises = _surprises(given, named, by, fit, scores, table.surprise)
+    anomalies = _find_anomalies(given, named, by, fit, scores, table.anomaly_threshold)
     return Abilities(
         **told,
         reason=None,
-        deviation=_round(fit.deviation),
-        repeats=_round(fit.repeats),
-        reach=(_round(fit.low), _round(fit.high)),
+        residual_sd=_round(fit.deviation),
+        repeat_correlation=_round(fit.repeats),
+        prediction_quantiles=(_round(fit.low), _round(fit.high)),
         dispersion=None if right.fit is None else _round(right.fit.dispersion),
         tools=_tools(given, named, by, fit, right, table),
         tasks=_tasks(given, tasks, second, fit, right, table),
-        surprises=surprises,
+        anomalies=anomalies,
     )
 
 
@@ -149,22 +149,22 @@ def _tasks(
     return tuple(made)
 
 
-def _surprises(
+def _find_anomalies(
     given: SubmissionColumns, named: Ints, by: Sequence[str], fit: CrossedEffects, scores: Floats, least: float
-) -> tuple[Surprise, ...]:
-    far = np.flatnonzero(np.abs(fit.surprise) >= least)
-    far = far[np.argsort(-np.abs(fit.surprise[far]), kind="stable")][:MAX_ANOMALIES]
+) -> tuple[Anomaly, ...]:
+    far = np.flatnonzero(np.abs(fit.standardized_residuals) >= least)
+    far = far[np.argsort(-np.abs(fit.standardized_residuals[far]), kind="stable")][:MAX_ANOMALIES]
     made = []
     for place in far.tolist():
         row = int(named[place])
         made.append(
-            Surprise(
+            Anomaly(
                 submission_id=given.columns["id"][row],
                 task_id=given.tasks[given.task[row]].id,
                 key=_key(by, given.keys[given.tool[row]]),
                 overall_score=points(given.columns["overall"][row]),
-                expected=round(float(scores[place] - fit.surprise[place] * fit.deviation), 2),
-                deviations=round(float(fit.surprise[place]), 2),
+                predicted=round(float(scores[place] - fit.standardized_residuals[place] * fit.deviation), 2),
+                standardized_residual=round(float(fit.standardized_residuals[place]), 2),
             )
         )
     return tuple(made)

@@ -1,4 +1,4 @@
-"""The chance that a submission without tests is right, learned from submissions whose tests were run."""
+"""Probability that a submission without tests is correct, fitted to submissions whose tests were run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 from steelyard.arena.models._submission_columns import USAGE_FIELDS, Ints, SubmissionColumns
 from steelyard.arena.scoring import CorrectnessTable
 from steelyard.records import Task
-from steelyard.results import Chance, ChanceBin, Coefficient, CorrectnessModel, ToolRecord
-from steelyard.statistics import Examples, LearnedChance, learn_chance
+from steelyard.results import CalibrationBin, Coefficient, CorrectnessModel, CorrectnessPrediction, ToolRecord
+from steelyard.statistics import CalibratedLogistic, Examples, fit_calibrated_logistic
 
 TESTS = ("tests_pass", "min_functionality")
 """The criteria that decide whether a submission is right."""
@@ -124,8 +124,8 @@ def _outcome(decoded: Mapping[str, Any]) -> float:  # Any: JSON values
     return float(all(outcomes)) if outcomes else np.nan
 
 
-def learn_correctness(given: SubmissionColumns, by: Sequence[str], table: CorrectnessTable) -> CorrectnessModel:
-    """The model, or why there is none."""
+def fit_correctness(given: SubmissionColumns, by: Sequence[str], table: CorrectnessTable) -> CorrectnessModel:
+    """Fit the correctness model, or return the reason why it cannot be fitted."""
     tested = np.array([has_tests(task) for task in given.tasks], dtype=bool)
     rows = np.flatnonzero(tested[given.task]) if len(given.tasks) else np.empty(0, dtype=np.int64)
     known = what_is_known(given, rows)
@@ -142,18 +142,18 @@ def learn_correctness(given: SubmissionColumns, by: Sequence[str], table: Correc
         return CorrectnessModel(**told, reason=reason)
     kinds = sorted({task.category or NO_CATEGORY for task in given.tasks} | {NO_CATEGORY})
     examples = _examples(given, rows, features, kinds)
-    return _model(learn_chance(examples, right), examples, given, kinds, told)
+    return _model(fit_calibrated_logistic(examples, right), examples, given, kinds, told)
 
 
 def _why_not(right: Floats, tasks: int, table: CorrectnessTable) -> str | None:
     if len(right) < table.min_examples:
-        return f"cannot tell: {len(right)} of {table.min_examples} submissions with tests that were run"
+        return f"not enough submissions with test results: {len(right)} of {table.min_examples}"
     if tasks < table.min_tasks:
-        return f"cannot tell: tests were run in {tasks} of {table.min_tasks} tasks"
+        return f"not enough tasks with test results: {tasks} of {table.min_tasks}"
     rarer = int(min(right.sum(), len(right) - right.sum()))
     if rarer < table.min_per_class:
         what = "passed" if right.sum() < len(right) / 2 else "failed"
-        return f"cannot tell: {rarer} of {table.min_per_class} examples that {what} their tests"
+        return f"not enough submissions that {what} their tests: {rarer} of {table.min_per_class}"
     return None
 
 
@@ -170,7 +170,7 @@ def _examples(given: SubmissionColumns, rows: Ints, features: Floats, kinds: Seq
 
 
 def _model(
-    fit: LearnedChance, examples: Examples, given: SubmissionColumns, kinds: Sequence[str], told: Mapping[str, Any]
+    fit: CalibratedLogistic, examples: Examples, given: SubmissionColumns, kinds: Sequence[str], told: Mapping[str, Any]
 ) -> CorrectnessModel:  # Any: fields of the model
     counts = [*np.isfinite(examples.features).sum(axis=0).tolist(), fit.n]
     numbers = zip(FEATURES.items(), fit.coefficients, fit.center, fit.scale, counts, strict=True)
@@ -178,9 +178,9 @@ def _model(
     return CorrectnessModel(
         **told,
         reason=None,
-        right=_round(fit.right),
+        pass_rate=_round(fit.right),
         brier=_round(fit.brier),
-        brier_of_base=_round(fit.brier_of_base),
+        brier_baseline=_round(fit.brier_of_base),
         calibration_error=_round(fit.calibration_error),
         penalty=fit.penalty,
         folds=fit.folds,
@@ -197,14 +197,14 @@ def _model(
             for (name, meaning), coefficient, center, scale, count in numbers
         ),
         bins=tuple(
-            ChanceBin(
+            CalibrationBin(
                 low=_round(part.low),
                 high=_round(part.high),
                 n=part.n,
-                chance=_round(part.predicted),
-                right=_round(part.rate),
-                right_low=_round(part.rate_low),
-                right_high=_round(part.rate_high),
+                predicted=_round(part.predicted),
+                observed=_round(part.rate),
+                observed_low=_round(part.rate_low),
+                observed_high=_round(part.rate_high),
             )
             for part in fit.bins
         ),
@@ -219,8 +219,8 @@ def _model(
     )
 
 
-def chances_of(model: CorrectnessModel, given: SubmissionColumns, rows: Ints) -> list[Chance]:
-    """The chance of each of these submissions, with what each feature adds to its logit."""
+def predict_correctness(model: CorrectnessModel, given: SubmissionColumns, rows: Ints) -> list[CorrectnessPrediction]:
+    """Return the probability of each submission, with the contribution of each feature to its logit."""
     features = what_is_known(given, rows).features
     records = {tuple(record.key.values()): record.logits for record in model.records}
     made = []
@@ -235,10 +235,10 @@ def chances_of(model: CorrectnessModel, given: SubmissionColumns, rows: Ints) ->
                 parts[coefficient.feature] = _round(coefficient.coefficient * far)
         logit = float(np.sum(list(parts.values())))
         made.append(
-            Chance(
+            CorrectnessPrediction(
                 submission_id=given.columns["id"][row],
                 task_id=task.id,
-                chance=round(float(1 / (1 + np.exp(-logit))), 4),
+                p_correct=round(float(1 / (1 + np.exp(-logit))), 4),
                 parts=parts,
             )
         )

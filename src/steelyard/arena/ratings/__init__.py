@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         verify as verify,
     )
     from steelyard.arena.ratings._weights import (
-        learn_weights as learn_weights,
+        fit_arena_weights as fit_arena_weights,
         weight_versions as weight_versions,
     )
 else:

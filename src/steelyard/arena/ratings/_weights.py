@@ -1,4 +1,4 @@
-"""Weights learned from ratings adjusted for reviewer severity, kept in versions; scores stay as they are."""
+"""Weights fitted to ratings adjusted for reviewer severity, in versions; scores do not change."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.ingest import Arena, load_tasks
 from steelyard.arena.ratings._peer_review import RatingTable, rating_table
 from steelyard.arena.ratings._season_manifest import digest_of
-from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, learned_kind, read_weights
+from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, fitted_model, read_weights
 from steelyard.arena.views import view_task
 from steelyard.errors import UsageError
-from steelyard.results import LearnedKind, LearnedWeights, PartDiagnostic, WeightVersions
+from steelyard.results import FittedModel, FittedWeights, PartDiagnostic, WeightVersions
 from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
-from steelyard.store import KeptVersion, keep_learned
+from steelyard.store import KeptVersion, save_model
 
 
 def weight_versions(arena: Arena) -> WeightVersions:
-    """Every version of the weights that was learned."""
+    """Return every fitted version of the weights."""
     with arena.read() as connection:
         versions = read_weights(connection)
     return WeightVersions(
@@ -28,8 +28,8 @@ def weight_versions(arena: Arena) -> WeightVersions:
     )
 
 
-def learn_weights(arena: Arena) -> LearnedKind:
-    """Learn the weights from all ratings that hold now; a new version where something has changed since the last."""
+def fit_arena_weights(arena: Arena) -> FittedModel:
+    """Fit the weights to the current ratings; add a version if the data changed since the last fit."""
     with arena.read() as connection:
         table = arena.rules.dynamic_weights
         if table is None:
@@ -38,14 +38,14 @@ def learn_weights(arena: Arena) -> LearnedKind:
         rated = rating_table(connection, None, None)
         known = _known(connection, arena, rated)
         general = np.array([arena.rules.constants[f"{name}_weight"] for name in PARTS])
-    learned = _learned(rated, known, table, general)
-    content = msgspec.json.encode(learned, order="deterministic").decode()
+    fitted = _fitted(rated, known, table, general)
+    content = msgspec.json.encode(fitted, order="deterministic").decode()
     digest = digest_of([content, known["told"], rated.scores.tolist(), rated.reviewers, rated.raters.tolist()])
 
     def work(connection: Connection) -> KeptVersion:
-        return keep_learned(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
+        return save_model(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
 
-    return learned_kind(arena.store.in_transaction(work), learned.reason)
+    return fitted_model(arena.store.in_transaction(work), fitted.reason)
 
 
 def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str, Any]:  # Any: columns
@@ -66,9 +66,9 @@ def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str
     return {"told": told}
 
 
-def _learned(
+def _fitted(
     rated: RatingTable, known: dict[str, Any], table: DynamicWeightsTable, general: np.ndarray
-) -> LearnedWeights:
+) -> FittedWeights:
     told = known["told"]
     names = sorted({task for _, task, _, _ in told})
     groups = np.array([names.index(task) for _, task, _, _ in told], dtype=np.int64)
@@ -89,12 +89,12 @@ def _learned(
             PartDiagnostic(name=name, spread=spread, correlation=correlation)
             for name, (spread, correlation) in zip(PARTS, part_diagnostics(parts, quality, groups), strict=True)
         )
-    moved = bounded_weights(general, shift, table.distance)
-    return LearnedWeights(
+    moved = bounded_weights(general, shift, table.max_shift)
+    return FittedWeights(
         ratings=len(rated.scores),
         submissions=len(told),
         tasks=len(names),
-        distance=table.distance,
+        max_shift=table.max_shift,
         fixed=dict(zip(PARTS, general.tolist(), strict=True)),
         weights=dict(zip(PARTS, moved.tolist(), strict=True)),
         shift=dict(zip(PARTS, shift.tolist(), strict=True)),

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
         of_tallies as of_tallies,
     )
     from steelyard.arena.scoring._kept_rows import KeptRows as KeptRows
-    from steelyard.arena.scoring._learned_versions import (
-        learned_kind as learned_kind,
-        version_of as version_of,
-    )
     from steelyard.arena.scoring._lost_ranks import (
         TOLD_RANKS as TOLD_RANKS,
         RankedRows as RankedRows,
         lost_ranks as lost_ranks,
+    )
+    from steelyard.arena.scoring._model_versions import (
+        fitted_model as fitted_model,
+        version_of as version_of,
     )
     from steelyard.arena.scoring._rating_log import (
         StoredRating as StoredRating,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
         AbilitiesTable as AbilitiesTable,
         CorrectnessTable as CorrectnessTable,
         DynamicWeightsTable as DynamicWeightsTable,
-        LearningTable as LearningTable,
+        ModelsTable as ModelsTable,
         Rules as Rules,
         read_rules as read_rules,
         score_metrics as score_metrics,

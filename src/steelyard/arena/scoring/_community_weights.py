@@ -12,9 +12,9 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import RANKED_SCORES, points, to_cents
 from steelyard.records import Task
-from steelyard.results import LearnedWeights
+from steelyard.results import FittedWeights
 from steelyard.statistics import bounded_weights
-from steelyard.store import learned_versions
+from steelyard.store import model_versions
 
 WEIGHTS = "weights"
 """The kind of learned versions that hold weights."""
@@ -26,15 +26,15 @@ COMMUNITY_SCORE = "community_score"
 class CommunityWeights(NamedTuple):
     """A version of learned weights in force."""
 
-    learned: LearnedWeights
+    fitted: FittedWeights
 
     def of(self, task: Task, constants: Mapping[str, float]) -> dict[str, float]:
         """The weights of a task: its fixed ones, moved; a task with weights of its own keeps them."""
         fixed = np.array([constants[f"{name}_weight"] for name in PARTS])
         if task.weights is not None:
             return dict(zip(PARTS, fixed.tolist(), strict=True))
-        shift = np.array([self.learned.shift[name] for name in PARTS])
-        moved = bounded_weights(fixed, shift, self.learned.distance)
+        shift = np.array([self.fitted.shift[name] for name in PARTS])
+        moved = bounded_weights(fixed, shift, self.fitted.max_shift)
         return dict(zip(PARTS, moved.tolist(), strict=True))
 
 
@@ -46,13 +46,13 @@ def community_score(weights: Mapping[str, float], parts: Mapping[str, float]) ->
     return points(to_cents(min(total, 100.0)))
 
 
-def read_weights(connection: Connection) -> list[LearnedWeights]:
+def read_weights(connection: Connection) -> list[FittedWeights]:
     """Every version, the first one first."""
     return [
         msgspec.structs.replace(
-            msgspec.json.decode(version.content, type=LearnedWeights), version=version.number, made_at=version.made_at
+            msgspec.json.decode(version.content, type=FittedWeights), version=version.number, made_at=version.made_at
         )
-        for version in learned_versions(connection, WEIGHTS)
+        for version in model_versions(connection, WEIGHTS)
     ]
 
 

@@ -113,7 +113,7 @@ class PeerReviewTable(RuleTable, frozen=True, kw_only=True):
 class DynamicWeightsTable(RuleTable, frozen=True, kw_only=True):
     """Weights learned from ratings, beside the fixed ones."""
 
-    distance: Share
+    max_shift: Share
     """How far a weight may move from the fixed one at most."""
     min_ratings: Positive
     min_submissions: Positive
@@ -125,15 +125,15 @@ class AbilitiesTable(RuleTable, frozen=True, kw_only=True):
 
     confidence: Level
     few_submissions: Positive
-    """A task with fewer has leaned scores."""
-    surprise: Annotated[float, msgspec.Meta(gt=0, le=MAX_VALUE)]
-    """From how many standard deviations on a score is a surprise."""
+    """Tasks with fewer submissions have shrunken scores."""
+    anomaly_threshold: Annotated[float, msgspec.Meta(gt=0, le=MAX_VALUE)]
+    """Absolute standardized residual from which a score is an anomaly."""
     min_tools: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
     min_tasks: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
 
 
 class CorrectnessTable(RuleTable, frozen=True, kw_only=True):
-    """Learned correctness: what it takes to say anything."""
+    """Model of correctness."""
 
     min_examples: Annotated[int, msgspec.Meta(ge=20, le=MAX_VALUE)]
     min_tasks: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]
@@ -141,7 +141,7 @@ class CorrectnessTable(RuleTable, frozen=True, kw_only=True):
     """Examples that passed, and that failed."""
 
 
-class LearningTable(RuleTable, frozen=True, kw_only=True):
+class ModelsTable(RuleTable, frozen=True, kw_only=True):
     """When to learn and what; an arena without this table learns nothing."""
 
     first: Positive
@@ -182,7 +182,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
         """How many reviewers a submission gets where nobody says another number."""
         return REVIEWERS_EACH if self.peer_review is None else self.peer_review.reviewers_each
 
-    learning: LearningTable | None = None
+    models: ModelsTable | None = None
 
     def constants_of(self, task: Task) -> dict[str, float]:
         """The constants of this task's scores: its own weights, else those of its category, else the profile's."""

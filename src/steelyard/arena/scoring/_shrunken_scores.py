@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._rules import Rules
 from steelyard.results import Abilities, TaskDifficulty
-from steelyard.store import learned_version
+from steelyard.store import model_version
 
 ABILITIES = "abilities"
 """The kind of learned versions that hold abilities, and how far each task leans."""
@@ -21,7 +21,7 @@ class AbilitiesInForce(NamedTuple):
     """A version of learned abilities in force."""
 
     version: int
-    learned: Abilities
+    fitted: Abilities
 
 
 @lru_cache(maxsize=2)
@@ -32,9 +32,9 @@ def decoded_abilities(content: str) -> Abilities:
 
 def abilities_in_force(connection: Connection, rules: Rules, until: int | None = None) -> AbilitiesInForce | None:
     """The version that held at a moment (now when None); None where the profile has none, or none was learned."""
-    if rules.learning is None or rules.learning.abilities is None:
+    if rules.models is None or rules.models.abilities is None:
         return None
-    kept = learned_version(connection, ABILITIES, until=until)
+    kept = model_version(connection, ABILITIES, until=until)
     return None if kept is None else AbilitiesInForce(kept.number, decoded_abilities(kept.content))
 
 

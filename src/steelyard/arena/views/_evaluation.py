@@ -90,11 +90,11 @@ def _by_community(community: CommunityWeights, receipt: Receipt, stored_task: St
     return ExtraScore(
         name=COMMUNITY_SCORE,
         value=community_score(weights, parts),
-        version=community.learned.version,
+        version=community.fitted.version,
         formula=" + ".join(f"{name}_score * {name}_weight" for name in PARTS),
         inputs={f"{name}_score": value for name, value in parts.items()},
         constants={f"{name}_weight": weight for name, weight in weights.items()},
-        reason=community.learned.reason,
+        reason=community.fitted.reason,
     )
 
 

@@ -114,13 +114,13 @@ def _with_community(shown: TaskLeaderboard, view: View, community: CommunityWeig
     return dataclasses.replace(
         shown,
         leaderboard=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.leaderboard),
-        extra_score_versions=shown.extra_score_versions | {COMMUNITY_SCORE: community.learned.version},
+        extra_score_versions=shown.extra_score_versions | {COMMUNITY_SCORE: community.fitted.version},
     )
 
 
 def _with_shrunken(shown: TaskLeaderboard, abilities: AbilitiesInForce) -> TaskLeaderboard:
     """Add shrunken scores if the task has few submissions and the model was fitted under the same policy."""
-    task = sparse_task(abilities.learned, shown.task_id) if abilities.learned.policy == shown.policy else None
+    task = sparse_task(abilities.fitted, shown.task_id) if abilities.fitted.policy == shown.policy else None
 
     def extra_scores(entry: LeaderboardEntry) -> dict[str, float | None]:
         return entry.extra_scores | {

@@ -21,8 +21,8 @@ from steelyard.reports.pages._compare import compare_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
-from steelyard.reports.pages._learning import abilities_page, correctness_page, expected_page
 from steelyard.reports.pages._matrix import matrix_page
+from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._people import (
     assignments_page,
@@ -42,24 +42,24 @@ from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.reports.pages._usage import completeness_page, usage_page
 from steelyard.results import (
+    AbilityRanking,
     AllLeaderboards,
     ApiRoutes,
     Assignments,
     Comparison,
     CompletenessSummary,
+    CorrectnessEstimates,
     Evaluation,
-    ExpectedScores,
     GroupValue,
     Judges,
     Leaderboard,
     LeaderboardChanges,
-    LearnedAbilities,
-    LearnedCorrectness,
     Matrix,
     Measurement,
     MetricList,
     Outliers,
     PeerReview,
+    PredictedScores,
     ProfileComparison,
     Ranking,
     Registry,
@@ -133,11 +133,11 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Comparison: compare_page,
     CompletenessSummary: completeness_page,
     Evaluation: submission_page,
-    ExpectedScores: expected_page,
+    PredictedScores: predictions_page,
     Judges: judges_page,
     Leaderboard: leaders_page,
-    LearnedAbilities: abilities_page,
-    LearnedCorrectness: correctness_page,
+    AbilityRanking: abilities_page,
+    CorrectnessEstimates: correctness_page,
     Matrix: matrix_page,
     Measurement: measure_page,
     MetricList: metrics_page,

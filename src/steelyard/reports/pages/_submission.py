@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.reports._arena_learning import learned_about_lines
+from steelyard.reports._arena_models import model_estimate_lines
 from steelyard.reports.pages._cells import id_path, text_column, with_figures
 from steelyard.reports.pages._history import review_sentence
 from steelyard.reports.pages._page import DASH, Facts, Page, PageLink, PageTable
@@ -29,7 +29,7 @@ def submission_page(result: Evaluation) -> Page:
         notes=(
             *map(_criterion, result.criteria),
             *map(review_sentence, result.reviews),
-            *(learned_about_lines(result.learned) if result.learned is not None else ()),
+            *(model_estimate_lines(result.model_estimates) if result.model_estimates is not None else ()),
         ),
         table=PageTable(caption="Scores", columns=columns),
         links=(PageLink(f"Leaderboard of {receipt.task_id}", id_path("tasks", receipt.task_id)),),

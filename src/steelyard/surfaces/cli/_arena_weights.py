@@ -14,18 +14,18 @@ from steelyard.surfaces.cli._print import print_json, show_results
 
 def weights(
     *,
-    learn: Annotated[bool, Parameter(help="Learn a new version from the ratings first.", negative="")] = False,
+    fit: Annotated[bool, Parameter(help="Fit a new version to the ratings first.", negative="")] = False,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Weights learned from ratings, version by version, beside the fixed ones; scores stay as they are.
+    """List versions of the weights fitted to ratings.
 
-    Example: steelyard arena weights --learn
+    Example: steelyard arena weights --fit
     """
     from steelyard.reports import weights_lines
     from steelyard.workflow import weights as versions  # brings SQLAlchemy
 
-    told = versions(store, learn=learn)
+    told = versions(store, fit=fit)
     if json:
         print_json(told.to_dict())
     else:

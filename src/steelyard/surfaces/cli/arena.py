@@ -13,7 +13,7 @@ from steelyard.reports import visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import (
-    _arena_learning as learning,
+    _arena_models as learning,
     _arena_people as people,
     _arena_ratings as ratings,
     _arena_reviews as reviews,

@@ -23,15 +23,15 @@ from steelyard.records import (
 )
 from steelyard.results import (
     ASSIGNMENT_SEED,
+    AbilityRanking,
     Assignments,
+    CorrectnessEstimates,
     Evaluation,
-    ExpectedScores,
     Leaderboard,
     LeaderboardChanges,
-    LearnedAbilities,
-    LearnedCorrectness,
     Outliers,
     PeerReview,
+    PredictedScores,
     Rated,
     Receipt,
     Registry,
@@ -277,22 +277,24 @@ class RemoteArena:
         """What the profile measures of one tool, ranked within the tool."""
         return _converted(self._server.get(f"/tools/{_segment(tool)}"), ToolMetrics)
 
-    def weights(self, *, learn: bool = False) -> WeightVersions:
-        """Weights learned from ratings, version by version; with `learn`, a new version is learned first."""
-        told = self._server.post("/weights", {}) if learn else self._server.get("/weights")
+    def weights(self, *, fit: bool = False) -> WeightVersions:
+        """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
+        told = self._server.post("/weights", {}) if fit else self._server.get("/weights")
         return _converted(told, WeightVersions)
 
-    def abilities(self, *, version: int | None = None) -> LearnedAbilities:
+    def abilities(self, *, version: int | None = None) -> AbilityRanking:
         """Tools by ability, beside their plain mean, and tasks by difficulty."""
-        return _converted(self._server.get("/abilities", {"version": version}), LearnedAbilities)
+        return _converted(self._server.get("/abilities", {"version": version}), AbilityRanking)
 
-    def expected(self, task: str, *, version: int | None = None) -> ExpectedScores:
-        """What every tool is expected to score on a task, tried or not."""
-        return _converted(self._server.get(f"/tasks/{_segment(task)}/expected", {"version": version}), ExpectedScores)
+    def predict(self, task: str, *, version: int | None = None) -> PredictedScores:
+        """Return the predicted score of every tool on a task, attempted or not."""
+        return _converted(
+            self._server.get(f"/tasks/{_segment(task)}/predictions", {"version": version}), PredictedScores
+        )
 
-    def correctness(self, task: str | None = None, *, version: int | None = None) -> LearnedCorrectness:
-        """How chances of being right are told, and how well; of a task without tests, those of its submissions."""
-        return _converted(self._server.get("/correctness", {"task": task, "version": version}), LearnedCorrectness)
+    def correctness(self, task: str | None = None, *, version: int | None = None) -> CorrectnessEstimates:
+        """Return the correctness model and its calibration; for a task without tests, also the predictions."""
+        return _converted(self._server.get("/correctness", {"task": task, "version": version}), CorrectnessEstimates)
 
     def _whole(
         self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None

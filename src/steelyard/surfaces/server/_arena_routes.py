@@ -8,15 +8,15 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from steelyard.results import (
+    AbilityRanking,
     Assignments,
+    CorrectnessEstimates,
     Evaluation,
-    ExpectedScores,
     Leaderboard,
     LeaderboardChanges,
-    LearnedAbilities,
-    LearnedCorrectness,
     Outliers,
     PeerReview,
+    PredictedScores,
     Registry,
     ReviewDesk,
     ReviewLog,
@@ -36,11 +36,11 @@ from steelyard.workflow import (
     abilities,
     assignments,
     correctness,
-    expected,
     leaderboard,
     leaderboard_changes,
     list_tasks,
     outliers,
+    predict,
     ratings,
     registry,
     review_desk,
@@ -164,15 +164,17 @@ VersionNumber = Annotated[int | None, Meta(description="The version by its numbe
 
 
 class VersionQuery(Query, frozen=True, kw_only=True):
-    """Which version of what was learned."""
+    """Model version to show."""
 
     version: VersionNumber = None
 
 
 class CorrectnessQuery(VersionQuery, frozen=True, kw_only=True):
-    """Which version, and the chances of which task."""
+    """Model version and task."""
 
-    task: Annotated[str | None, Meta(description="A task without tests: the chance of each of its submissions.")] = None
+    task: Annotated[
+        str | None, Meta(description="A task without tests, to predict the correctness of its submissions.")
+    ] = None
 
 
 def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboardQuery) -> TaskLeaderboard:
@@ -287,25 +289,25 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/abilities",
-        sentence="Tools by learned ability beside their plain mean, and tasks by difficulty.",
+        sentence="Tools by ability, adjusted for task difficulty, and tasks by difficulty.",
         verb="arena abilities",
-        result=LearnedAbilities,
+        result=AbilityRanking,
         query=VersionQuery,
         over_arena=lambda source, _values, query: abilities(source.arena, version=query.version),
     ),
     Route(
-        path="/tasks/{task}/expected",
-        sentence="What every tool is expected to score on a task, tried or not, with intervals.",
+        path="/tasks/{task}/predictions",
+        sentence="Predicted score of every tool on a task, with prediction intervals.",
         verb="arena expected {task}",
-        result=ExpectedScores,
+        result=PredictedScores,
         query=VersionQuery,
-        over_arena=lambda source, values, query: expected(source.arena, values["task"], version=query.version),
+        over_arena=lambda source, values, query: predict(source.arena, values["task"], version=query.version),
     ),
     Route(
         path="/correctness",
-        sentence="The learned chance of being right: how well it is calibrated, its coefficients, and those of a task.",
+        sentence="Probability that a submission without tests is correct: calibration, coefficients, predictions.",
         verb="arena correctness",
-        result=LearnedCorrectness,
+        result=CorrectnessEstimates,
         query=CorrectnessQuery,
         over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
     ),
@@ -366,7 +368,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/weights",
-        sentence="Weights learned from ratings, version by version, beside the fixed ones.",
+        sentence="Versions of the weights fitted to ratings.",
         verb="arena weights",
         result=WeightVersions,
         over_arena=lambda source, _values, _query: weights(source.arena),

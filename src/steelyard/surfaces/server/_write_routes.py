@@ -96,7 +96,7 @@ class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Only these tasks; all if none are named."""
 
 
-class LearnBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FitBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nothing needs to be said: an empty object."""
 
 
@@ -202,11 +202,11 @@ async def _freeze(call: Call) -> Response:
     return _answer(call, frozen.to_dict(), status=201, at=address(SEASON, {"season": body.name}))
 
 
-async def _learn_weights(call: Call) -> Response:
+async def _fit_weights(call: Call) -> Response:
     arena = _written(call).arena
-    _decoded(await _json_text(call), LearnBody)
-    learned = await anyio.to_thread.run_sync(lambda: weights(arena, learn=True))
-    return _answer(call, learned.to_dict())
+    _decoded(await _json_text(call), FitBody)
+    fitted = await anyio.to_thread.run_sync(lambda: weights(arena, fit=True))
+    return _answer(call, fitted.to_dict())
 
 
 async def _review(call: Call) -> Response:
@@ -323,12 +323,12 @@ WRITE_ROUTES = (
     Route(
         path="/weights",
         method="POST",
-        sentence="Learn a new version of the weights from the ratings that hold.",
-        verb="arena weights --learn",
+        sentence="Fit a new version of the weights to the current ratings.",
+        verb="arena weights --fit",
         result=WeightVersions,
-        body=LearnBody,
+        body=FitBody,
         scope="admin",
-        respond=_learn_weights,
+        respond=_fit_weights,
     ),
     Route(
         path="/submissions/{submission}/review",

@@ -1,38 +1,38 @@
-"""What was learned: who is able, what is hard, what is to be expected, and how surely something is right."""
+"""Pages of fitted models: abilities, task difficulty, predicted scores, probability of correctness."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from steelyard.formatting import confidence_level
-from steelyard.reports._arena_learning import (
+from steelyard.reports._arena_models import (
     abilities_line,
     between_text,
     correctness_lines,
     estimate_of,
-    expected_line,
     parts_text,
+    prediction_line,
     tool_text,
 )
 from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column, with_figures
 from steelyard.reports.pages._page import Column, Facts, Page, PageTable
 from steelyard.results import (
+    AbilityRanking,
+    Anomaly,
     Between,
-    ExpectedScores,
-    LearnedAbilities,
-    LearnedCorrectness,
-    Surprise,
+    CorrectnessEstimates,
+    PredictedScores,
     TaskDifficulty,
     VersionOf,
 )
 
 
-def abilities_page(result: LearnedAbilities) -> Page:
-    """One row a tool, by its ability; then tasks by difficulty, and what was a surprise."""
-    told = result.learned
+def abilities_page(result: AbilityRanking) -> Page:
+    """Return the page with tools by ability, tasks by difficulty, and anomalies."""
+    told = result.model
     page = Page(
         name="abilities",
-        title="Who is able, whatever they tried?",
+        title="Which tools are best, adjusted for task difficulty?",
         answer=abilities_line(result),
         facts=_facts(result.version, told.confidence if told.reason is None else None),
     )
@@ -48,7 +48,7 @@ def abilities_page(result: LearnedAbilities) -> Page:
         count_column("mean_rank", "rank by mean", [tool.mean_rank for tool in tools]),
         number_column(
             "correctness_ability",
-            "in being right",
+            "correctness ability",
             [estimate_of(tool.correctness_ability) for tool in tools],
             places=2,
             sign="+",
@@ -56,13 +56,13 @@ def abilities_page(result: LearnedAbilities) -> Page:
         count_column("tasks", "tasks", [tool.tasks for tool in tools]),
         count_column("submissions", "submissions", [tool.submissions for tool in tools]),
     )
-    tables = [_tasks_table(told.tasks)] + ([_surprises_table(told.surprises)] if told.surprises else [])
+    tables = [_tasks_table(told.tasks)] + ([_anomalies_table(told.anomalies)] if told.anomalies else [])
     page = Page(
         name=page.name,
         title=page.title,
         answer=page.answer,
-        notes=(f"A score lies {told.deviation:.2f} points (one standard deviation) around what is expected.",),
-        table=PageTable(caption="Tools by the score expected on an average task", columns=columns),
+        notes=(f"Standard deviation of a score around its prediction: {told.residual_sd:.2f} points.",),
+        table=PageTable(caption="Tools by predicted score on an average task", columns=columns),
         also=tuple(tables),
         facts=page.facts,
     )
@@ -73,10 +73,10 @@ def _tasks_table(tasks: Sequence[TaskDifficulty]) -> PageTable:
     rows = sorted(tasks, key=lambda task: task.level.estimate)
     return PageTable(
         name="tasks",
-        caption="Tasks, the hardest first",
+        caption="Tasks by difficulty, hardest first",
         columns=(
             id_column("task_id", "task", "tasks", [task.task_id for task in rows]),
-            number_column("level", "an average tool scores", [task.level.estimate for task in rows], places=2),
+            number_column("level", "score of an average tool", [task.level.estimate for task in rows], places=2),
             _interval("interval", [task.level for task in rows]),
             number_column(
                 "difficulty",
@@ -96,48 +96,56 @@ def _tasks_table(tasks: Sequence[TaskDifficulty]) -> PageTable:
     )
 
 
-def _surprises_table(rows: Sequence[Surprise]) -> PageTable:
+def _anomalies_table(rows: Sequence[Anomaly]) -> PageTable:
     return PageTable(
-        name="surprises",
-        caption="Surprises, for a review",
+        name="anomalies",
+        caption="Anomalous scores, for manual review",
         columns=(
             id_column("submission_id", "submission", "submissions", [row.submission_id for row in rows]),
             id_column("task_id", "task", "tasks", [row.task_id for row in rows]),
             text_column("tool", "tool", [tool_text(row.key) for row in rows]),
             number_column("overall_score", "score", [row.overall_score for row in rows], places=2),
-            number_column("expected", "expected", [row.expected for row in rows], places=2),
-            number_column("deviations", "deviations", [row.deviations for row in rows], places=2, sign="+"),
+            number_column("predicted", "predicted", [row.predicted for row in rows], places=2),
+            number_column(
+                "standardized_residual",
+                "standardized residual",
+                [row.standardized_residual for row in rows],
+                places=2,
+                sign="+",
+            ),
         ),
     )
 
 
-def expected_page(result: ExpectedScores) -> Page:
-    """One row a tool, the best first."""
+def predictions_page(result: PredictedScores) -> Page:
+    """Return the page with predicted scores, best tool first."""
     rows = result.scores
     columns = (
         text_column("tool", "tool", [tool_text(row.key) for row in rows]),
-        number_column("expected", "expected score", [row.expected.estimate for row in rows], places=2),
-        _interval("limits", [row.expected for row in rows]),
-        number_column("correctness", "expected correctness", [row.correctness for row in rows], places=2),
+        number_column("prediction", "predicted score", [row.prediction.estimate for row in rows], places=2),
+        _interval("interval", [row.prediction for row in rows]),
+        number_column("correctness", "predicted correctness", [row.correctness for row in rows], places=2),
         count_column("submissions", "submissions so far", [row.submissions for row in rows]),
     )
-    is_told = result.reason is None
+    has_model = result.reason is None
     page = Page(
-        name="expected",
-        title=f"What is to be expected on {result.task_id}?",
-        answer=expected_line(result),
-        table=PageTable(caption="Expected overall score of a further submission", columns=columns) if is_told else None,
-        facts=_facts(result.version, result.confidence if is_told else None),
+        name="predictions",
+        title=f"Predicted scores on {result.task_id}",
+        answer=prediction_line(result),
+        table=PageTable(caption="Predicted overall score of the next submission", columns=columns)
+        if has_model
+        else None,
+        facts=_facts(result.version, result.confidence if has_model else None),
     )
     return with_figures(page, result, ("dots",)) if rows else page
 
 
-def correctness_page(result: LearnedCorrectness) -> Page:
-    """The coefficients and how well chances are calibrated; of a task, one row a submission."""
+def correctness_page(result: CorrectnessEstimates) -> Page:
+    """Return the page with coefficients and calibration; for a task, one row per submission."""
     model = result.model
     page = Page(
         name="correctness",
-        title="How likely is a submission without tests to be right?",
+        title="How likely is a submission without tests to be correct?",
         answer="; ".join(correctness_lines(result)),
         facts=_facts(result.version, None),
     )
@@ -146,7 +154,7 @@ def correctness_page(result: LearnedCorrectness) -> Page:
     rows = sorted(model.coefficients, key=lambda each: -abs(each.coefficient))
     coefficients = PageTable(
         name="coefficients",
-        caption="What one standard deviation adds to the logit of being right",
+        caption="Change in the logit of being correct per standard deviation",
         columns=(
             text_column("feature", "feature", [row.feature for row in rows]),
             number_column("coefficient", "coefficient", [row.coefficient for row in rows], sign="+"),
@@ -154,13 +162,14 @@ def correctness_page(result: LearnedCorrectness) -> Page:
             text_column("meaning", "meaning", [row.meaning for row in rows]),
         ),
     )
-    chances = PageTable(
-        name="chances",
-        caption=f"{result.task_id}: the learned chance of being right, in no score",
+    rows_of_task = result.predictions
+    predictions = PageTable(
+        name="predictions",
+        caption=f"{result.task_id}: predicted probability of correctness (not part of any score)",
         columns=(
-            id_column("submission_id", "submission", "submissions", [each.submission_id for each in result.chances]),
-            number_column("chance", "chance", [each.chance for each in result.chances]),
-            text_column("parts", "most telling", [parts_text(each.parts) for each in result.chances]),
+            id_column("submission_id", "submission", "submissions", [each.submission_id for each in rows_of_task]),
+            number_column("p_correct", "p(correct)", [each.p_correct for each in rows_of_task]),
+            text_column("parts", "largest contributions", [parts_text(each.parts) for each in rows_of_task]),
         ),
     )
     is_of_task = result.task_id is not None
@@ -168,7 +177,7 @@ def correctness_page(result: LearnedCorrectness) -> Page:
         name=page.name,
         title=page.title,
         answer=page.answer,
-        table=chances if is_of_task else coefficients,
+        table=predictions if is_of_task else coefficients,
         also=(coefficients,) if is_of_task else (),
         facts=page.facts,
     )
@@ -191,8 +200,8 @@ def _facts(version: VersionOf | None, confidence: float | None) -> Facts:
     level = () if confidence is None else (("confidence level", confidence_level(confidence)),)
     return (
         ("version", f"{version.number}"),
-        ("learned", version.made_at),
-        ("submissions seen", f"{version.seen:,}"),
+        ("fitted", version.made_at),
+        ("submissions", f"{version.seen:,}"),
         *level,
         ("inputs", f"sha256 {version.digest}"),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.results import ExpectedScores, LearnedAbilities, LearnedCorrectness
+from steelyard.results import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import ResultFile, StoreOption, TaskName
 from steelyard.surfaces.cli._arena_views import check_out, print_result
@@ -22,18 +22,18 @@ VersionOption = Annotated[FromOne | None, Parameter(help="The version by its num
 def learn(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Learn all that the profile switches on: abilities and difficulties, the chance of being right, dynamic weights.
 
-    The first two come from all submissions (arena-learning-1 switches them on), the weights from the ratings
+    The first two come from all submissions (arena-models-1 switches them on), the weights from the ratings
     (arena-community does). The profile says at which counts of submissions the first two are learned without this
     command. Each time makes a numbered version, which is kept; no score depends on it. What was learned from the same
     under the same rules is not learned again.
 
     Example: steelyard arena learn
     """
-    from steelyard.reports import learned_lines
-    from steelyard.workflow import learn as learn_now  # brings SQLAlchemy
+    from steelyard.reports import fit_lines
+    from steelyard.workflow import fit_models  # brings SQLAlchemy
 
-    learned = learn_now(store)
-    print_result(learned, learned_lines(learned), json=json)
+    learned = fit_models(store)
+    print_result(learned, fit_lines(learned), json=json)
     if not json:
         print_findings(learned.findings)
     return 0
@@ -54,10 +54,10 @@ def abilities(
     Example: steelyard arena abilities --version 3 --out abilities.html
     """
     from steelyard.reports import abilities_line, abilities_tables
-    from steelyard.workflow import abilities as learned_abilities  # brings SQLAlchemy
+    from steelyard.workflow import abilities as fitted_abilities  # brings SQLAlchemy
 
-    check_out(LearnedAbilities, figure, out, csv_raw=csv_raw)
-    learned = learned_abilities(store, version=version)
+    check_out(AbilityRanking, figure, out, csv_raw=csv_raw)
+    learned = fitted_abilities(store, version=version)
     parts: list[str | TextTable] = [abilities_line(learned), *abilities_tables(learned)]
     print_result(learned, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
     if not json:
@@ -80,12 +80,12 @@ def expected(
 
     Example: steelyard arena expected fix-race
     """
-    from steelyard.reports import expected_line, expected_table
-    from steelyard.workflow import expected as expected_scores  # brings SQLAlchemy
+    from steelyard.reports import prediction_line, prediction_table
+    from steelyard.workflow import predict as predict_scores  # brings SQLAlchemy
 
-    check_out(ExpectedScores, figure, out, csv_raw=csv_raw)
-    scores = expected_scores(store, task, version=version)
-    parts: list[str | TextTable] = [expected_line(scores), *([expected_table(scores)] if scores.scores else [])]
+    check_out(PredictedScores, figure, out, csv_raw=csv_raw)
+    scores = predict_scores(store, task, version=version)
+    parts: list[str | TextTable] = [prediction_line(scores), *([prediction_table(scores)] if scores.scores else [])]
     return print_result(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
 
 
@@ -106,10 +106,10 @@ def correctness(
     Example: steelyard arena correctness write-docs
     """
     from steelyard.reports import correctness_lines, correctness_tables
-    from steelyard.workflow import correctness as learned_correctness  # brings SQLAlchemy
+    from steelyard.workflow import correctness as fitted_correctness  # brings SQLAlchemy
 
-    check_out(LearnedCorrectness, figure, out, csv_raw=csv_raw)
-    learned = learned_correctness(store, task, version=version)
+    check_out(CorrectnessEstimates, figure, out, csv_raw=csv_raw)
+    learned = fitted_correctness(store, task, version=version)
     parts: list[str | TextTable] = [*correctness_lines(learned), *correctness_tables(learned)]
     return print_result(learned, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
 

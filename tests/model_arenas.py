@@ -16,11 +16,11 @@ from steelyard.store.schema import submissions, tasks
 TOOLS, TASKS = 8, 24
 UNTESTED = 4
 """The first tasks have no tests."""
-LEARNING: dict[str, Any] = {
+MODELS: dict[str, Any] = {
     "first": 40,
     "growth": 1.5,
     "by": ["agent", "model"],
-    "abilities": {"confidence": 0.95, "few_submissions": 30, "surprise": 4.0, "min_tools": 3, "min_tasks": 5},
+    "abilities": {"confidence": 0.95, "few_submissions": 30, "anomaly_threshold": 4.0, "min_tools": 3, "min_tasks": 5},
     "correctness": {"min_examples": 100, "min_tasks": 10, "min_per_class": 10},
 }
 """As the shipped profile has it, but sooner."""

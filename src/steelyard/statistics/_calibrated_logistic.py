@@ -68,7 +68,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LearnedChance:
+class CalibratedLogistic:
     """The model with its left-out figures."""
 
     n: int
@@ -95,12 +95,12 @@ class LearnedChance:
         """What each feature adds to the logit of each example."""
         return np.asarray(self.coefficients * _standardized(_with_record(given, self.records), self.center, self.scale))
 
-    def chances(self, given: Examples) -> Floats:
+    def probabilities(self, given: Examples) -> Floats:
         """The chance of each example."""
         return _logistic(self.intercept + self.parts(given).sum(axis=1))
 
 
-def learn_chance(given: Examples, right: Floats) -> LearnedChance:
+def fit_calibrated_logistic(given: Examples, right: Floats) -> CalibratedLogistic:
     """Fit, cross-validated by group. At least two groups and both outcomes are needed."""
     folds = _folds(given.groups)
     left_out = np.full((len(PENALTIES), len(right)), np.nan)
@@ -117,11 +117,11 @@ def learn_chance(given: Examples, right: Floats) -> LearnedChance:
     losses = [float(np.mean(np.logaddexp(0, logits) - right * logits)) for logits in left_out]
     best = int(np.argmin(losses))
     shift, slope = _calibration(left_out[best], right)
-    chances = _logistic(shift + slope * left_out[best])
+    probabilities = _logistic(shift + slope * left_out[best])
     design, center, scale = _design(given, right)
     beta = _path(design, right)[best]
-    bins = tuple(ReliabilityBin(chances[chosen], right[chosen]) for chosen in _equal_parts(chances))
-    return LearnedChance(
+    bins = tuple(ReliabilityBin(probabilities[chosen], right[chosen]) for chosen in _equal_parts(probabilities))
+    return CalibratedLogistic(
         n=len(right),
         right=float(right.mean()),
         center=center,
@@ -130,7 +130,7 @@ def learn_chance(given: Examples, right: Floats) -> LearnedChance:
         intercept=float(shift + slope * beta[0]),
         penalty=PENALTIES[best],
         records=_records(given, right),
-        brier=float(np.mean((chances - right) ** 2)),
+        brier=float(np.mean((probabilities - right) ** 2)),
         brier_of_base=float(np.mean((base - right) ** 2)),
         calibration_error=float(np.sum([part.n * abs(part.predicted - part.rate) for part in bins]) / len(right)),
         bins=bins,
@@ -247,8 +247,8 @@ def _calibration(logits: Floats, right: Floats) -> tuple[float, float]:
     return float(shift), float(slope)
 
 
-def _equal_parts(chances: Floats) -> list[Ints]:
-    order = np.argsort(chances, kind="stable")
+def _equal_parts(probabilities: Floats) -> list[Ints]:
+    order = np.argsort(probabilities, kind="stable")
     return list(np.array_split(order, min(BINS, len(order))))
 
 

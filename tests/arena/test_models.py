@@ -12,23 +12,23 @@ import pytest
 from sqlalchemy import select
 
 from arena_makers import changed_profile, make_arena
-from learning_arenas import LEARNING, TOOLS, as_if_tested, fill, made_submissions, made_tasks
+from model_arenas import MODELS, TOOLS, as_if_tested, fill, made_submissions, made_tasks
 from steelyard import workflow
-from steelyard.arena import Arena, create_arena, learn, learn_if_due, open_arena
+from steelyard.arena import Arena, create_arena, fit_if_due, fit_models, open_arena
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.reports import leaderboard_table
-from steelyard.store import Store, learned_versions
+from steelyard.store import Store, model_versions
 from steelyard.store.schema import submissions
 from steelyard.surfaces.cli import run
 
-KILL = Path(__file__).parent.parent / "arena_learning_kill.py"
+KILL = Path(__file__).parent.parent / "arena_model_kill.py"
 SCORES = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
 
 
-def learning_arena(store: Store, *, is_automatic: bool = True, **changed: Any) -> Arena:
-    arena = create_arena(store, changed_profile(learning={**LEARNING, **changed}))
-    arena.learner = learn_if_due if is_automatic else None
+def model_arena(store: Store, *, is_automatic: bool = True, **changed: Any) -> Arena:
+    arena = create_arena(store, changed_profile(models={**MODELS, **changed}))
+    arena.fitter = fit_if_due if is_automatic else None
     return arena
 
 
@@ -38,7 +38,7 @@ def kept(store: Store) -> list[tuple[str, int, int, str, str]]:
         return [
             (each.kind, each.number, each.seen, each.digest, each.content)
             for kind in ("abilities", "correctness")
-            for each in learned_versions(connection, kind)
+            for each in model_versions(connection, kind)
         ]
 
 
@@ -59,18 +59,18 @@ def other_store(tmp_path: Any) -> Any:
 
 def test_one_by_one_together_and_after_a_kill_the_same_versions_are_learned(store: Store, other_store: Store) -> None:
     made = made_submissions(150)
-    together = learning_arena(other_store)
+    together = model_arena(other_store)
     for task in made_tasks():
         together.add_task(task)
     together.submit(made)
-    alone = learning_arena(store)
+    alone = model_arena(store)
     for task in made_tasks():
         alone.add_task(task)
     for number, submission in enumerate(made):
         # Killed after each third was accepted and before anything was learned: whoever comes next learns it.
-        alone.learner = None if number % 3 == 0 else learn_if_due
+        alone.fitter = None if number % 3 == 0 else fit_if_due
         alone.submit([submission])
-    alone.learner = learn_if_due
+    alone.fitter = fit_if_due
     alone.submit(made[:1])
     assert [(kind, number, seen) for kind, number, seen, _, _ in kept(store)] == [
         (kind, number + 1, seen)
@@ -83,8 +83,8 @@ def test_one_by_one_together_and_after_a_kill_the_same_versions_are_learned(stor
 def test_a_process_that_is_killed_again_and_again_learns_the_same_versions(
     store: Store, store_address: str, other_store: Store
 ) -> None:
-    fill(learning_arena(other_store), submissions=150)
-    arena = learning_arena(store)
+    fill(model_arena(other_store), submissions=150)
+    arena = model_arena(store)
     for task in made_tasks():
         arena.add_task(task)
     store.close()
@@ -100,7 +100,7 @@ def test_a_process_that_is_killed_again_and_again_learns_the_same_versions(
 
 
 def test_refused_and_known_submissions_do_not_count_toward_a_version(store: Store) -> None:
-    arena = learning_arena(store)
+    arena = model_arena(store)
     for task in made_tasks():
         arena.add_task(task)
     made = made_submissions(45)
@@ -111,7 +111,7 @@ def test_refused_and_known_submissions_do_not_count_toward_a_version(store: Stor
 
 
 def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store: Store) -> None:
-    fill(learning_arena(store), submissions=120)
+    fill(model_arena(store), submissions=120)
     fill(make_arena(other_store), submissions=120)
     assert kept(store)
     assert scores_of(store) == scores_of(other_store)
@@ -124,50 +124,50 @@ def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store:
 
 
 def test_the_shipped_profile_scores_as_the_first_one_does() -> None:
-    learning, plain = load_profile("arena-learning-1").constants, load_profile("arena-1").constants
-    assert {name: value for name, value in learning.items() if name != "learning"} == plain
+    learning, plain = load_profile("arena-models-1").constants, load_profile("arena-1").constants
+    assert {name: value for name, value in learning.items() if name != "models"} == plain
 
 
 def test_learning_the_same_again_gives_the_same_version(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=100)
-    first, again = learn(arena), learn(arena)
+    first, again = fit_models(arena), fit_models(arena)
     assert [(each.number, each.is_new) for each in first.versions] == [(1, True), (1, True)]
     assert [(each.number, each.is_new) for each in again.versions] == [(1, False), (1, False)]
     arena.review("s-3", "exclude", reason="copied")
-    assert [(each.number, each.is_new) for each in learn(arena).versions] == [(2, True), (2, True)]
+    assert [(each.number, each.is_new) for each in fit_models(arena).versions] == [(2, True), (2, True)]
 
 
 def test_abilities_stand_beside_the_plain_mean(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=400)
-    learn(arena)
-    learned = workflow.abilities(arena)
-    assert learned.version is not None
-    assert (learned.version.number, learned.version.seen) == (1, 400)
-    tools = learned.learned.tools
+    fit_models(arena)
+    ranking = workflow.abilities(arena)
+    assert ranking.version is not None
+    assert (ranking.version.number, ranking.version.seen) == (1, 400)
+    tools = ranking.model.tools
     assert len(tools) == TOOLS
     means = {tuple(leader.key.values()): leader.mean_score for leader in workflow.leaderboard(arena).overall}
     assert {tuple(tool.key.values()): tool.mean_score for tool in tools} == means
     assert [tool.rank for tool in tools] == sorted(tool.rank for tool in tools)
     assert all(tool.ability.low < tool.ability.estimate < tool.ability.high for tool in tools)
-    assert all(task.difficulty is not None for task in learned.learned.tasks)
+    assert all(task.difficulty is not None for task in ranking.model.tasks)
 
 
 def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False, abilities={**LEARNING["abilities"], "few_submissions": 10})
+    arena = model_arena(store, is_automatic=False, abilities={**MODELS["abilities"], "few_submissions": 10})
     fill(arena, submissions=400)
     arena.add_task({"id": "new"})
     first = {"id": "first", "task_id": "new", "total_tokens": 900, "tool_calls": 1, "iterations": 1}
     arena.submit([{**first, "execution_time": 50, "estimated_cost": 0.005, "agent": "agent-0", "model": "model-0"}])
-    learn(arena)
+    fit_models(arena)
     shown = workflow.show_submission(arena, "first")
-    about = shown.learned
+    about = shown.model_estimates
     assert about is not None
     assert shown.receipt.overall_score == 100.0  # all at or below the default baseline's minima
     assert about.shrunken_score is not None
     assert about.shrunken_score < 97
-    assert about.expected is not None
+    assert about.prediction is not None
     assert about.abilities_version == 1
     leaderboard = workflow.task_leaderboard(arena, "new")
     assert leaderboard.extra_score_versions == {"shrunken_score": 1}
@@ -175,7 +175,7 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     assert "shrunken_score" in "\n".join(leaderboard_table(leaderboard).lines(200))
     other = workflow.task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
     assert (other.leaderboard[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
-    many = workflow.show_submission(arena, "s-0").learned
+    many = workflow.show_submission(arena, "s-0").model_estimates
     assert many is not None
     assert many.shrunken_score is None
     crowded = workflow.task_leaderboard(arena, made_submissions(1)[0]["task_id"])
@@ -183,7 +183,7 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
 
 
 def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     for task in made_tasks():
         arena.add_task(task)
     made = made_submissions(400)
@@ -191,71 +191,71 @@ def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -
         each for each in made if (each["agent"], each["model"], each["task_id"]) != ("agent-2", "model-1", "task-5")
     ]
     arena.submit(absent)
-    learn(arena)
-    scores = workflow.expected(arena, "task-5")
+    fit_models(arena)
+    scores = workflow.predict(arena, "task-5")
     untried = [score for score in scores.scores if score.submissions == 0]
     assert ("agent-2", "model-1") in [tuple(score.key.values()) for score in untried]
     assert sum(score.submissions for score in scores.scores) == sum(each["task_id"] == "task-5" for each in absent)
     for score in scores.scores:
-        assert 0 <= score.expected.low <= score.expected.estimate <= score.expected.high <= 100
+        assert 0 <= score.prediction.low <= score.prediction.estimate <= score.prediction.high <= 100
     with pytest.raises(UnknownNameError):
-        workflow.expected(arena, "task-99")
+        workflow.predict(arena, "task-99")
 
 
 def test_a_surprise_is_a_finding_for_review(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False, abilities={**LEARNING["abilities"], "surprise": 2.5})
+    arena = model_arena(store, is_automatic=False, abilities={**MODELS["abilities"], "anomaly_threshold": 2.5})
     fill(arena, submissions=300)
-    learned = learn(arena)
-    surprises = workflow.abilities(arena).learned.surprises
-    assert surprises
-    assert {finding.code for finding in learned.findings} == {"surprising_score"}
-    about = workflow.show_submission(arena, surprises[0].submission_id).learned
+    learned = fit_models(arena)
+    anomalies = workflow.abilities(arena).model.anomalies
+    assert anomalies
+    assert {finding.code for finding in learned.findings} == {"anomalous_score"}
+    about = workflow.show_submission(arena, anomalies[0].submission_id).model_estimates
     assert about is not None
-    assert about.deviations == surprises[0].deviations
+    assert about.standardized_residual == anomalies[0].standardized_residual
 
 
 def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=600)
     as_if_tested(arena)
-    learn(arena)
+    fit_models(arena)
     learned = workflow.correctness(arena, "task-0")
     model = learned.model
     assert model.reason is None
-    assert model.brier < model.brier_of_base
+    assert model.brier < model.brier_baseline
     assert {each.feature for each in model.coefficients} >= {"says_success", "tokens", "tool_record", "other_criteria"}
-    assert learned.chances
-    assert all(0 <= each.chance <= 1 for each in learned.chances)
-    told = learned.chances[0]
-    about = workflow.show_submission(arena, told.submission_id).learned
+    assert learned.predictions
+    assert all(0 <= each.p_correct <= 1 for each in learned.predictions)
+    told = learned.predictions[0]
+    about = workflow.show_submission(arena, told.submission_id).model_estimates
     assert about is not None
-    assert about.chance == told
+    assert about.correctness == told
     tested = next(each["id"] for each in made_submissions(600) if each["task_id"] == "task-9")
-    of_tested = workflow.show_submission(arena, tested).learned
+    of_tested = workflow.show_submission(arena, tested).model_estimates
     assert of_tested is not None
-    assert (of_tested.chance, of_tested.reason) == (None, "the task has tests, which say what is right")
+    assert (of_tested.correctness, of_tested.reason) == (None, "the task has tests, which decide correctness")
     with pytest.raises(UsageError, match="the task has tests"):
         workflow.correctness(arena, "task-9")
 
 
 @pytest.mark.parametrize("count", [20, 90])
 def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=count)
     as_if_tested(arena)
-    learn(arena)
+    fit_models(arena)
     model = workflow.correctness(arena).model
-    assert model.reason == f"cannot tell: {model.examples} of 100 submissions with tests that were run"
+    assert model.reason == f"not enough submissions with test results: {model.examples} of 100"
     assert model.coefficients == ()
-    about = workflow.show_submission(arena, "s-0").learned
+    about = workflow.show_submission(arena, "s-0").model_estimates
     assert about is not None
-    assert about.chance is None
+    assert about.correctness is None
 
 
 def test_tests_that_were_never_run_are_no_examples(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=300)  # without artifacts tests count as not met, which says nothing of the code
-    learn(arena)
+    fit_models(arena)
     assert workflow.correctness(arena).model.examples == 0
 
 
@@ -263,38 +263,38 @@ def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
     arena = make_arena(store)
     fill(arena, submissions=60)
     assert kept(store) == []
-    with pytest.raises(UsageError, match="does not switch learning on"):
-        learn(arena)
-    assert "does not switch learning on" in (workflow.abilities(arena).learned.reason or "")
+    with pytest.raises(UsageError, match="does not enable models"):
+        fit_models(arena)
+    assert "does not enable models" in (workflow.abilities(arena).model.reason or "")
     assert workflow.abilities(arena).version is None
-    assert workflow.expected(arena, "task-1").scores == ()
+    assert workflow.predict(arena, "task-1").scores == ()
     assert workflow.correctness(arena).model.reason is not None
-    assert workflow.show_submission(arena, "s-0").learned is None
+    assert workflow.show_submission(arena, "s-0").model_estimates is None
 
 
 def test_too_few_tools_are_told(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     for task in made_tasks():
         arena.add_task(task)
     arena.submit([{**each, "agent": "one", "model": "m"} for each in made_submissions(60)])
-    learn(arena)
-    assert workflow.abilities(arena).learned.reason == "1 of 3 tools that abilities need"
+    fit_models(arena)
+    assert workflow.abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
 
 
 def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> None:
-    arena = learning_arena(store, is_automatic=False)
+    arena = model_arena(store, is_automatic=False)
     for task in made_tasks():
         arena.add_task(task)
     made = made_submissions(200)
     nameless = [{key: value for key, value in each.items() if key not in ("agent", "model")} for each in made[:30]]
     arena.submit(nameless + made[30:])
-    learn(arena)
-    told = workflow.abilities(arena).learned
+    fit_models(arena)
+    told = workflow.abilities(arena).model
     assert (told.submissions, told.unnamed) == (170, 30)
 
 
 def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
-    arena = learning_arena(store)
+    arena = model_arena(store)
     fill(arena, submissions=100)
     assert workflow.abilities(arena, version=1).version is not None
     latest = workflow.abilities(arena).version
@@ -316,24 +316,24 @@ def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
 )
 def test_a_profile_that_cannot_be_used_is_refused(store: Store, changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ProfileError, match=message):
-        learning_arena(store, **changed)
+        model_arena(store, **changed)
 
 
 def test_the_commands_tell_what_was_learned(
     store: Store, store_address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arena = create_arena(store, load_profile("arena-learning-1"))
+    arena = create_arena(store, load_profile("arena-models-1"))
     fill(arena, submissions=500)
     as_if_tested(arena)
     at = ["--store", store_address]
     assert run(["arena", "learn", *at]) == 0
-    assert "abilities: version 1, learned, 500 submissions seen" in capsys.readouterr().out
+    assert "abilities: version 1, new, 500 submissions" in capsys.readouterr().out
     assert run(["arena", "abilities", *at]) == 0
     told = capsys.readouterr().out
     assert "Tools by ability" in told
     assert "version 1: 500 submissions, 8 tools, 24 tasks" in told
     assert run(["arena", "expected", "task-1", *at]) == 0
-    assert "Expected overall score" in capsys.readouterr().out
+    assert "Predicted overall score" in capsys.readouterr().out
     assert run(["arena", "correctness", *at]) == 0
     assert "Brier score" in capsys.readouterr().out
     assert run(["arena", "correctness", "task-0", *at, "--json"]) == 0

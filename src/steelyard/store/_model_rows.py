@@ -1,4 +1,4 @@
-"""Learned versions at rest: numbered within their kind, written once, never changed.
+"""Stored model versions: numbered within their kind, written once, never changed.
 
 Whoever learns reads in one transaction, works outside of any, and keeps the version in another: nobody waits for it.
 """
@@ -15,7 +15,7 @@ from steelyard.records import now_microseconds
 from steelyard.store.schema import learned
 
 
-class LearnedVersion(NamedTuple):
+class ModelVersion(NamedTuple):
     """One version of one kind."""
 
     kind: str
@@ -33,26 +33,26 @@ class LearnedVersion(NamedTuple):
 class KeptVersion(NamedTuple):
     """A version that was to be kept."""
 
-    version: LearnedVersion
+    version: ModelVersion
     is_new: bool
     """False when the latest one was learned from the same."""
 
 
-def keep_learned(connection: Connection, kind: str, *, digest: str, seen: int, content: str) -> KeptVersion:
+def save_model(connection: Connection, kind: str, *, digest: str, seen: int, content: str) -> KeptVersion:
     """Keep it as the next version; the latest one stands where it was learned from the same."""
-    latest = learned_version(connection, kind)
+    latest = model_version(connection, kind)
     if latest is not None and latest.digest == digest:
         return KeptVersion(latest, is_new=False)
     number = 1 if latest is None else latest.number + 1
-    version = LearnedVersion(kind, number, now_microseconds(), seen, digest, content)
+    version = ModelVersion(kind, number, now_microseconds(), seen, digest, content)
     # Of two writers at once, PostgreSQL refuses the second number: its transaction is run again and finds the first.
     connection.execute(insert(learned), version._asdict())
     return KeptVersion(version, is_new=True)
 
 
-def learned_version(
+def model_version(
     connection: Connection, kind: str, number: int | None = None, *, until: int | None = None
-) -> LearnedVersion | None:
+) -> ModelVersion | None:
     """The version of that number, else the latest (of those made by a moment); None while there is none."""
     wanted = select(learned).where(learned.c.kind == kind)
     if until is not None:
@@ -60,20 +60,20 @@ def learned_version(
     if number is not None:
         row = connection.execute(wanted.where(learned.c.number == number)).first()
         if row is None:
-            known = [str(each.number) for each in learned_versions(connection, kind)]
+            known = [str(each.number) for each in model_versions(connection, kind)]
             raise UnknownNameError(f"version of {kind}", str(number), known)
     else:
         row = connection.execute(wanted.order_by(learned.c.number.desc()).limit(1)).first()
-    return None if row is None else LearnedVersion(*row)
+    return None if row is None else ModelVersion(*row)
 
 
-def learned_versions(connection: Connection, kind: str) -> list[LearnedVersion]:
+def model_versions(connection: Connection, kind: str) -> list[ModelVersion]:
     """Every version of the kind, the first one first."""
     wanted = select(learned).where(learned.c.kind == kind).order_by(learned.c.number)
-    return [LearnedVersion(*row) for row in connection.execute(wanted)]
+    return [ModelVersion(*row) for row in connection.execute(wanted)]
 
 
-def learned_seen(connection: Connection, kind: str) -> int:
+def model_seen(connection: Connection, kind: str) -> int:
     """How many submissions (or ratings) the latest version had seen; 0 while there is none."""
     seen: int | None = connection.execute(select(func.max(learned.c.seen)).where(learned.c.kind == kind)).scalar()
     return seen or 0

@@ -4,7 +4,7 @@ The same submissions go in turn to two arenas of as many submissions already, on
 that switches everything on: learning, peer review, dynamic weights and metrics of tools. Processor time counts.
 Learning happens at versions, between the submissions that are timed; what it comes to for each one is told apart.
 
-    python -m benchmarks.learning [--large 1000000] [--times 400] [--quick]
+    python -m benchmarks.models [--large 1000000] [--times 400] [--quick]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from benchmarks.arena import both_times, make
-from steelyard.arena import Arena, create_arena, learn, learn_if_due
+from steelyard.arena import Arena, create_arena, fit_if_due, fit_models
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
 from steelyard.results import Receipt
@@ -26,14 +26,14 @@ from steelyard.store import open_store
 
 BATCH = 100_000
 TASKS = 1_000
-RELEARNED = 100_000
+REFITTED = 100_000
 CRITERIA = [{"type": "no_errors"}, {"type": "file_exists", "file_path": "a.py"}]
 
 
 def everything_on() -> Profile:
     """The constants of arena-1 with every table that puts something beside the scores."""
     constants = dict(load_profile("arena-1").constants)
-    for name in ("arena-community", "arena-learning-1"):
+    for name in ("arena-community", "arena-models-1"):
         constants |= load_profile(name).constants
     constants["tool_metrics"] = {f"tool-{number}": ["cost_usd"] for number in range(3)}
     return Profile(name="everything", spec="arena", constants=constants)
@@ -56,7 +56,7 @@ def made(rng: random.Random, name: str, task: int, tools: int) -> Submission:
 
 
 def filled(folder: Path, profile: Profile, rows: int, tools: int) -> Arena:
-    """An arena with so many submissions, of which nothing has been learned."""
+    """An arena with so many submissions, of which no model has been fitted."""
     arena = create_arena(open_store(f"sqlite:///{folder}/{profile.name}-{rows}-{tools}.db"), profile)
     for task in range(TASKS):
         arena.add_task({"id": f"task-{task}", "success_criteria": CRITERIA})
@@ -67,11 +67,11 @@ def filled(folder: Path, profile: Profile, rows: int, tools: int) -> Arena:
     return arena
 
 
-def relearned(folder: Path, tools: int, rows: int) -> None:
+def refitted(folder: Path, tools: int, rows: int) -> None:
     arena = filled(folder, everything_on(), rows, tools)
-    wall, processor = both_times(lambda: learn(arena))
+    wall, processor = both_times(lambda: fit_models(arena))
     print(
-        f"learning from {rows:,} submissions to {TASKS:,} tasks of {tools:,} tools:"
+        f"fitting to {rows:,} submissions to {TASKS:,} tasks of {tools:,} tools:"
         f" {processor:.1f} s of processor time, {wall:.1f} s",
         flush=True,
     )
@@ -81,8 +81,8 @@ def relearned(folder: Path, tools: int, rows: int) -> None:
 def one_more(folder: Path, rows: int, times: int) -> None:
     arenas = {profile.name: filled(folder, profile, rows, 40) for profile in (load_profile("arena-1"), everything_on())}
     plain, whole = arenas.values()
-    _, learning = both_times(lambda: learn(whole))
-    whole.learner = learn_if_due
+    _, seconds = both_times(lambda: fit_models(whole))
+    whole.fitter = fit_if_due
     rng = random.Random(99)
     spent: dict[str, list[float]] = {name: [] for name in arenas}
     for number in range(times):
@@ -94,11 +94,11 @@ def one_more(folder: Path, rows: int, times: int) -> None:
             spent[name].append(time.process_time() - start)
             assert isinstance(receipt, Receipt)
     off, on = (statistics.median(spent[name][times // 10 :]) * 1_000 for name in arenas)
-    growth = whole.rules.learning.growth if whole.rules.learning else math.inf
-    share = learning / (rows * (1 - 1 / growth)) * 1_000
+    growth = whole.rules.models.growth if whole.rules.models else math.inf
+    share = seconds / (rows * (1 - 1 / growth)) * 1_000
     print(f"\nOne more submission at {rows:,} to {TASKS:,} tasks, median of {times} in turn, processor time")
     print(f"arena-1 {off:.3f} ms, everything on {on:.3f} ms: {on / off:.3f} times")
-    print(f"a version learned from {rows:,}: {learning:.1f} s, {share:.3f} ms for each submission since the last one")
+    print(f"a version fitted to {rows:,}: {seconds:.1f} s, {share:.3f} ms for each submission since the last one")
     print(f"with it {(on + share) / off:.3f} times", flush=True)
     for arena in (plain, whole):
         arena.store.close()
@@ -113,7 +113,7 @@ def main() -> None:
     part = 50 if given.quick else 1
     with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as name:
         for tools in (40, 1_000):
-            relearned(Path(name), tools, RELEARNED // part)
+            refitted(Path(name), tools, REFITTED // part)
         one_more(Path(name), given.large // part, given.times // (4 if given.quick else 1))
 
 

@@ -1,4 +1,4 @@
-"""Learned versions in the store: numbered, kept, and one where two learn the same at the same moment."""
+"""Model versions in the store: numbered, permanent, and single when two processes fit the same data at once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy.engine import Connection
 
 from steelyard.errors import UnknownNameError
-from steelyard.store import Store, keep_learned, learned_seen, learned_version, learned_versions
+from steelyard.store import Store, model_seen, model_version, model_versions, save_model
 
 
 def keep(store: Store, digest: str, *, kind: str = "abilities", seen: int = 10) -> int:
     def work(connection: Connection) -> int:
-        return keep_learned(connection, kind, digest=digest, seen=seen, content=f'"{digest}"').version.number
+        return save_model(connection, kind, digest=digest, seen=seen, content=f'"{digest}"').version.number
 
     return store.in_transaction(work)
 
@@ -21,15 +21,15 @@ def keep(store: Store, digest: str, *, kind: str = "abilities", seen: int = 10) 
 def test_versions_count_up_within_their_kind_and_all_are_kept(store: Store) -> None:
     assert [keep(store, "a", seen=10), keep(store, "b", seen=20), keep(store, "a", kind="weights", seen=5)] == [1, 2, 1]
     with store.read() as connection:
-        first, latest = learned_version(connection, "abilities", 1), learned_version(connection, "abilities")
+        first, latest = model_version(connection, "abilities", 1), model_version(connection, "abilities")
         assert first is not None
         assert latest is not None
         assert (first.content, latest.content, latest.number) == ('"a"', '"b"', 2)
-        assert learned_version(connection, "other") is None
-        assert [version.number for version in learned_versions(connection, "abilities")] == [1, 2]
-        assert [learned_seen(connection, kind) for kind in ("abilities", "weights", "other")] == [20, 5, 0]
+        assert model_version(connection, "other") is None
+        assert [version.number for version in model_versions(connection, "abilities")] == [1, 2]
+        assert [model_seen(connection, kind) for kind in ("abilities", "weights", "other")] == [20, 5, 0]
         with pytest.raises(UnknownNameError, match="version of abilities"):
-            learned_version(connection, "abilities", 3)
+            model_version(connection, "abilities", 3)
 
 
 def test_what_was_learned_from_the_same_is_no_new_version(store: Store) -> None:

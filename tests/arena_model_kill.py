@@ -1,6 +1,6 @@
 """Submits to an arena that learns, killed before its n-th statement or after some moments, until all is in.
 
-Run as a program of its own, so that it can fork cheaply: python tests/arena_learning_kill.py ADDRESS COUNT
+Run as a program of its own, so that it can fork cheaply: python tests/arena_model_kill.py ADDRESS COUNT
 Prints how often it was killed by the statement and by the moment.
 """
 
@@ -14,15 +14,15 @@ import time
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from learning_arenas import made_submissions
-from steelyard.arena import learn_if_due, open_arena
+from model_arenas import made_submissions
+from steelyard.arena import fit_if_due, open_arena
 from steelyard.store import open_store
 
 
 def submit(address: str, count: int, last: int | None) -> None:
     """Submit all of them in one batch, and be killed before the statement of that number."""
     arena = open_arena(open_store(address, create=False))
-    arena.learner = learn_if_due
+    arena.fitter = fit_if_due
     seen = 0
 
     def count_statement(*_: object) -> None:

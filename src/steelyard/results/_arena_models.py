@@ -1,0 +1,332 @@
+"""Models fitted to an arena's submissions: abilities, difficulties, predicted scores, probability of correctness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from steelyard.records import Finding
+from steelyard.results._arena_rows import FieldsResult, flat_rows
+from steelyard.results._base import Row
+
+Key = dict[str, str | None]
+"""A tool: its agent and model, or the one of them that the profile groups by."""
+
+
+class Between(msgspec.Struct, frozen=True):
+    """Estimate with its interval, at the confidence level of the model version."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class ToolAbility(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool, by its ability and by its plain mean."""
+
+    key: Key
+    rank: int
+    """By ability; equal abilities share a rank."""
+    ability: Between
+    """The predicted overall score on an average task, adjusted for the difficulty of the tasks attempted."""
+    mean_rank: int
+    """By the plain mean."""
+    mean_score: float
+    """The mean over its tasks of its mean overall score, as on the leaderboard."""
+    correctness_ability: Between | None
+    """Ability in correctness: 0 is the mean of all tools, 1 one standard deviation; None without criteria."""
+    tasks: int
+    submissions: int
+
+
+class TaskDifficulty(msgspec.Struct, frozen=True, kw_only=True):
+    """Level, difficulty and discrimination of a task."""
+
+    task_id: str
+    submissions: int
+    level: Between
+    """The predicted overall score of an average tool."""
+    shrinkage: float
+    """Overall score minus shrunken score, in score points; larger for tasks with fewer submissions."""
+    difficulty: Between | None
+    """The correctness ability at which half of the submissions are correct; None without criteria."""
+    discrimination: Between | None
+    """The slope at that ability, in logits; None without criteria."""
+
+
+class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
+    """Submission whose score is far from the prediction for its tool and task."""
+
+    submission_id: str
+    task_id: str
+    key: Key
+    overall_score: float
+    predicted: float
+    standardized_residual: float
+    """Score minus prediction, in standard deviations of a prediction."""
+
+
+class Abilities(msgspec.Struct, frozen=True, kw_only=True):
+    """Contents of a version of the ability model."""
+
+    reason: str | None
+    """Why no model could be fitted; None if one was."""
+    by: tuple[str, ...] = ()
+    confidence: float = 0.95
+    policy: str = ""
+    submissions: int = 0
+    """Submissions in the fit: those that are included and name their tool."""
+    unnamed: int = 0
+    """Submissions excluded because they do not name their tool."""
+    few_submissions: int = 0
+    residual_sd: float = 0.0
+    """Standard deviation of a score around its prediction."""
+    repeat_correlation: float = 0.0
+    """Intraclass correlation of repeated submissions of a tool to a task."""
+    prediction_quantiles: tuple[float, float] = (0.0, 0.0)
+    """Bounds of a prediction interval, in standard deviations of a prediction."""
+    dispersion: float | None = None
+    """Overdispersion of correctness between pairs of tool and task; None without criteria."""
+    tools: tuple[ToolAbility, ...] = ()
+    """By rank."""
+    tasks: tuple[TaskDifficulty, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
+    """The largest first."""
+
+
+class Coefficient(msgspec.Struct, frozen=True, kw_only=True):
+    """One feature of the model of correctness."""
+
+    feature: str
+    meaning: str
+    coefficient: float
+    """Change in the logit of being correct per standard deviation of the feature."""
+    mean: float
+    deviation: float
+    known: int
+    """Number of examples in which it is known; it adds nothing to the others."""
+
+
+class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):
+    """Held-out examples of similar predicted probability."""
+
+    low: float
+    high: float
+    n: int
+    predicted: float
+    """Mean predicted probability."""
+    observed: float
+    """Fraction that passed the tests."""
+    observed_low: float
+    observed_high: float
+
+
+class ToolRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Pass rate of a tool per task category, as shrunken logits."""
+
+    key: Key
+    logits: dict[str, float]
+
+
+class CorrectnessModel(msgspec.Struct, frozen=True, kw_only=True):
+    """Contents of a version of the correctness model."""
+
+    reason: str | None
+    """Why no model could be fitted; None if one was."""
+    by: tuple[str, ...] = ()
+    examples: int = 0
+    """Submissions whose tests were run."""
+    tasks: int = 0
+    min_examples: int = 0
+    pass_rate: float = 0.0
+    """Fraction of examples that passed."""
+    brier: float = 0.0
+    """Brier score on held-out tasks (leave-one-task-out cross-validation)."""
+    brier_baseline: float = 0.0
+    """Brier score of always predicting the pass rate."""
+    calibration_error: float = 0.0
+    """Expected calibration error on held-out tasks."""
+    penalty: float = 0.0
+    folds: int = 0
+    intercept: float = 0.0
+    coefficients: tuple[Coefficient, ...] = ()
+    bins: tuple[CalibrationBin, ...] = ()
+    records: tuple[ToolRecord, ...] = ()
+    base_logit: float = 0.0
+
+
+class VersionOf(msgspec.Struct, frozen=True, kw_only=True):
+    """Version of a fitted model."""
+
+    kind: str
+    """`abilities`, `correctness` or `weights`."""
+    number: int
+    made_at: str
+    seen: int
+    """Number of submissions accepted by then; for `weights`, number of ratings in the fit."""
+    digest: str
+    """SHA-256 of the data in the fit."""
+
+
+def version_text(version: VersionOf | None) -> str:
+    """Return the version number as text."""
+    return "no version" if version is None else f"version {version.number}"
+
+
+class FittedModel(VersionOf, frozen=True, kw_only=True):
+    """Result of fitting one model."""
+
+    is_new: bool
+    """False if the latest version was fitted to the same data under the same profile."""
+    reason: str | None
+    """Why no model could be fitted, or why the fixed weights remain; None otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FittedModels(FieldsResult):
+    """Model versions in effect after fitting."""
+
+    profile: str
+    versions: tuple[FittedModel, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def _about(self) -> str:
+        return ", ".join(f"{each.kind} version {each.number}" for each in self.versions) or "nothing"
+
+    def to_dicts(self) -> list[Row]:
+        """Return one row per model."""
+        return flat_rows(self.versions)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AbilityRanking(FieldsResult):
+    """Tools ranked by ability, with their plain mean, and tasks by difficulty."""
+
+    version: VersionOf | None
+    """None if no model has been fitted; the reason says why."""
+    model: Abilities
+    findings: tuple[Finding, ...] = ()
+    """Anomalous scores, for manual review."""
+
+    def _about(self) -> str:
+        tools, tasks = len(self.model.tools), len(self.model.tasks)
+        return self.model.reason or f"{version_text(self.version)}: {tools:,} tools, {tasks:,} tasks"
+
+    def to_dicts(self) -> list[Row]:
+        """Return one row per tool, by rank."""
+        return [
+            {
+                "rank": tool.rank,
+                **tool.key,
+                "ability": tool.ability.estimate,
+                "low": tool.ability.low,
+                "high": tool.ability.high,
+                "mean_rank": tool.mean_rank,
+                "mean_score": tool.mean_score,
+                "correctness_ability": tool.correctness_ability and tool.correctness_ability.estimate,
+                "tasks": tool.tasks,
+                "submissions": tool.submissions,
+            }
+            for tool in self.model.tools
+        ]
+
+
+class PredictedScore(msgspec.Struct, frozen=True, kw_only=True):
+    """Predicted score of a tool on a task."""
+
+    key: Key
+    prediction: Between
+    """The overall score of the next submission, with its prediction interval."""
+    correctness: float | None
+    """The predicted percentage of criteria met; None without criteria."""
+    submissions: int
+    """Number of submissions to the task when the model was fitted; 0 if it was not attempted."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PredictedScores(FieldsResult):
+    """Predicted score of every tool on a task, attempted or not, best first."""
+
+    version: VersionOf | None
+    """None if no model has been fitted; the reason says why."""
+    task_id: str
+    task: TaskDifficulty | None
+    """None if the task was not in the fit; predictions are then for an average task."""
+    confidence: float
+    scores: tuple[PredictedScore, ...]
+    reason: str | None = None
+    """Why there are no predictions; None if there are."""
+
+    def _about(self) -> str:
+        return f"{self.task_id}: {self.reason or f'{len(self.scores):,} tools, {version_text(self.version)}'}"
+
+    def to_dicts(self) -> list[Row]:
+        """Return one row per tool."""
+        return [
+            {
+                **score.key,
+                "prediction": score.prediction.estimate,
+                "low": score.prediction.low,
+                "high": score.prediction.high,
+                "correctness": score.correctness,
+                "submissions": score.submissions,
+            }
+            for score in self.scores
+        ]
+
+
+class CorrectnessPrediction(msgspec.Struct, frozen=True, kw_only=True):
+    """Predicted probability that a submission is correct, with the contribution of each feature."""
+
+    submission_id: str
+    task_id: str
+    p_correct: float
+    parts: dict[str, float]
+    """Contribution of each feature and the intercept to the logit; unknown features contribute nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CorrectnessEstimates(FieldsResult):
+    """The correctness model, its calibration, and its predictions for a task without tests."""
+
+    version: VersionOf | None
+    """None if no model has been fitted; the reason says why."""
+    model: CorrectnessModel
+    predictions: tuple[CorrectnessPrediction, ...] = ()
+    """Predictions for the submissions to the requested task."""
+    task_id: str | None = None
+
+    def _about(self) -> str:
+        model = self.model
+        return model.reason or f"{version_text(self.version)}: Brier score {model.brier:.3f}"
+
+    def to_dicts(self) -> list[Row]:
+        """Return one row per coefficient; for a task, one row per submission."""
+        if self.task_id is not None:
+            return [
+                {"submission_id": each.submission_id, "task_id": each.task_id, "p_correct": each.p_correct}
+                for each in self.predictions
+            ]
+        return flat_rows(self.model.coefficients)
+
+
+class ModelEstimates(msgspec.Struct, frozen=True, kw_only=True):
+    """Model estimates for a submission; no score depends on them."""
+
+    abilities_version: int | None = None
+    """None before the first version of the ability model."""
+    shrunken_score: float | None = None
+    """The overall score with the task's level shrunken toward the other tasks; None for a task with many submissions
+    or one that was not in the fit."""
+    shrunken_low: float | None = None
+    shrunken_high: float | None = None
+    prediction: Between | None = None
+    """Predicted score of this tool on this task, with its prediction interval; None for an unknown tool."""
+    standardized_residual: float | None = None
+    """Score minus prediction in standard deviations of a prediction, if the score is an anomaly."""
+    correctness_version: int | None = None
+    correctness: CorrectnessPrediction | None = None
+    """The probability that it is correct; None if its task has tests."""
+    reason: str | None = None
+    """Why there is no such probability."""
