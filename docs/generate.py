@@ -104,7 +104,7 @@ def profiles_page() -> str:
         "A profile holds the constants of a specification. A shipped one is never edited. To make your own:",
     ]
     lines += [
-        "`steelyard profiles show outcome-1 > mine.toml`, change its name and values, and pass `--profile mine.toml`.",
+        "`steelyard profiles outcome-1 > mine.toml`, change its name and values, and pass `--profile mine.toml`.",
         "Every number must be finite.",
         "",
     ]

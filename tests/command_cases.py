@@ -42,7 +42,7 @@ GIVEN: dict[str, list[str]] = {
     "mapping suggest": ["{table}"],
     "mapping show": ["evalplus"],
     "prices": ["gpt-4o"],
-    "profiles": ["show"],
+    "profiles": [],
     "repeatability": ["{outputs}", "--no-repair"],
     "repeatability canon retire": ["clamp"],
     "repeatability canon show": ["clamp"],

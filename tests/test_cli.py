@@ -74,7 +74,7 @@ def test_without_a_command_the_commands_are_listed() -> None:
         (["measure"], "FILES"),
         (["measure", "x.jsonl", "--nonsense"], "--nonsense"),
         (["metrics", "cost_of_pas"], "cost_of_pass"),
-        (["profiles", "show", "outcome-3"], "outcome-"),
+        (["profiles", "outcome-3"], "outcome-"),
         (["schema", "rnu"], "'run'"),
         (["metrics", "--spec", "outcom"], "'outcome'"),
         (["measure", "x.jsonl", "--metrics", "mean_speedup"], "speedup"),
@@ -88,7 +88,7 @@ def test_wrong_usage_exits_2_and_says_what_to_do(arguments: list[str], sentence:
 
 
 def test_a_profile_shows_itself_as_json_too() -> None:
-    shown = json.loads(steelyard("profiles", "show", "outcome-1", "--json").stdout)
+    shown = json.loads(steelyard("profiles", "outcome-1", "--json").stdout)
     assert shown["constants"]["pass_weight"] == 0.5
 
 

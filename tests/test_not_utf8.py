@@ -39,7 +39,7 @@ REFUSED = (
     ("compare", "runs.jsonl", "-a", f"agent={BAD}", "-b", "agent=ant"),
     ("rank", "runs.jsonl", "--metrics", BAD),
     ("metrics", BAD),
-    ("profiles", "show", BAD),
+    ("profiles", BAD),
     ("repeatability", "canon", "retire", BAD),
 )
 WRITTEN = (

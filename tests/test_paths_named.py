@@ -19,7 +19,6 @@ NAME_OR_PATH = {
     "--profile",
     "--prices",
     "--map",
-    "--candidate",
     "--agent",
     "--tests",
     "--log",
@@ -33,7 +32,7 @@ CASES = [
     for command, app in APPS.items()
     if command not in UNENDING
     for name, hint in arguments_of(app).items()
-    if name not in NO_FILE and ("Path" in hint or name in NAME_OR_PATH)
+    if name not in NO_FILE and ("Path" in hint or name in NAME_OR_PATH or (command, name) == ("speedup", "--candidate"))
 ]
 """Every argument of every command that names a file."""
 FIRST_CASES = list({f"{name} {'arena' in command}": (command, name) for command, name in CASES}.values())
@@ -78,7 +77,7 @@ def _words(command: str, argument: str, value: str, files: dict[str, str]) -> li
         words += [argument, value]
     else:
         place = [name for name in arguments_of(APPS[command]) if not name.startswith("-") and name != "ACTION"]
-        at = place.index(argument) + (command == "profiles")
+        at = place.index(argument)
         words[at : at + 1] = [value]
     store = (
         ["--store", files["store"]] if "--store" in arguments_of(APPS[command]) and command != "repeatability" else []

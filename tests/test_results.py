@@ -355,7 +355,7 @@ def test_speedups_as_text_and_as_dictionaries_are_the_same() -> None:
         ("prices", "books"),
         ("prices o3", "prices"),
         ("profiles", "profiles"),
-        ("profiles show outcome-1", "constants"),
+        ("profiles outcome-1", "constants"),
         ("doctor", "checks"),
         ("demo", "groups"),
     ],

@@ -1,4 +1,4 @@
-"""Labeled synthetic data: runs of seven tiers, and files for each of the other families. No agent ran."""
+"""Labeled synthetic data: runs of seven tiers, and files of every other input type. No agent ran."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.demo._families import (
-        FAMILIES as FAMILIES,
+    from steelyard.demo._examples import (
+        EXAMPLES as EXAMPLES,
         demo_files as demo_files,
     )
     from steelyard.demo._runs import (

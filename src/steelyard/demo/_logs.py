@@ -1,4 +1,4 @@
-"""Logs as Claude Code and Codex write them, and two builds of one agent: what `usage`, `read` and `gate` show."""
+"""Logs in the formats of Claude Code and Codex, and two builds of one agent."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CLAUDE_MODELS = ("claude-opus-4-5-20251101", "claude-sonnet-4-5-20250929")
 CODEX_MODEL = "gpt-5.3-codex"
 SESSIONS = 12
 BUILDS = {"main": "T3", "branch": "T4"}
-"""The tier whose runs stand in for those of a build."""
+"""Tier whose runs represent a build."""
 
 
 def log_files() -> Iterator[tuple[str, bytes]]:
     """Twelve sessions of Claude Code and four of Codex, over thirty days."""
-    chance = Random(SEED)  # noqa: S311  # a story, not a secret
+    chance = Random(SEED)  # noqa: S311  # synthetic data, not a secret
     for number in range(SESSIONS):
         project, started = PROJECTS[number % 2], START + timedelta(days=2.5 * number)
         session = f"5e55a0aa-0000-4000-8000-{number:012}"
@@ -47,7 +47,7 @@ def build_files() -> Iterator[tuple[str, bytes]]:
 
 
 def results_table() -> bytes:
-    """A table as a script of one's own writes it, with names that are not ours."""
+    """Return a table as a custom script may write it, with its own column names."""
     lines = ["case,llm,status,seconds,prompt_tokens,completion_tokens"]
     for number, run in enumerate(run for run in demo_runs() if run.tier in ("T0", "T1") and run.attempt == 1):
         model = "small" if run.tier == "T0" else "large"

@@ -1,6 +1,6 @@
-"""Plans for `steelyard run`, one for each family, that need no model: a scripted one answers.
+"""Plans for `steelyard run`, one per specification, with a scripted model.
 
-The agent `tiny` is a program of a few lines in an adapter of its own, as a user would write one.
+The agent `tiny` is a short program with a custom adapter, like one a user would write.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ price = { input_usd = 1.0, output_usd = 4.0 }
 """
 
 TINY = '''\
-# An agent of your own: how it is started, and what it finds.
-about = "asks a model once and writes the file that the answer holds"
+# A custom agent: its command, environment and files.
+about = "sends one model request and writes the file in the response"
 command = ["python3", "{home}/tiny.py"]
 speaks = "chat"
 env = { ENDPOINT = "{endpoint}", TOKEN = "{token}", MODEL = "{model}", PROMPT_FILE = "{prompt_file}" }
@@ -37,8 +37,8 @@ request = urllib.request.Request(url, json.dumps(body).encode(), headers)
 answer = json.load(urllib.request.urlopen(request))
 name, _, content = answer["choices"][0]["message"]["content"].partition(chr(10))
 (work / name.strip()).write_text(content)
-told = dict(task="task", agent="tiny", tool_calls=1, iterations=1, files_created=[name.strip()])
-pathlib.Path.home().joinpath("run.jsonl").write_text(json.dumps(told) + chr(10))
+record = dict(task="task", agent="tiny", tool_calls=1, iterations=1, files_created=[name.strip()])
+pathlib.Path.home().joinpath("run.jsonl").write_text(json.dumps(record) + chr(10))
 """
 '''
 
@@ -77,7 +77,7 @@ rubric = "rubric.toml"
 """
 
 SAMPLES = f"""\
-# Does the model answer the same way twice? Five samples at each of two temperatures.
+# Are the outputs repeatable? Five samples at each of two temperatures.
 [plan]
 name = "samples"
 attempts = 5
@@ -96,7 +96,7 @@ settings = [{{ temperature = 0.0 }}, {{ temperature = 1.0 }}]
 """
 
 FASTER = f"""\
-# Does the agent make code faster? Unchanged code, the known solution and the agent, measured apart from the running.
+# Does the agent make code faster? Measures the unchanged code, the reference solution and the agent's code.
 [plan]
 name = "faster"
 time_limit = "2m"
@@ -128,7 +128,7 @@ models = ["small"]
 """
 
 WEEKLY = f"""\
-# Who leads? Each run is submitted to the arena when its trial is done.
+# A weekly leaderboard: each run is submitted to the arena when its trial is done.
 [plan]
 name = "weekly"
 attempts = 2
@@ -159,12 +159,12 @@ type = "code_compiles"
 RUBRIC = """\
 [[criteria]]
 name = "correctness"
-description = "The change does what the task asks, also for unusual input."
+description = "The change does what the task asks, including edge cases."
 weight = 3
 
 [[criteria]]
 name = "readability"
-description = "Someone new to the code understands the change."
+description = "A new contributor understands the change."
 """
 
 _TOTAL_RIGHT = """\
@@ -204,7 +204,7 @@ def unique(values):
             kept.append(value)
     return kept
 """
-_NOTES = "Notes for whoever works here: test with no values, with one, and with an even number of them.\n"
+_NOTES = "Notes for contributors: test with no values, with one value, and with an even number of values.\n"
 
 _TESTED = """\
 import unittest
@@ -243,7 +243,7 @@ Path("timings.json").write_text(json.dumps({"task": "unique", "benchmarks": meas
 
 
 def plan_files() -> Iterator[tuple[str, str]]:
-    """Every file of the plans: its path and its content."""
+    """Yield the path and content of every plan file."""
     yield from {"tiers.toml": TIERS, "samples.toml": SAMPLES, "faster.toml": FASTER, "weekly.toml": WEEKLY}.items()
     yield "model.toml", _script()
     yield "agents/tiny.toml", TINY
@@ -262,7 +262,7 @@ def plan_files() -> Iterator[tuple[str, str]]:
 
 
 def _script() -> str:
-    """What the scripted model answers: right more often where the notes are among what it is shown."""
+    """Return the script of the model, which is right more often if the request contains the notes."""
     good = '{"criteria": [{"name": "correctness", "points": 4}, {"name": "readability", "points": 3}], "passed": true}'
     poor = '{"criteria": [{"name": "correctness", "points": 1}, {"name": "readability", "points": 3}], "passed": false}'
     none = '{"criteria": [{"name": "correctness", "points": 0}, {"name": "readability", "points": 0}], "passed": false}'
@@ -281,12 +281,10 @@ def _script() -> str:
         ("", ["middle.py"], [middle[1]]),
         ("", ["unique.py"], [f"unique.py\n{_UNIQUE_SET}"]),
         ("", ["greeting.py"], [greeting]),
-        ("Samples: cold ones are all alike.", [asked, "temperature=0.0"], [_TOTAL_RIGHT]),
+        ("Samples: identical at temperature 0.", [asked, "temperature=0.0"], [_TOTAL_RIGHT]),
         ("", [asked], [_TOTAL_RIGHT, _TOTAL_LIST, _TOTAL_RIGHT.replace("sums", "result"), _TOTAL_WRONG, _TOTAL_RIGHT]),
     ]
-    lines = [
-        "# A model that follows a script. The first entry whose words stand in the request answers, texts in turn."
-    ]
+    lines = ["# A scripted model. The first entry whose words are all in the request responds; its texts take turns."]
     for comment, when, texts in entries:
         lines += ["", *([f"# {comment}"] if comment else []), "[[answers]]"]
         lines.append(f"when = [{', '.join(map(_quoted, when))}]")
@@ -295,6 +293,6 @@ def _script() -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text as TOML has it."""
+    """Return the text as a TOML string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

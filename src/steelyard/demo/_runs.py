@@ -59,7 +59,7 @@ TASKS: dict[str, float] = {
 """Each task and how much easier it is than the average."""
 
 SKILL = {"T0": 0.53, "T1": 0.58, "T2": 0.66, "T3": 0.60, "T4": 0.72, "T5": 0.80, "T6": 0.92}
-"""The chance of a pass on an average task."""
+"""Probability of a pass on an average task."""
 
 COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
     "T0": {ComponentType.SYSTEM_PROMPT: 400},
@@ -112,7 +112,7 @@ OUTPUT_PER_INPUT = {
     ComponentType.MONITOR: 0.05,
     ComponentType.EVALUATOR: 0.12,
 }
-"""What a component makes the model write, for each token it puts in; prompts and schemas make it write nothing."""
+"""Output tokens per input token of each component; prompts and schemas produce none."""
 
 STEPS = tuple(
     Step(id=name, weight=weight) for name, weight in (("read", 1.0), ("plan", 1.0), ("edit", 2.0), ("verify", 2.0))
@@ -120,12 +120,12 @@ STEPS = tuple(
 
 
 def demo_runs() -> Iterator[Run]:
-    """The 1,400 runs, always the same.
+    """Yield the 1,400 runs; deterministic.
 
     >>> sum(1 for _ in demo_runs())
     1400
     """
-    chance = Random(SEED)  # noqa: S311  # a story, not a secret
+    chance = Random(SEED)  # noqa: S311  # synthetic data, not a secret
     for tier in SCHEMES["seed"]:
         for task, ease in TASKS.items():
             for attempt in range(1, RUNS_PER_TASK + 1):
@@ -172,7 +172,7 @@ def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run
 
 
 def _answer(chance: Random, task: str) -> str:
-    """One of four ways to write the same function: most runs agree on the first."""
+    """Return one of four implementations of a function; most runs return the first."""
     name = task.replace("-", "_")
     ways = (
         "    return sorted(items)",
@@ -184,7 +184,7 @@ def _answer(chance: Random, task: str) -> str:
 
 
 def _calls(run: str, started: datetime, input_tokens: int, output_tokens: int) -> tuple[Call, ...]:
-    """Two calls that share the run's tokens, with a cache that is read more than it is written."""
+    """Split the tokens of the run between two calls; cache reads exceed writes."""
     half = Usage(
         input_tokens=input_tokens // 2,
         output_tokens=output_tokens // 2,

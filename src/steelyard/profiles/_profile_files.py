@@ -157,7 +157,7 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
     try:
         profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
-        raise ProfileError(problem_text(error), where=where, hint="steelyard profiles show outcome-1") from error
+        raise ProfileError(problem_text(error), where=where, hint="steelyard profiles outcome-1") from error
     thresholds = [grade.at_least for grade in profile.grades]
     if thresholds != sorted(thresholds, reverse=True):
         raise ProfileError("grades must stand from the highest threshold down", where=where)

@@ -9,7 +9,7 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.demo import (
         EXPERIMENT as EXPERIMENT,
-        FAMILIES as FAMILIES,
+        EXAMPLES as EXAMPLES,
         demo_files as demo_files,
         demo_runs as demo_runs,
     )

@@ -10,16 +10,16 @@ from steelyard.records import encode_run
 from steelyard.reports import check_file, check_folder, writing
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._print import Terminal, console, print_findings, print_json
-from steelyard.workflow import EXPERIMENT, FAMILIES, demo_files, demo_runs
-from steelyard.workflow.measure import measure as weigh
+from steelyard.workflow import EXAMPLES, EXPERIMENT, demo_files, demo_runs
+from steelyard.workflow.measure import measure as measure_runs
 
 NEXT = """\
-These runs are synthetic: no agent ran. Next:
-  steelyard demo --write demo    data for every kind of question
-  steelyard report demo/runs.jsonl --by tier    one HTML file
+These runs are synthetic: no agent ran. Next steps:
+  steelyard demo --write demo    write example data of every type
+  steelyard report demo/runs.jsonl --by tier    write an HTML report
   steelyard explain demo/runs.jsonl composite_score --by tier
-  steelyard metrics              what each number means
-  steelyard schema run           what a record of your own looks like
+  steelyard metrics              list metrics and their formulas
+  steelyard schema run           print the schema of a run record
 """
 ONE_FILE = ".jsonl"
 
@@ -28,12 +28,12 @@ def demo(
     *,
     write: Annotated[
         OnePath | None,
-        Parameter(help="Write data for all four families into this folder, or the 1,400 runs to a .jsonl file."),
+        Parameter(help="Write example data of every type to this folder, or 1,400 runs to a .jsonl file."),
     ] = None,
-    report: Annotated[OnePath | None, Parameter(help="Write a report on them to this file too: .html or .md.")] = None,
+    report: Annotated[OnePath | None, Parameter(help="Write a report to this file: .html or .md.")] = None,
     json: Json = False,
 ) -> int:
-    """Weigh seven tiers of a labeled synthetic experiment.
+    """Create synthetic example data and a sample report.
 
     Example: steelyard demo
     Example: steelyard demo --write demo
@@ -44,21 +44,21 @@ def demo(
     if write is not None:
         _write(write)
         return 0
-    result = weigh(runs, by=["tier"])
+    result = measure_runs(runs, by=["tier"])
     if json:
         print_json(result.to_dict())
         return 0
     from steelyard.reports import measurement_sentence, measurement_tables
 
     terminal = console()
-    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs, made up for this demonstration.")
+    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs of synthetic data.")
     terminal.print(measurement_sentence(result))
     terminal.print()
     for table in measurement_tables(result):
         terminal.print(table)
     terminal.print(NEXT)
     if report is not None:
-        from steelyard.workflow.report import report as make_report  # brings every verb
+        from steelyard.workflow.report import report as make_report  # imports every command
 
         make_report(runs, title="Seven tiers of a synthetic experiment", by=["tier"]).save(report)
         terminal.print(f"wrote {report}: open it in a browser")
@@ -76,18 +76,18 @@ def _write(place: Path) -> None:
         return
     check_folder(place)
     if place.is_dir() and any(place.iterdir()):
-        raise UsageError(f"{place} holds files already", hint="name a folder that is empty or not there yet")
+        raise UsageError(f"{place} is not empty", hint="choose an empty or new folder")
     with writing(place):
         for name, content in demo_files():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(content)
-    _tell_what_next(console(), place)
+    _print_next_steps(console(), place)
 
 
-def _tell_what_next(terminal: Terminal, folder: Path) -> None:
-    terminal.print(f"{folder} holds synthetic data for every kind of question. No agent ran.")
-    for family in FAMILIES:
+def _print_next_steps(terminal: Terminal, folder: Path) -> None:
+    terminal.print(f"{folder} contains synthetic data of every type. No agent ran.")
+    for example in EXAMPLES:
         terminal.print()
-        terminal.print(family.title)
-        for command in family.commands:
+        terminal.print(example.title)
+        for command in example.commands:
             terminal.print(f"  {command.format(folder=folder)}", indent="    ")

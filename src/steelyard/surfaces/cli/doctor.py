@@ -7,7 +7,7 @@ from steelyard.workflow.doctor import examine
 
 
 def doctor(*, json: Json = False) -> int:
-    """Check this installation: what it has and what is missing.
+    """Check the installation and optional dependencies.
 
     Example: steelyard doctor
     """

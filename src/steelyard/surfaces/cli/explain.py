@@ -22,14 +22,14 @@ VALUES_SHOWN = 8
 
 
 def explain(
-    file: Annotated[str, Parameter(help="Run records, logs (- is stdin), or the store of an arena (sqlite:///file).")],
-    metric: Annotated[str, Parameter(help="The metric to explain (steelyard metrics).")],
+    file: Annotated[str, Parameter(help="Run records or logs (- for stdin), or an arena store (sqlite:///FILE).")],
+    metric: Annotated[str, Parameter(help="Metric to explain (see: steelyard metrics).")],
     /,
     *,
     options: Typed[ExplainOptions] = DEFAULTS,
     showing: Showing = SHOWING,
 ) -> int:
-    """Explain a number: formula, inputs, constants, profile, and what was missing.
+    """Show how a number was computed.
 
     Example: steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
     Example: steelyard explain runs.jsonl cost_of_pass --by tier
@@ -37,7 +37,7 @@ def explain(
     Example: steelyard explain outputs/ r_raw --run TASK
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
-    from steelyard.results import RunExplanation  # with the next it brings the formats
+    from steelyard.results import RunExplanation  # with the next one, imports the formats
     from steelyard.workflow.explain import explain as explain_metric, store_of
 
     asked = replace(options, metric=metric)
@@ -56,11 +56,11 @@ def explain(
 
 
 def _show_submission(asked: ExplainOptions, store: str, submission: str, *, json: bool) -> int:
-    """A store holds scores, made under its own profile."""
+    """Explain a stored score, which depends on the store's profile."""
     if asked != replace(DEFAULTS, metric=asked.metric, run=submission):
         raise UsageError(
-            "a store holds scores made under its own profile",
-            hint="leave out all but --run: --profile, --prices, --where, --since, --until",
+            "stored scores were computed with the store's own profile",
+            hint="remove --profile, --prices, --where, --since and --until",
         )
     return show(submission, asked.metric, store=store, json=json)
 
@@ -69,7 +69,7 @@ def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:
     if json:
         print_json(explanation.to_dict())
         return
-    from steelyard.reports import explanation_lines, explanation_tables  # brings rich
+    from steelyard.reports import explanation_lines, explanation_tables  # imports the tables
 
     terminal = console()
     for line in explanation_lines(explanation):
@@ -103,7 +103,7 @@ def _sentence(part: Explanation) -> str:
 
 
 def _short(value: object) -> object:
-    """The value; of a long list the first, and how many there are."""
+    """Return the value, or the first values of a long list and their number."""
     if not isinstance(value, list) or len(value) <= VALUES_SHOWN:
         return value
-    return f"{', '.join(str(each) for each in value[:VALUES_SHOWN])}, ... ({len(value):,} in all)"
+    return f"{', '.join(str(each) for each in value[:VALUES_SHOWN])}, ... ({len(value):,} total)"

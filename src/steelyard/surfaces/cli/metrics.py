@@ -12,13 +12,15 @@ from steelyard.surfaces.cli._print import console, print_json, show_results
 
 
 def metrics(
-    name: Annotated[str | None, Parameter(help="Only this metric, in full.")] = None,
+    name: Annotated[str | None, Parameter(help="Metric to describe in full.")] = None,
     /,
     *,
-    spec: Annotated[str | None, Parameter(help="Only metrics of this specification: outcome, arena, ...")] = None,
+    spec: Annotated[
+        str | None, Parameter(help="Specification of the metrics: outcome, repeatability, speedup or arena.")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """List every metric: what it means, its unit, range and formula.
+    """List metrics and their formulas.
 
     Example: steelyard metrics cost_of_pass
     """
@@ -39,5 +41,5 @@ def metrics(
         low, high = metric.bounds
         span = f"{low} or {high}" if metric.binary else f"{low} to {high}"
         add_row(table, metric.name, metric.level, metric.unit, metric.better, span, metric.formula)
-    show_results([f"{counted(len(chosen), 'metric')}; steelyard metrics NAME shows one in full.", table])
+    show_results([f"{counted(len(chosen), 'metric')}. To describe one: steelyard metrics NAME", table])
     return 0

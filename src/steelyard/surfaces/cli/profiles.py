@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from steelyard.errors import UsageError
 from steelyard.formatting import counted
 from steelyard.profiles import load_profile, profile_text, shipped_profiles
 from steelyard.reports import add_row, plain_table
@@ -15,25 +14,22 @@ from steelyard.surfaces.cli._print import print_json, print_text, show_results
 
 
 def profiles(
-    action: Annotated[Literal["list", "show"], Parameter(help="List the profiles, or show one as TOML.")] = "list",
-    name: Annotated[str | None, Parameter(help="The profile to show.")] = None,
+    name: Annotated[str | None, Parameter(help="Profile to print as TOML.")] = None,
     /,
     *,
     json: Json = False,
 ) -> int:
-    """List the shipped profiles, or print one to be copied and changed.
+    """List or print scoring profiles.
 
-    Example: steelyard profiles show outcome-1 > mine.toml
+    Example: steelyard profiles outcome-1 > mine.toml
     """
-    if action == "show":
-        if name is None:
-            raise UsageError("name the profile to show", hint="steelyard profiles show outcome-1")
+    if name is not None:
         if json:
             print_json(versioned(msgspec.to_builtins(load_profile(name))))
         else:
             print_text(profile_text(name))
         return 0
-    loaded = [load_profile(shipped) for shipped in shipped_profiles()]
+    loaded = [load_profile(each) for each in shipped_profiles()]
     if json:
         listed = [{"name": profile.name, "specification": profile.spec, "title": profile.title} for profile in loaded]
         print_json(versioned({"profiles": listed}))
@@ -43,5 +39,5 @@ def profiles(
     table.add_column("title")
     for profile in loaded:
         add_row(table, profile.name, profile.title)
-    show_results([f"{counted(len(loaded), 'profile')}; steelyard profiles show NAME prints one.", table])
+    show_results([f"{counted(len(loaded), 'profile')}. To print one: steelyard profiles NAME", table])
     return 0

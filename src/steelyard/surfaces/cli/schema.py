@@ -13,26 +13,26 @@ MAPPING, PLAN = "mapping", "plan"
 
 
 def schema(
-    record: Annotated[str, Parameter(help="The record: run, task, submission, mapping or plan.")] = "run",
+    record: Annotated[str, Parameter(help="Record type: run, task, submission, mapping or plan.")] = "run",
     /,
     *,
-    json: Json = False,  # noqa: ARG001 # a schema is JSON already, and scripts ask for JSON everywhere
+    json: Json = False,  # noqa: ARG001 # a schema is always JSON; scripts may pass --json to every command
 ) -> int:
-    """Print the JSON Schema of a record.
+    """Print a JSON Schema.
 
     Example: steelyard schema run
     """
     if record == MAPPING:
-        from steelyard.mappings import mapping_schema  # makes some twenty classes that other schemas do not need
+        from steelyard.mappings import mapping_schema  # creates classes that other schemas do not need
 
         print_json(mapping_schema())
         return 0
     if record == PLAN:
-        from steelyard.workflow import plan_schema  # only whoever runs plans needs them
+        from steelyard.workflow import plan_schema  # only needed to run plans
 
         print_json(plan_schema())
         return 0
     if record not in RECORDS:
-        raise UnknownNameError("record", record, [*RECORDS, MAPPING, PLAN])
+        raise UnknownNameError("record type", record, [*RECORDS, MAPPING, PLAN])
     print_json(json_schema(RECORDS[record]))
     return 0

@@ -1,6 +1,6 @@
-"""Files for all families: runs, logs, outputs with a contract, timings, an arena's tasks and submissions, and plans.
+"""Example files of every input type: runs, logs, outputs with a contract, timings, arena submissions and plans.
 
-The numbers are made up as those of the runs are, from seeded uniform draws, so that every verb has something to show.
+The numbers are synthetic, from a seeded uniform random generator, so that every command has something to show.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from steelyard.demo._runs import EXPERIMENT, SEED, START, demo_runs
 from steelyard.records import encode_run
 
 
-class Family(NamedTuple):
-    """One family of the demonstration: what there is of it, and what to do with it."""
+class Example(NamedTuple):
+    """Data type of the demo, with commands to try."""
 
     title: str
     commands: tuple[str, ...]
-    """What to type next; {folder} is where the files are."""
+    """Commands; {folder} is replaced by the folder of the files."""
 
 
-FAMILIES = (
-    Family("Runs: did it work, and what did it cost?", ("steelyard measure {folder}/runs.jsonl --by tier",)),
-    Family("Logs: what did the agents use?", ("steelyard usage {folder}/logs --by model",)),
-    Family(
-        "Builds: did it get worse?",
+EXAMPLES = (
+    Example("Runs: success and cost", ("steelyard measure {folder}/runs.jsonl --by tier",)),
+    Example("Logs: tokens and cost", ("steelyard usage {folder}/logs --by model",)),
+    Example(
+        "Builds: check for regressions",
         ('steelyard gate {folder}/branch.jsonl --baseline {folder}/main.jsonl --rule "pass_rate >= baseline - 0.02"',),
     ),
-    Family(
-        "Outputs: does it answer the same way twice?",
+    Example(
+        "Outputs: repeatability",
         ("steelyard repeatability {folder}/outputs --contract {folder}/contract.toml",),
     ),
-    Family("Timings: did it make the code faster?", ("steelyard speedup {folder}/timings",)),
-    Family(
-        "Arena: who leads a task?",
+    Example("Timings: speedup", ("steelyard speedup {folder}/timings",)),
+    Example(
+        "Arena: leaderboard",
         (
             "steelyard arena init --store sqlite:///{folder}/arena.db",
             "steelyard arena task add {folder}/tasks.toml --store sqlite:///{folder}/arena.db",
@@ -47,15 +47,15 @@ FAMILIES = (
             "steelyard arena leaderboard --store sqlite:///{folder}/arena.db",
         ),
     ),
-    Family(
-        "Plans: run agents yourself, here with a scripted model (docs/run.md)",
+    Example(
+        "Plans: run agents, here with a scripted model (see docs/run.md)",
         ("steelyard run {folder}/plans/tiers.toml --out {folder}/tiers", "steelyard measure {folder}/tiers --by tier"),
     ),
 )
 
 
 def demo_files() -> Iterator[tuple[str, bytes]]:
-    """Every file of the demonstration, always the same: its path in the folder and its content."""
+    """Yield the relative path and content of every demo file; deterministic."""
     yield "runs.jsonl", b"".join(encode_run(run) + b"\n" for run in demo_runs())
     yield from log_files()
     yield from build_files()
@@ -93,7 +93,7 @@ _WAYS = (
     "from itertools import accumulate\n\n\ndef running_total(values):\n    return list(accumulate(values))\n",
     "def running_total(values):\n    return [sum(values[:n]) for n in range(len(values))]\n",
 )
-"""Ways to answer, the most frequent first; the last is wrong by one."""
+"""Outputs, the most frequent first; the last has an off-by-one error."""
 _CHOSEN = (0, 0, 1, 0, 2, 0, 3, 0, 4, 0)
 
 
@@ -105,13 +105,13 @@ def _outputs() -> Iterator[tuple[str, bytes]]:
 
 BENCHMARKS = ("parse.Small.time_rows", "parse.Large.time_rows", "join.Keys.time_inner", "join.Keys.time_outer")
 TIMED_TASKS = {"speed-up-parse": (0.50, 0.55, 0.95, 1.0), "speed-up-join": (0.95, 1.0, 0.40, 0.45)}
-"""The expert's time for each benchmark, as a share of the unchanged code's."""
+"""Time of the reference solution per benchmark, as a fraction of the unchanged code's."""
 AGENTS = {"ant": 0.15, "bee": 0.45}
-"""How much of the expert's gain each agent misses."""
+"""Fraction of the reference solution's gain that each agent misses."""
 
 
 def _timings() -> Iterator[tuple[str, bytes]]:
-    chance = Random(SEED)  # noqa: S311  # a story, not a secret
+    chance = Random(SEED)  # noqa: S311  # synthetic data, not a secret
     for task, shares in TIMED_TASKS.items():
         yield f"timings/{task}/nop.json", _timed(chance, task, [1.0] * len(shares))
         yield f"timings/{task}/oracle.json", _timed(chance, task, shares)
@@ -158,7 +158,7 @@ type = "no_errors"
 
 
 def _submissions() -> Iterator[dict[str, Any]]:  # Any: JSON values
-    chance = Random(SEED)  # noqa: S311  # a story, not a secret
+    chance = Random(SEED)  # noqa: S311  # synthetic data, not a secret
     for task, file in (("fix-race", "queue.py"), ("add-endpoint", "orders.py")):
         for agent, thrift in (("ant", 1.0), ("bee", 0.7), ("cat", 1.4)):
             for attempt in range(1, 5):
