@@ -21,8 +21,8 @@ from steelyard.arena.scoring._baseline import (
     quartile,
 )
 from steelyard.arena.scoring._counted_values import count_values, each_once
-from steelyard.arena.scoring._receipts import places_of
-from steelyard.arena.scoring._rescoring import Yardstick, score_all, with_yardsticks
+from steelyard.arena.scoring._receipts import ranks_of
+from steelyard.arena.scoring._rescoring import ScoringContext, score_all, with_contexts
 from steelyard.arena.scoring._score_intervals import score_interval
 from steelyard.arena.scoring._scores import (
     KEPT_SCORES,
@@ -82,8 +82,8 @@ def test_one_submission_and_a_column_of_them_get_the_same_bits(
 ) -> None:
     constants = RULES.constants_of(Task(id="t", category="debugging", difficulty="advanced"))
     inputs = {name: [row[name] for row, _ in rows] for name in SCORE_INPUTS}
-    frame = with_yardsticks(
-        frame_of(inputs, SCORE_INPUTS), [Yardstick(bounds, constants) for _, bounds in rows], range(len(rows))
+    frame = with_contexts(
+        frame_of(inputs, SCORE_INPUTS), [ScoringContext(bounds, constants) for _, bounds in rows], range(len(rows))
     )
     table = score_columns(frame, constants)
     for number, (row, bounds) in enumerate(rows):
@@ -104,14 +104,14 @@ def test_many_rows_and_few_rows_give_the_same_to_cents() -> None:
         inputs["criteria_met"].append(1)
         inputs["criteria_total"].append(rng.choice((1, 2, 3)))
     task = Task(id="t")
-    yardstick = Yardstick(
+    context = ScoringContext(
         BaselineBounds(*(float(RULES.defaults_of(task)[name]) for name in BaselineBounds._fields)),
         RULES.constants_of(task),
     )
-    together = score_all(inputs, [yardstick], np.zeros(1000, dtype=int))
+    together = score_all(inputs, [context], np.zeros(1000, dtype=int))
     for start in range(0, 1000, 100):
         part = {name: values[start : start + 100] for name, values in inputs.items()}
-        few = score_all(part, [yardstick], np.zeros(100, dtype=int))
+        few = score_all(part, [context], np.zeros(100, dtype=int))
         assert all((few[name] == together[name][start : start + 100]).all() for name in KEPT_SCORES)
 
 
@@ -142,7 +142,7 @@ def test_ranks_are_competition_ranks_and_percentiles_the_share_below(values: lis
         (1 + sum(other > value for other in values), round(sum(other < value for other in values) / n * 100, 1))
         for value in values
     ]
-    assert list(zip(*places_of(counted, np.full(n, n)), strict=True)) == expected
+    assert list(zip(*ranks_of(counted, np.full(n, n)), strict=True)) == expected
     assert [
         rank_and_percentile(sum(other > value for other in values), values.count(value), n) for value in values
     ] == expected

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from steelyard.arena import RANKED_SCORES, read_rules
 from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of, default_bounds
-from steelyard.arena.scoring._rescoring import Yardstick, with_yardsticks
+from steelyard.arena.scoring._rescoring import ScoringContext, with_contexts
 from steelyard.arena.scoring._rules import RANGES, score_metrics
 from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, points, score, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of
@@ -157,9 +157,9 @@ def test_no_profile_and_no_submission_make_a_score_outside_0_and_100(
     for task in (Task(id="t"), Task(id="t", category="debugging", difficulty="advanced")):
         constants = rules.constants_of(task)
         bounds = own_bounds(rows) if of_its_own else default_bounds(rules.defaults_of(task))
-        frame = with_yardsticks(
+        frame = with_contexts(
             frame_of({name: [row[name] for row in rows] for name in SCORE_INPUTS}, SCORE_INPUTS),
-            [Yardstick(bounds, constants)],
+            [ScoringContext(bounds, constants)],
             [0] * len(rows),
         )
         columns = score_cents_columns(frame, constants)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arena_makers import make_arena
-from steelyard.arena import PlacedSubmission, task_leaderboard
+from steelyard.arena import LocatedSubmission, task_leaderboard
 from steelyard.prices import open_book
 from steelyard.records import Task
 from steelyard.results import Receipt
@@ -27,9 +27,9 @@ def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
     nowhere = FromRuns(task_map={}, book=book, submitter=None)
     found = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], nowhere)]
     assert found
-    assert not [one for one in found if isinstance(one, PlacedSubmission)]  # an empty map names no task
+    assert not [one for one in found if isinstance(one, LocatedSubmission)]  # an empty map names no task
     given = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], FromRuns(None, book, None))]
-    read = [one.submission for one in given if isinstance(one, PlacedSubmission)]
+    read = [one.submission for one in given if isinstance(one, LocatedSubmission)]
     assert len(read) > len(given) / 2
     store = open_store(f"sqlite:///{tmp_path}/arena.db")
     arena = make_arena(store)

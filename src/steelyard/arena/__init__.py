@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         register as register,
     )
     from steelyard.arena.ingest._submission_files import (
-        PlacedSubmission as PlacedSubmission,
+        LocatedSubmission as LocatedSubmission,
         read_submissions as read_submissions,
         read_task_map as read_task_map,
         read_tasks as read_tasks,

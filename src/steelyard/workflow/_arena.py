@@ -14,7 +14,7 @@ from steelyard.arena import (
     DEFAULT_PROFILE,
     POLICIES,
     Arena,
-    PlacedSubmission,
+    LocatedSubmission,
     SubmissionOutcome,
     create_arena,
     fit_if_due,
@@ -42,7 +42,7 @@ from steelyard.results import (
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import open_store
 
-Placed = TypeVar("Placed", PlacedSubmission, Task)
+Placed = TypeVar("Placed", LocatedSubmission, Task)
 
 AT_ONCE = 100_000
 """Submissions that are held in memory together."""
@@ -145,7 +145,7 @@ def submit_files(
 
 def submit_each(
     arena: Submitting | str,
-    files: Iterable[tuple[Path, Iterator[PlacedSubmission | Rejected]]],
+    files: Iterable[tuple[Path, Iterator[LocatedSubmission | Rejected]]],
     *,
     artifacts: Callable[[Path], Path] | None,
     what: str,
@@ -172,7 +172,7 @@ def _or_refused(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Plac
 def _submit(
     arena: Submitting,
     path: Path,
-    placed: Iterator[PlacedSubmission | Rejected],
+    placed: Iterator[LocatedSubmission | Rejected],
     root: Path | None,
     *,
     what: str,
@@ -186,7 +186,7 @@ def _submit(
         for record, outcome in zip(portion, arena.submit(given, artifacts_root=root, told=told_here), strict=True):
             if isinstance(outcome, Receipt):
                 receipts.append(outcome)
-            elif isinstance(record, PlacedSubmission):
+            elif isinstance(record, LocatedSubmission):
                 reason = f"submission {record.submission.id[:200]!r}: {outcome.reason}"
                 place = {"path": record.path, "line": record.line, "item": record.item}
                 rejected.append(msgspec.structs.replace(outcome, **place, reason=reason))

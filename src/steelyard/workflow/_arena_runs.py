@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.arena import Arena, PlacedSubmission, metrics_of, read_task_map
+from steelyard.arena import Arena, LocatedSubmission, metrics_of, read_task_map
 from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
 from steelyard.records import (
@@ -54,7 +54,7 @@ def submit_runs(
     notes: list[Finding] = []
     places: dict[str, None] = {}
 
-    def submissions() -> Iterator[PlacedSubmission | Rejected]:
+    def submissions() -> Iterator[LocatedSubmission | Rejected]:
         for item in submissions_from_runs(paths, given):
             if isinstance(item, Finding):
                 notes.append(item)
@@ -84,7 +84,7 @@ class FromRuns(NamedTuple):
     """The arena, whose profile may name metrics of tools; None where it is on a server."""
 
 
-def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[PlacedSubmission | Rejected | Finding]:
+def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[LocatedSubmission | Rejected | Finding]:
     """The runs in files and folders of any format that `read` knows, as submissions; and which records are the same."""
     for item in each_once(gather(paths, mapping=given.mapping), given.labels):
         if isinstance(item, NamedRun):
@@ -96,7 +96,7 @@ def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[Pl
 _SAME = frozenset({"file_repeated", "repeated", "alike", "label_replaced"})
 
 
-def _placed_run(named: NamedRun, given: FromRuns) -> PlacedSubmission | Rejected:
+def _placed_run(named: NamedRun, given: FromRuns) -> LocatedSubmission | Rejected:
     run, entry = named.run, named.entry
     if given.task_map is not None and run.task not in given.task_map:
         reason = f"the task map does not name the run's task {run.task[:200]!r}"
@@ -106,7 +106,7 @@ def _placed_run(named: NamedRun, given: FromRuns) -> PlacedSubmission | Rejected
         submission = submission_of(run, task_id, given)
     except DecodeError as error:
         return Rejected(path=entry.path, line=entry.line, reason=error.reason, hint=error.hint, code="bad_submission")
-    return PlacedSubmission(entry.path, entry.line, submission)
+    return LocatedSubmission(entry.path, entry.line, submission)
 
 
 def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:

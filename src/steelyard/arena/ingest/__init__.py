@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         teams_of as teams_of,
     )
     from steelyard.arena.ingest._submission_files import (
-        PlacedSubmission as PlacedSubmission,
+        LocatedSubmission as LocatedSubmission,
         read_submissions as read_submissions,
         read_task_map as read_task_map,
         read_tasks as read_tasks,

@@ -21,14 +21,14 @@ from steelyard.arena.scoring import (
     TOLD_RANKS,
     Counts,
     LowerMedian,
-    Places,
     RankedRows,
+    Ranks,
     Rules,
     Scores,
     ScoresOfTasks,
+    ScoringContext,
     StoredRows,
     TaskState,
-    Yardstick,
     add_to_tallies,
     count_fields,
     each_once,
@@ -37,7 +37,7 @@ from steelyard.arena.scoring import (
     load_task_states,
     of_field,
     of_tallies,
-    places_of,
+    ranks_of,
     read_middles,
     read_scores,
     read_stored,
@@ -79,7 +79,7 @@ class Newcomers(NamedTuple):
     columns: Mapping[str, Sequence[Any]]  # Any: column values
     groups: Groups
     overall: np.ndarray
-    places: Places
+    ranks: Ranks
     token_medians: Sequence[float]
 
 
@@ -179,7 +179,7 @@ def _accept_part(
     columns["baseline_version"] = versions.tolist()
     columns |= {name: values.tolist() for name, values in scored.day.items()}
     tokens = [before.total_tokens[state.stored_task.key] for state in task_states]
-    places, token_medians = _tally(store, task_states, columns, groups, scored, earlier_tokens=tokens)
+    ranks, token_medians = _tally(store, task_states, columns, groups, scored, earlier_tokens=tokens)
     of_rows = [state for state, entries in arrivals for state in [state] * len(entries)]
     shown = [state.version for state in of_rows] if policy == "current" else columns["baseline_version"]
     receipts = receipts_of(
@@ -187,12 +187,12 @@ def _accept_part(
         of_rows,
         status="accepted",
         scores=scored.now,
-        places=places,
+        ranks=ranks,
         versions=shown,
         token_medians=token_medians,
         rules=rules,
     )
-    newcomers = Newcomers(columns, groups, scored.now["overall"], places, token_medians)
+    newcomers = Newcomers(columns, groups, scored.now["overall"], ranks, token_medians)
     changes, concerned = _changes(store, task_states, newcomers, policy)
     store.later(insert_columns, submissions, columns)
     store.later(save_task_states, task_states)
@@ -208,8 +208,8 @@ def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], n
         "task_key": newcomers.columns["task_key"],
         "ordinal": newcomers.columns["ordinal"],
         "overall": newcomers.overall.tolist(),
-        "overall_ranking": newcomers.places.ranks,
-        "percentile": newcomers.places.percentiles,
+        "overall_ranking": newcomers.ranks.ranks,
+        "percentile": newcomers.ranks.percentiles,
         "baseline_version": [receipt.baseline_version for receipt in receipts],
         "flags": [";".join(receipt.flags) or None for receipt in receipts],
     }
@@ -229,19 +229,19 @@ def _score(
     policy: Policy,
 ) -> Scored:
     """Score the rows by what they met, and where that has moved under policy `current` also by what it is now."""
-    yardsticks: list[Yardstick] = []
+    contexts: list[ScoringContext] = []
     first, last = [], []
     for state in task_states:
-        first.append(len(yardsticks) - state.version_before)
+        first.append(len(contexts) - state.version_before)
         bounds = [state.bounds_before, *(bounds for _, _, bounds, _ in state.new_versions)]
-        yardsticks += [Yardstick(each, state.stored_task.constants) for each in bounds]
-        last.append(len(yardsticks) - 1)
+        contexts += [ScoringContext(each, state.stored_task.constants) for each in bounds]
+        last.append(len(contexts) - 1)
     which = [np.array(first)[groups.which] + versions]
     moved = [place for place, state in enumerate(task_states) if state.moved and policy == "current"]
     if moved:
         which.append(np.array(last)[groups.which])
     inputs = {name: [*columns[name]] * len(which) for name in SCORE_INPUTS}
-    scores = score_all(inputs, yardsticks, np.concatenate(which))
+    scores = score_all(inputs, contexts, np.concatenate(which))
     rows = len(versions)
     day, now = ({name: values[part] for name, values in scores.items()} for part in (slice(rows), slice(-rows, None)))
     with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)
@@ -260,7 +260,7 @@ def _tally(
     scored: Scored,
     *,
     earlier_tokens: Sequence[Mapping[int, int]],
-) -> tuple[Places, list[float]]:
+) -> tuple[Ranks, list[float]]:
     """Count the new values, scores anew where a baseline moved; each row's place, and its task's median of tokens."""
     tasks, which = np.arange(len(task_states)), groups.which
     keys, n = [state.stored_task.key for state in task_states], np.array([state.n for state in task_states])
@@ -286,7 +286,7 @@ def _tally(
     tokens = counted.lower_medians(of_field(tasks, "total_tokens"), n)
     for state, value, below in zip(task_states, tokens.values.tolist(), tokens.below.tolist(), strict=True):
         state.middles["total_tokens"] = LowerMedian(value, below)
-    return places_of(counted, n[which]), tokens.medians[which].tolist()
+    return ranks_of(counted, n[which]), tokens.medians[which].tolist()
 
 
 def _changes(
@@ -297,8 +297,8 @@ def _changes(
     A newcomer is among the first of n with a chance of about TOLD_RANKS / n, so few rows are read in the long run. They
     are read before the newcomers are written.
     """
-    _, groups, overall, places, token_medians = newcomers
-    best = [min(ranks) for ranks in groups.split(places.ranks)]
+    _, groups, overall, placed, token_medians = newcomers
+    best = [min(ranks) for ranks in groups.split(placed.ranks)]
     concerned = [
         place
         for place, state in enumerate(task_states)

@@ -42,7 +42,7 @@ TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
 FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
 
 
-class PlacedSubmission(NamedTuple):
+class LocatedSubmission(NamedTuple):
     """A submission and where it stood."""
 
     path: str
@@ -90,7 +90,7 @@ def read_task_map(path: Path) -> dict[str, str]:
     return task_map
 
 
-def read_submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def read_submissions(path: Path) -> Iterator[LocatedSubmission | Rejected]:
     """The submissions in a file: JSON lines, JSON, CSV, Parquet, also packed, by its ending; piped in, by its start."""
     budget = Budget()
     if not is_stdin(path):
@@ -105,11 +105,11 @@ def read_submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
         yield from _shown_as(PIPED, _submissions(named, budget))
 
 
-def _shown_as(shown: str, records: Iterator[PlacedSubmission | Rejected]) -> Iterator[PlacedSubmission | Rejected]:
+def _shown_as(shown: str, records: Iterator[LocatedSubmission | Rejected]) -> Iterator[LocatedSubmission | Rejected]:
     """The same under the name that the user knows the file by."""
     try:
         for record in records:
-            if isinstance(record, PlacedSubmission):
+            if isinstance(record, LocatedSubmission):
                 yield record._replace(path=shown)
             else:
                 yield msgspec.structs.replace(record, path=shown)
@@ -135,7 +135,7 @@ def _ending(path: Path) -> str:
     return ".jsonl" if isinstance(values, dict) and "submissions" not in values else ".json"
 
 
-def _submissions(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejected]:
+def _submissions(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
     if path.suffix.removeprefix(".") in ONE_FILE:
         yield from _unpacked(path, budget)
         return
@@ -147,7 +147,7 @@ def _submissions(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Reje
         raise UnreadableFileError(str(path), f"it cannot be read: {error}") from error
 
 
-def _unpacked(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejected]:
+def _unpacked(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
     """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
     with scratch_folder() as folder:
         try:
@@ -168,9 +168,9 @@ def _unpacked(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejecte
 
 def _placed(
     path: Path, line: int | None, make: Callable[[], Submission], *, record: Any = None, item: int | None = None
-) -> PlacedSubmission | Rejected:  # Any: what the submission is made from
+) -> LocatedSubmission | Rejected:  # Any: what the submission is made from
     try:
-        return PlacedSubmission(str(path), line, make(), item)
+        return LocatedSubmission(str(path), line, make(), item)
     except DecodeError as error:
         hint = FROM_RUNS if _is_run(record) else error.hint
         return Rejected(path=str(path), line=line, item=item, reason=error.reason, hint=hint, code="bad_submission")
@@ -186,7 +186,7 @@ def _is_run(record: Any) -> bool:  # Any: as above
     return isinstance(record, Mapping) and "task" in record and "task_id" not in record
 
 
-def _jsonl(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def _jsonl(path: Path) -> Iterator[LocatedSubmission | Rejected]:
     for number, line in numbered_lines(path):
         placed = _placed(path, number, partial(decode_submission, line), record=line)
         if isinstance(placed, Rejected) and (rejected := too_long(path, number, line)) is not None:
@@ -194,13 +194,13 @@ def _jsonl(path: Path) -> Iterator[PlacedSubmission | Rejected]:
         yield placed
 
 
-def _json(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def _json(path: Path) -> Iterator[LocatedSubmission | Rejected]:
     values = toml_or_json(path, limit=FILE_BYTES, hint="one submission a line is .jsonl")
     for number, record in enumerate(_listed(path, values, "submissions"), 1):
         yield _placed(path, None, partial(convert_submission, record), record=record, item=number)
 
 
-def _csv(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def _csv(path: Path) -> Iterator[LocatedSubmission | Rejected]:
     rows = csv_rows(path, column="task_id")
     header = next(rows)
     assert isinstance(header, Row)  # a broken header is an error
@@ -227,13 +227,13 @@ def _from_cells(row: Mapping[str, str]) -> Submission:
     return convert_submission(values, from_text=True)
 
 
-def _parquet(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def _parquet(path: Path) -> Iterator[LocatedSubmission | Rejected]:
     for number, row in parquet_rows(path):
         values = {name: value for name, value in row.items() if value is not None}
         yield _placed(path, None, partial(convert_submission, values), record=values, item=number)
 
 
-READERS: dict[str, Callable[[Path], Iterator[PlacedSubmission | Rejected]]] = {
+READERS: dict[str, Callable[[Path], Iterator[LocatedSubmission | Rejected]]] = {
     ".jsonl": _jsonl,
     ".ndjson": _jsonl,
     ".json": _json,

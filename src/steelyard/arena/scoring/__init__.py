@@ -48,22 +48,22 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._receipts import (
         DEFAULTED as DEFAULTED,
-        Places as Places,
+        Ranks as Ranks,
         claimed_of as claimed_of,
         defaulted_of as defaulted_of,
         lower_bounds_of as lower_bounds_of,
-        places_of as places_of,
+        ranks_of as ranks_of,
         receipts_of as receipts_of,
         stored_receipts as stored_receipts,
     )
     from steelyard.arena.scoring._rescoring import (
         Scores as Scores,
         ScoresOfTasks as ScoresOfTasks,
+        ScoringContext as ScoringContext,
         StoredRows as StoredRows,
-        Yardstick as Yardstick,
         read_stored as read_stored,
         score_all as score_all,
-        with_yardsticks as with_yardsticks,
+        with_contexts as with_contexts,
     )
     from steelyard.arena.scoring._review_log import (
         EXCLUDING as EXCLUDING,

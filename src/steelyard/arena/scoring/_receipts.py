@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._counted_values import CountedValues, TaskValues, count_values, join_values, of_tallies
-from steelyard.arena.scoring._rescoring import Scores, Yardstick, score_all
+from steelyard.arena.scoring._rescoring import Scores, ScoringContext, score_all
 from steelyard.arena.scoring._review_log import decisions_after, read_reviews
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import KEPT_SCORES, RANKED_SCORES, tenths_column
@@ -26,19 +26,19 @@ IDS_PER_QUERY = 500
 Columns = Mapping[str, Sequence[Any]]  # Any: column values
 
 
-class Places(NamedTuple):
+class Ranks(NamedTuple):
     """Where rows stand among all of their tasks."""
 
     ranks: list[int]
     percentiles: list[float]
 
 
-def places_of(overall: CountedValues, n: np.ndarray) -> Places:
+def ranks_of(overall: CountedValues, n: np.ndarray) -> Ranks:
     """Competition ranks and percentiles of the pairs that were counted first, each with the `n` of its task."""
     at = overall.where[: len(n)]
     equal = overall.counts[at]
     above = overall.totals[overall.which[at]] - overall.below[at] - equal
-    return Places((above + 1).tolist(), (tenths_column((n - above - equal) / n * 100) / 10).tolist())
+    return Ranks((above + 1).tolist(), (tenths_column((n - above - equal) / n * 100) / 10).tolist())
 
 
 DEFAULTED = ("execution_time", "estimated_cost", "iterations", "success")
@@ -95,7 +95,7 @@ def receipts_of(
     *,
     status: Literal["accepted", "known"],
     scores: Scores,
-    places: Places,
+    ranks: Ranks,
     versions: Sequence[int],
     token_medians: Sequence[float],
     rules: Rules,
@@ -109,7 +109,7 @@ def receipts_of(
         [state.stored_task.task.id for state in task_states],
         [status] * len(task_states),
         *shown,
-        *places,
+        *ranks,
         versions,
         defaulted_of(*(columns[name] for name in DEFAULTED)),
         claimed_of(columns["is_claimed"], columns["details"]),
@@ -135,8 +135,8 @@ def stored_receipts(
     scores: Scores = {name: np.array(columns[name], dtype=np.int64) for name in KEPT_SCORES}
     versions = columns["baseline_version"]
     if policy == "current":
-        yardsticks = [Yardstick(state.bounds, state.stored_task.constants) for state in task_states]
-        scores = score_all(columns, yardsticks, which)
+        contexts = [ScoringContext(state.bounds, state.stored_task.constants) for state in task_states]
+        scores = score_all(columns, contexts, which)
         versions = [task_states[place].version for place in which.tolist()]
     asked: list[tuple[TaskState, list[int]]] = [(state, []) for state in task_states]
     for place, value in zip(which.tolist(), scores["overall"].tolist(), strict=True):
@@ -153,7 +153,7 @@ def stored_receipts(
         [task_states[place] for place in which.tolist()],
         status="known",
         scores=scores,
-        places=places_of(overall, n[which]),
+        ranks=ranks_of(overall, n[which]),
         versions=versions,
         token_medians=medians[which].tolist(),
         rules=rules,

@@ -29,7 +29,7 @@ Scores = dict[str, np.ndarray]
 """The kept scores in cents, one column each."""
 
 
-class Yardstick(NamedTuple):
+class ScoringContext(NamedTuple):
     """What a row is scored by: a task's bounds at some version, and the task's constants."""
 
     bounds: BaselineBounds
@@ -43,30 +43,30 @@ class ScoresOfTasks(NamedTuple):
     overall: np.ndarray
 
 
-def score_all(inputs: Columns, yardsticks: Sequence[Yardstick], which: np.ndarray) -> Scores:
-    """The scores of each row by the yardstick whose place `which` gives."""
+def score_all(inputs: Columns, contexts: Sequence[ScoringContext], which: np.ndarray) -> Scores:
+    """The scores of each row by the context whose place `which` gives."""
     if len(which) < COLUMNS_FROM:
         rows = [
-            score_cents({name: inputs[name][row] for name in SCORE_INPUTS}, *yardsticks[place])
+            score_cents({name: inputs[name][row] for name in SCORE_INPUTS}, *contexts[place])
             for row, place in enumerate(which.tolist())
         ]
         return {name: np.array([row[name] for row in rows], dtype=np.int64) for name in KEPT_SCORES}
-    frame = with_yardsticks(frame_of(inputs, SCORE_INPUTS), yardsticks, which)
-    return score_cents_columns(frame, yardsticks[0].constants)
+    frame = with_contexts(frame_of(inputs, SCORE_INPUTS), contexts, which)
+    return score_cents_columns(frame, contexts[0].constants)
 
 
-def with_yardsticks(
-    frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which: Sequence[int] | np.ndarray
+def with_contexts(
+    frame: pl.DataFrame, contexts: Sequence[ScoringContext], which: Sequence[int] | np.ndarray
 ) -> pl.DataFrame:
-    """The rows with the bounds and the constants of their yardstick beside them."""
+    """The rows with the bounds and the constants of their context beside them."""
     import polars as pl  # heavy: a few submissions are scored without it
 
     numbers = {
-        name: [float(yardstick.bounds[place]) for yardstick in yardsticks]
+        name: [float(context.bounds[place]) for context in contexts]
         for place, name in enumerate(BaselineBounds._fields)
     }
-    numbers |= {name: [float(yardstick.constants[name]) for yardstick in yardsticks] for name in OWN_CONSTANTS}
-    if len(yardsticks) == 1:
+    numbers |= {name: [float(context.constants[name]) for context in contexts] for name in OWN_CONSTANTS}
+    if len(contexts) == 1:
         return frame.with_columns(
             *(pl.lit(values[0], dtype=pl.Float64).alias(name) for name, values in numbers.items())
         )
@@ -90,10 +90,10 @@ class StoredRows(NamedTuple):
         if policy == "as-submitted":
             return np.array(self.columns["overall"], dtype=np.int64)
         bounds = [state.bounds_before if before else state.bounds for state in task_states]
-        yardsticks = [
-            Yardstick(own, state.stored_task.constants) for own, state in zip(bounds, task_states, strict=True)
+        contexts = [
+            ScoringContext(own, state.stored_task.constants) for own, state in zip(bounds, task_states, strict=True)
         ]
-        return score_all(self.columns, yardsticks, self.which)["overall"]
+        return score_all(self.columns, contexts, self.which)["overall"]
 
 
 def read_stored(connection: Connection, task_states: Sequence[TaskState]) -> StoredRows:

@@ -26,7 +26,7 @@ EXTREMES = {
 """The part of a bound's name that says which field it bounds."""
 
 UNKNOWN_AT_ZERO = (2, 3)
-"""Places among the extremes whose 0 means unknown: time and cost."""
+"""Indices of the extremes whose 0 means unknown: time and cost."""
 
 MEDIANS = {"iterations": "iterations", "total_tokens": "tokens"}
 """The fields whose middle is kept, with the part of its columns' names that says so."""

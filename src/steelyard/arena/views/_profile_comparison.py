@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest import Arena, find_task, load_tasks
-from steelyard.arena.scoring import Rules, StoredTask, Yardstick, bounds_now, load_task_states, points, read_rules
+from steelyard.arena.scoring import Rules, ScoringContext, StoredTask, bounds_now, load_task_states, points, read_rules
 from steelyard.arena.views._task_leaderboard import ranked
 from steelyard.arena.views._task_view import view_task
 from steelyard.profiles import Profile
@@ -60,8 +60,8 @@ def _findings(pair: tuple[Rules, Rules], tasks: Sequence[Task]) -> tuple[Finding
 def _under(connection: Connection, task_id: str, rules: Rules) -> pl.DataFrame:
     stored_task: StoredTask = find_task(connection, task_id, rules)
     state = load_task_states(connection, [stored_task], rules, lock=False)[stored_task.key]
-    yardstick = Yardstick(bounds_now(connection, state), stored_task.constants)
-    view = view_task(connection, stored_task, policy="current", yardstick=yardstick)
+    context = ScoringContext(bounds_now(connection, state), stored_task.constants)
+    view = view_task(connection, stored_task, policy="current", context=context)
     return ranked(view).select("id", "overall", "overall_ranking")
 
 

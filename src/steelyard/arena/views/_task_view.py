@@ -1,4 +1,4 @@
-"""A task as it stands, or stood: every submission scored by one yardstick, as columns."""
+"""A task as it stands, or stood: every submission scored by one context, as columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from steelyard.arena.scoring import (
     Decisions,
     KeptRows,
     LoggedReview,
+    ScoringContext,
     StoredTask,
-    Yardstick,
     baseline_of,
     decisions_after,
     read_frame,
     read_reviews,
     score_cents_columns,
-    with_yardsticks,
+    with_contexts,
 )
 from steelyard.records import iso
 from steelyard.results import Policy
@@ -97,10 +97,10 @@ def view_task(
     *,
     policy: Policy,
     until: int | None = None,
-    yardstick: Yardstick | None = None,
+    context: ScoringContext | None = None,
     kept: KeptRows | None = None,
 ) -> View:
-    """The task now, or as it stood at a moment; with a yardstick, as it would stand under that.
+    """The task now, or as it stood at a moment; with a context, as it would stand under that.
 
     With what is kept, only submissions that came since are read.
     """
@@ -113,8 +113,8 @@ def view_task(
     log = read_reviews(connection, stored_task.key)
     if until is not None:
         log = [logged for logged in log if logged.decided_at <= until]
-    if policy == "current" or yardstick is not None:
-        used = yardstick or Yardstick(bounds, stored_task.constants)
+    if policy == "current" or context is not None:
+        used = context or ScoringContext(bounds, stored_task.constants)
         rows = _scored(rows, [used], [0] * len(rows))
         bounds = used.bounds
     return _view(stored_task, policy, Baseline(version, bounds, created_at), rows, log)
@@ -142,7 +142,7 @@ def view_tasks(
         current = _baselines_at(connection, keys, accepted, until)
         if policy == "current":
             which = np.searchsorted(keys, rows["task_key"].to_numpy())
-            rows = _scored(rows, [Yardstick(current[task.key].bounds, task.constants) for task in together], which)
+            rows = _scored(rows, [ScoringContext(current[task.key].bounds, task.constants) for task in together], which)
         parts = rows.partition_by("task_key", as_dict=True, maintain_order=True)
         for task in together:
             yield _view(task, policy, current[task.key], parts[(task.key,)], logs.get(task.key, []))
@@ -191,10 +191,10 @@ def _baseline(row: RowMapping) -> Baseline:
     return Baseline(row["version"], BaselineBounds(*(row[name] for name in BaselineBounds._fields)), row["created_at"])
 
 
-def _scored(rows: pl.DataFrame, yardsticks: Sequence[Yardstick], which: Sequence[int] | np.ndarray) -> pl.DataFrame:
-    """The rows with their scores by these yardsticks."""
-    measured = with_yardsticks(rows.drop(KEPT_SCORES), yardsticks, which)
-    return rows.with_columns(**score_cents_columns(measured, yardsticks[0].constants))
+def _scored(rows: pl.DataFrame, contexts: Sequence[ScoringContext], which: Sequence[int] | np.ndarray) -> pl.DataFrame:
+    """The rows with their scores by these contexts."""
+    measured = with_contexts(rows.drop(KEPT_SCORES), contexts, which)
+    return rows.with_columns(**score_cents_columns(measured, contexts[0].constants))
 
 
 def _view(
