@@ -146,7 +146,7 @@ def run_agent(agent: Agent, programs: Path, folder: Path, *, status: int = 200, 
     adapter = agent.adapter
     assert adapter.speaks in ("chat", "responses", "messages", "gemini")
     steps = [Step(run=command) for command in agent.steps] or list(Script().steps)
-    unsafe = sandbox.active_isolation().name != "bubblewrap"
+    no_sandbox = sandbox.active_isolation().name != "bubblewrap"
     tier = Tier(env=dict(agent.env)) if status != 200 else None
     script = Script(steps=tuple(steps), status=status, without_tools=agent.says or Script().without_tools)
     (folder / "plan").mkdir(parents=True)
@@ -155,8 +155,8 @@ def run_agent(agent: Agent, programs: Path, folder: Path, *, status: int = 200, 
         bench(script, kind=adapter.speaks) as scripted,
     ):
         job = job_of(adapter, folder / "plan", seconds=seconds, model=agent.model, kind=adapter.speaks, tier=tier)
-        version = agent_version(adapter, unsafe=unsafe)
-        executed = scripted.executed(job, folder / "retry-0", unsafe=unsafe)
+        version = agent_version(adapter, no_sandbox=no_sandbox)
+        executed = scripted.executed(job, folder / "retry-0", no_sandbox=no_sandbox)
         calls = list(scripted.server.calls)
     logs = list(log_files(executed.folder, adapter.logs))
     printed = [path for path in logs if path.parent == executed.folder]

@@ -225,7 +225,7 @@ def test_without_isolation_nothing_is_run_unless_the_user_insists() -> None:
     with pytest.raises(SandboxUnavailableError):
         Oracle(DOUBLE, isolation=bare).check(code)
     if bare.python is not None:
-        verdict = Oracle(DOUBLE, isolation=bare, unsafe=True).check(code)
+        verdict = Oracle(DOUBLE, isolation=bare, no_sandbox=True).check(code)
         assert (verdict.passed, verdict.isolation) == (True, "none")
 
 

@@ -109,12 +109,16 @@ class Bench:
     meter: Meter
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def executed(self, job: Job, folder: Path, *, limits: CallLimits | None = None, unsafe: bool = False) -> Executed:
+    def executed(
+        self, job: Job, folder: Path, *, limits: CallLimits | None = None, no_sandbox: bool = False
+    ) -> Executed:
         """One execution in the folder, which is made, verified and told as a Run."""
         folder.mkdir(parents=True)
-        evidence = execute_trial(job, folder, meter=self.meter, call_limits=limits, stop=self.stop, unsafe=unsafe)
+        evidence = execute_trial(
+            job, folder, meter=self.meter, call_limits=limits, stop=self.stop, no_sandbox=no_sandbox
+        )
         is_verified = ending_of(evidence).is_verified
-        verified = verify(job, folder, stop=self.stop, unsafe=unsafe) if is_verified else None
+        verified = verify(job, folder, stop=self.stop, no_sandbox=no_sandbox) if is_verified else None
         ending = ending_of(evidence, verified)
         run, findings = run_of_trial(job, folder, evidence, ending, verified=verified)
         return Executed(evidence, verified, ending, run, findings, self.server, folder)

@@ -401,14 +401,14 @@ def test_a_prompt_that_is_too_long_for_a_command_line_is_refused(answering: Benc
 
 
 @pytest.mark.parametrize("name", ["landlock", "none"])
-def test_without_namespaces_an_agent_is_refused_unless_it_may_be_unsafe(
+def test_without_namespaces_an_agent_is_refused_unless_it_lacks_a_sandbox(
     name: str, answering: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weaker = sandbox.Isolation(name=name, detail="no bubblewrap", own_uid=False, python=None)  # type: ignore[arg-type] # by name
     monkeypatch.setattr(_execution.sandbox, "active_isolation", lambda: weaker)
     with pytest.raises(SandboxUnavailableError, match="bubblewrap"):
         answering.executed(shell_job(tmp_path), tmp_path / "retry-0")
-    executed = answering.executed(shell_job(tmp_path), tmp_path / "retry-1", unsafe=True)
+    executed = answering.executed(shell_job(tmp_path), tmp_path / "retry-1", no_sandbox=True)
     assert executed.ending.name == "passed"
     assert (executed.run.extra or {})["x_isolation"] == "none"
 

@@ -319,7 +319,7 @@ def test_without_isolation_programs_get_out_and_are_noticed(
     as_user: AsUser, open_folder: Path, marker: str, family: str
 ) -> None:
     def bare(code: str, **options: object) -> SandboxResult:
-        return as_user(lambda: python(code, named("none"), unsafe=True, **options))
+        return as_user(lambda: python(code, named("none"), no_sandbox=True, **options))
 
     kept = []
     for number, name in enumerate(CONTROL[family].split()):

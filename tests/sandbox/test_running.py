@@ -251,9 +251,9 @@ def test_batches_run_in_parallel_without_mixing(isolation: Isolation) -> None:
 
 def test_without_isolation_code_is_refused_unless_the_user_insists() -> None:
     bare = sandbox.isolation_named("none")
-    with pytest.raises(SandboxUnavailableError, match="--unsafe"):
+    with pytest.raises(SandboxUnavailableError, match="--no-sandbox"):
         sandbox.run(["/bin/true"], isolation=bare)
-    result = sandbox.run(["/bin/sh", "-c", "exit 0"], isolation=bare, unsafe=True)
+    result = sandbox.run(["/bin/sh", "-c", "exit 0"], isolation=bare, no_sandbox=True)
     assert (result.ok, result.isolation) == (True, "none")
 
 
@@ -288,14 +288,16 @@ def test_where_nothing_works_it_is_said_once_with_every_reason(monkeypatch: pyte
 
 def test_limits_hold_without_isolation_too() -> None:
     bare = sandbox.isolation_named("none")
-    result = sandbox.run(["/bin/sh", "-c", "sleep 60"], isolation=bare, unsafe=True, limits=Limits(wall_seconds=0.3))
+    result = sandbox.run(
+        ["/bin/sh", "-c", "sleep 60"], isolation=bare, no_sandbox=True, limits=Limits(wall_seconds=0.3)
+    )
     assert result.limit_hit == "wall"
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../out", "a/../../out", ""])
 def test_a_file_outside_the_folder_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
-        sandbox.run(["/bin/true"], files={name: b""}, isolation=sandbox.isolation_named("none"), unsafe=True)
+        sandbox.run(["/bin/true"], files={name: b""}, isolation=sandbox.isolation_named("none"), no_sandbox=True)
 
 
 def test_a_limit_of_nothing_is_refused() -> None:

@@ -76,11 +76,11 @@ def execute_trial(
     meter: Meter | None = None,
     call_limits: CallLimits | None = None,
     stop: threading.Event,
-    unsafe: bool = False,
+    no_sandbox: bool = False,
 ) -> ExecutionEvidence:
-    """What was seen of one execution in an empty folder; the agent's `work`, `home`, `stdout` and `stderr` stay there.
+    """Execute a trial in an empty folder and return the evidence; `work`, `home`, `stdout` and `stderr` stay there.
 
-    Where nothing on this machine can isolate the agent it is refused (SandboxUnavailableError) unless `unsafe` is set.
+    Without a working sandbox, raise SandboxUnavailableError unless `no_sandbox` is set.
     """
     started_at = datetime.now(UTC)
     count = None
@@ -94,7 +94,7 @@ def execute_trial(
             assert admission is not None  # a plan in which it has no endpoint is refused
             evidence = _ask(job, folder, admission, token, stop)
         else:
-            evidence = _run(job, folder, admission, token, stop, unsafe=unsafe)
+            evidence = _run(job, folder, admission, token, stop, no_sandbox=no_sandbox)
         if admission is not None:
             count = admission.close()
     return msgspec.structs.replace(
@@ -122,9 +122,9 @@ def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: s
 
 
 def _run(
-    job: Job, folder: Path, admission: Admission | None, token: str, stop: threading.Event, *, unsafe: bool
+    job: Job, folder: Path, admission: Admission | None, token: str, stop: threading.Event, *, no_sandbox: bool
 ) -> ExecutionEvidence:
-    isolation = isolation_for(needs_loopback=admission is not None, unsafe=unsafe)
+    isolation = isolation_for(needs_loopback=admission is not None, no_sandbox=no_sandbox)
     endpoint = "" if admission is None else _address(admission, isolation)
     command = command_of(job, endpoint=endpoint, token=token)
     program = program_named(command.line[0], beside=job.plan_folder)
@@ -149,7 +149,7 @@ def _run(
             limits=_limits(job),
             readable=readable,
             stay=Stay(folder, home=command.home, is_over=clock.is_over, grace_seconds=GRACE_SECONDS),
-            unsafe=unsafe,
+            no_sandbox=no_sandbox,
             isolation=isolation,
             stop=stop,
         )
@@ -165,14 +165,14 @@ def _limits(job: Job) -> Limits:
     return msgspec.structs.replace(limits, cpu_seconds=limits.cpu_seconds * (os.cpu_count() or 1))
 
 
-def isolation_for(*, needs_loopback: bool, unsafe: bool) -> Isolation:
+def isolation_for(*, needs_loopback: bool, no_sandbox: bool) -> Isolation:
     """What isolates the agent. One that talks to a meter needs a network of its own, which Landlock does not give."""
     active = sandbox.active_isolation()
     if active.name == "landlock" and needs_loopback:
-        if not unsafe:
+        if not no_sandbox:
             raise SandboxUnavailableError(f"an agent that asks a model needs bubblewrap: {active.detail}")
         return sandbox.isolation_named("none")
-    if active.name == "none" and not unsafe:
+    if active.name == "none" and not no_sandbox:
         raise SandboxUnavailableError(active.detail)
     return active
 
@@ -249,7 +249,7 @@ def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threadi
     return ExecutionEvidence(started_at=now, ended_at=now, ended_by=ended_by, exit_status=status)
 
 
-def agent_version(adapter: Adapter, *, unsafe: bool = False) -> str | None:
+def agent_version(adapter: Adapter, *, no_sandbox: bool = False) -> str | None:
     """The version that the agent's program states; None where it states none or is not installed."""
     program = program_named(adapter.version[0]) if adapter.version else None
     if program is None:
@@ -260,7 +260,7 @@ def agent_version(adapter: Adapter, *, unsafe: bool = False) -> str | None:
         variables={**fixed, "PATH": program.search_path},
         limits=_VERSION_LIMITS,
         readable=program.readable,
-        unsafe=unsafe,
+        no_sandbox=no_sandbox,
     )
     said = (result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
     found = (_VERSION.search(text) for text in said)  # warnings hold numbers too

@@ -45,9 +45,9 @@ class PlanExecutor:
     """Runs the executions of a plan."""
 
     def __init__(
-        self, read: PlanRead, *, meter: Meter | None, versions: Mapping[str, str | None], unsafe: bool = False
+        self, read: PlanRead, *, meter: Meter | None, versions: Mapping[str, str | None], no_sandbox: bool = False
     ) -> None:
-        self._read, self._meter, self._versions, self._unsafe = read, meter, versions, unsafe
+        self._read, self._meter, self._versions, self._no_sandbox = read, meter, versions, no_sandbox
         self._digests: dict[str, str] = {}
         self._trials: dict[str, Trial] = {}
 
@@ -57,7 +57,9 @@ class PlanExecutor:
         is_of_plan = _is_of_plan(self._read.plan.plan.budget, allowed)
 
         def tried(job: Job) -> ExecutionOutcome:
-            evidence = execute_trial(job, folder, meter=self._meter, call_limits=limits, stop=stop, unsafe=self._unsafe)
+            evidence = execute_trial(
+                job, folder, meter=self._meter, call_limits=limits, stop=stop, no_sandbox=self._no_sandbox
+            )
             (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
             return self._outcome(job, folder, evidence, stop, is_of_plan=is_of_plan)
 
@@ -122,7 +124,7 @@ class PlanExecutor:
             ending = OVER_BUDGET  # no fault of the agent's: another day there is more to spend
         if ending.is_verified:
             try:
-                verified = verify(job, folder, stop=stop, unsafe=self._unsafe)
+                verified = verify(job, folder, stop=stop, no_sandbox=self._no_sandbox)
                 ending = ending_of(evidence, verified)
             except AbortedError:
                 ending = CANCELLED
@@ -171,13 +173,13 @@ class PlanExecutor:
 
 @contextmanager
 def executing(
-    read: PlanRead, endpoints: Iterable[str], versions: Mapping[str, str | None], *, unsafe: bool
+    read: PlanRead, endpoints: Iterable[str], versions: Mapping[str, str | None], *, no_sandbox: bool
 ) -> Iterator[PlanExecutor]:
     """Who runs the executions, with a meter before these endpoints."""
     with ExitStack() as served:
         resolved = {name: resolved_endpoint(read, name, served) for name in endpoints}
         meter = served.enter_context(Meter(resolved)) if resolved else None
-        yield PlanExecutor(read, meter=meter, versions=versions, unsafe=unsafe)
+        yield PlanExecutor(read, meter=meter, versions=versions, no_sandbox=no_sandbox)
 
 
 def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedEndpoint:

@@ -63,7 +63,7 @@ def measure_sides(
     folder: PlanFolder,
     trials: Sequence[Trial],
     *,
-    unsafe: bool = False,
+    no_sandbox: bool = False,
     stop: Event | None = None,
     tell: Progress | None = None,
 ) -> list[Finding]:
@@ -89,7 +89,7 @@ def measure_sides(
             sides: dict[str, Samples] = {}
             failures: dict[str, str] = {}
             for trial in order:
-                measured = _measured(measure, by_task[task][trial], hidden, unsafe=unsafe, stop=stop)
+                measured = _measured(measure, by_task[task][trial], hidden, no_sandbox=no_sandbox, stop=stop)
                 if isinstance(measured, str):
                     failures[trial] = measured
                 else:
@@ -123,7 +123,9 @@ def _sides(read: PlanRead, folder: PlanFolder, trials: Iterable[Trial]) -> dict[
     return sides
 
 
-def _measured(measure: Measure, work: Path, hidden: Path | None, *, unsafe: bool, stop: Event | None) -> Samples | str:
+def _measured(
+    measure: Measure, work: Path, hidden: Path | None, *, no_sandbox: bool, stop: Event | None
+) -> Samples | str:
     """Seconds by benchmark, or why there are none."""
     program = program_named(measure.command[0])
     command = [program.path if program else measure.command[0], *measure.command[1:]]
@@ -138,7 +140,7 @@ def _measured(measure: Measure, work: Path, hidden: Path | None, *, unsafe: bool
             limits=Bounds().limits(seconds_of(measure.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
             readable=program.readable if program else (),
             stay=Stay(Path(place), kept=("work",)),
-            unsafe=unsafe,
+            no_sandbox=no_sandbox,
             stop=stop,
         )
         if not result.ok:

@@ -43,7 +43,7 @@ class OpenedPlan:
 class RunSettings:
     """How a plan is run, beside what it says itself."""
 
-    unsafe: bool = False
+    no_sandbox: bool = False
     accept_drift: bool = False
     is_regrade: bool = False
     """Run no agent: check the work that there is, and have it judged again."""
@@ -103,12 +103,12 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     states = list(trial_states(folder, opened.trials))
     done = {state.trial.id for state in states if state.state == "done"}
     to_run = [trial for trial in trials if trial.id not in done]
-    endpoints, versions = _ready(read, to_run, unsafe=settings.unsafe)
+    endpoints, versions = _ready(read, to_run, no_sandbox=settings.no_sandbox)
     kept = {} if settings.is_regrade else _digests(read, _uses(read, trials))
     findings = _set_up(opened, folder, {**kept, **versions}, accept_drift=settings.accept_drift)
     parallel = settings.parallel or plan.parallel
     spending = spending_of(read, states, parallel=parallel)
-    with executing(read, endpoints, versions, unsafe=settings.unsafe) as executor:
+    with executing(read, endpoints, versions, no_sandbox=settings.no_sandbox) as executor:
         scheduler = Scheduler(
             folder,
             [trial for trial in trials if trial.kind == "judge" or not settings.is_regrade],
@@ -158,7 +158,9 @@ def _measured(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> 
     if waiting:
         message = f"speed is measured when all trials are done; {waiting:,} are not"
         return [Finding(code="not_measured_yet", message=message)]
-    return measure_sides(opened.read, folder, opened.trials, unsafe=settings.unsafe, tell=settings.tell_measuring)
+    return measure_sides(
+        opened.read, folder, opened.trials, no_sandbox=settings.no_sandbox, tell=settings.tell_measuring
+    )
 
 
 def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialState:
@@ -170,10 +172,10 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
         raise UsageError("the plan has changed and has no such trial any more", where=trial.id, hint=hint)
     plan = opened.read.plan.plan
     done = {each for each in (trial.id, *trial.judged) if folder.is_done(each)}
-    endpoints, versions = _ready(opened.read, [] if trial.id in done else [trial], unsafe=settings.unsafe)
+    endpoints, versions = _ready(opened.read, [] if trial.id in done else [trial], no_sandbox=settings.no_sandbox)
     now = lock_of(opened.read, folder, versions)
     checked_drift(known_lock(folder), now, accept_drift=settings.accept_drift)
-    with executing(opened.read, endpoints, versions, unsafe=settings.unsafe) as executor:
+    with executing(opened.read, endpoints, versions, no_sandbox=settings.no_sandbox) as executor:
         scheduler = Scheduler(
             folder,
             [trial],
@@ -228,7 +230,7 @@ def _set_up(
     return findings
 
 
-def _ready(read: PlanRead, trials: Sequence[Trial], *, unsafe: bool) -> tuple[set[str], dict[str, str | None]]:
+def _ready(read: PlanRead, trials: Sequence[Trial], *, no_sandbox: bool) -> tuple[set[str], dict[str, str | None]]:
     """The endpoints that the trials use and the versions of their agents; what is missing is told before any starts."""
     if mistakes := missing_here(read, trials):
         raise PlanError(str(read.path), mistakes)
@@ -236,8 +238,8 @@ def _ready(read: PlanRead, trials: Sequence[Trial], *, unsafe: bool) -> tuple[se
     endpoints = _endpoints(read, uses)
     for use in uses:
         if read.adapters[use.use].command:
-            isolation_for(needs_loopback=read.endpoint_of(use) is not None, unsafe=unsafe)
-    stated = {use.label: agent_version(read.adapters[use.use], unsafe=unsafe) for use in uses}
+            isolation_for(needs_loopback=read.endpoint_of(use) is not None, no_sandbox=no_sandbox)
+    stated = {use.label: agent_version(read.adapters[use.use], no_sandbox=no_sandbox) for use in uses}
     return endpoints, {**stated, **_digests(read, uses)}
 
 

@@ -23,7 +23,7 @@ _CANNOT_START = (126, 127)
 """What a shell returns for a command that cannot be run, or is not there."""
 
 
-def verify(job: Job, folder: Path, *, stop: threading.Event, unsafe: bool = False) -> VerifyEvidence | None:
+def verify(job: Job, folder: Path, *, stop: threading.Event, no_sandbox: bool = False) -> VerifyEvidence | None:
     """What the task's check says of the work in an execution's folder; None for a task without one.
 
     To be called when nothing of the execution is left running. What the check prints, and its report, go to `verify/`.
@@ -45,7 +45,7 @@ def verify(job: Job, folder: Path, *, stop: threading.Event, unsafe: bool = Fals
         readable=program.readable if program else (),
         collect=[declared.report] if declared.report else [],
         stay=Stay(place, kept=()),
-        unsafe=unsafe,
+        no_sandbox=no_sandbox,
         stop=stop,
     )
     problem = f"the check did not start: {result.start_error}" if result.start_error else None

@@ -65,21 +65,21 @@ def run(
     readable: Sequence[Path] = (),
     collect: Sequence[str] = (),
     stay: Stay | None = None,
-    unsafe: bool = False,
+    no_sandbox: bool = False,
     isolation: Isolation | None = None,
     stop: Event | None = None,
 ) -> SandboxResult:
-    """How the command ended, run in a folder of its own.
+    """Run a command in a temporary directory and return how it ended.
 
-    The folder starts with a copy of the folder `copy` and with `files` (relative path to content) over it, and is gone
-    afterwards save for the files named in `collect` and for what `stay` keeps. The command sees the system's programs
-    and `readable`, no network, no environment but PATH, HOME, TMPDIR, LANG and `variables`, and never runs as root.
-    Without isolation it raises SandboxUnavailableError unless `unsafe` is set; the limits apply either way. When this
-    returns, nothing that the command started is left running. Thread-safe: batches may run in parallel, and `stop`,
-    once set, ends the command at once (AbortedError).
+    The directory starts as a copy of `copy`, overlaid with `files` (relative path to content), and is deleted
+    afterwards except for the files named in `collect` and those that `stay` keeps. The command can read the system's
+    programs and `readable`. It has no network, no environment except PATH, HOME, TMPDIR, LANG and `variables`, and
+    never runs as root. Without isolation, raise SandboxUnavailableError unless `no_sandbox` is set; the limits apply
+    either way. When this returns, no process of the command is running. Thread-safe: batches may run in parallel, and
+    setting `stop` ends the command at once (AbortedError).
     """
     chosen = isolation or active_isolation()
-    if chosen.name == "none" and not unsafe:
+    if chosen.name == "none" and not no_sandbox:
         raise SandboxUnavailableError(chosen.detail)
     bounds = limits or Limits()
     uid = _own_uid() if chosen.own_uid else None

@@ -37,8 +37,8 @@ class RepeatabilityOptions(MapOptions):
     """A shipped profile (steelyard profiles) or a TOML file."""
     store: str | None = None
     """Store for canons: sqlite:///FILE or postgresql://USER@HOST/NAME (default: none)."""
-    unsafe: bool = False
-    """Where nothing can isolate code, run it all the same, with resource limits only."""
+    no_sandbox: bool = False
+    """Run code with resource limits only if no sandbox is available."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -196,7 +196,7 @@ class _Worker:
         """The oracle where it is needed: to find the canon, or to repair."""
         if prompt.contract is None or (prompt.is_experiment and not self.options.repair):
             return None
-        return Oracle(prompt.contract, unsafe=self.options.unsafe)
+        return Oracle(prompt.contract, no_sandbox=self.options.no_sandbox)
 
     def _repaired(
         self, codes: Sequence[str], canon: ChosenCanon | None, oracle: Oracle | None, bench: Workbench

@@ -65,8 +65,8 @@ class RunOptions(Options):
     """Go on although an agent or steelyard has another version than when the plan was begun."""
     regrade: bool = False
     """Run no agent: verify the work that there is, as the plan says now, and have it judged again."""
-    unsafe: bool = False
-    """Run agents with limits only where nothing on this machine can isolate them."""
+    no_sandbox: bool = False
+    """Run agents with resource limits only if no sandbox is available."""
 
     @property
     def folder(self) -> Path | None:
@@ -97,7 +97,7 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
         opened,
         folder,
         RunSettings(
-            unsafe=options.unsafe,
+            no_sandbox=options.no_sandbox,
             accept_drift=options.accept_drift,
             is_regrade=options.regrade,
             parallel=options.parallel,
@@ -181,12 +181,14 @@ def run_trial(
     trial: str,
     *,
     accept_drift: bool = False,
-    unsafe: bool = False,
+    no_sandbox: bool = False,
     progress: Progress | None = None,
 ) -> PlanTrials:
     """Run one trial of a plan's folder; one that is done stays as it is."""
     place = PlanFolder(named_path(folder))
-    settings = RunSettings(unsafe=unsafe, accept_drift=accept_drift, tell=_teller(progress), more_tasks=_more_tasks)
+    settings = RunSettings(
+        no_sandbox=no_sandbox, accept_drift=accept_drift, tell=_teller(progress), more_tasks=_more_tasks
+    )
     return _listed(place, [run_in_folder(place, trial, settings)])
 
 

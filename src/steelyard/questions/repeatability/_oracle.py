@@ -71,9 +71,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 class Oracle:
     """A contract that programs are checked against. Each distinct program is run once; safe to use from threads."""
 
-    def __init__(self, contract: Contract, *, unsafe: bool = False, isolation: Isolation | None = None) -> None:
+    def __init__(self, contract: Contract, *, no_sandbox: bool = False, isolation: Isolation | None = None) -> None:
         self.contract = contract
-        self._unsafe = unsafe
+        self._no_sandbox = no_sandbox
         self._isolation = isolation
         self._known: dict[str, Verdict] = {}
         self._lock = threading.Lock()
@@ -154,7 +154,7 @@ class Oracle:
             files={"harness.py": _HARNESS},
             stdin=json.dumps(job).encode(),
             limits=self._limits(),
-            unsafe=self._unsafe,
+            no_sandbox=self._no_sandbox,
             isolation=isolation,
         )
         reports = _reports(ended.stdout, nonce)
@@ -214,7 +214,7 @@ class Oracle:
                 files={program.file: code.encode("utf-8", errors="surrogatepass")},
                 stdin=(case.stdin or "").encode(),
                 limits=self._limits(),
-                unsafe=self._unsafe,
+                no_sandbox=self._no_sandbox,
                 isolation=self._isolation,
             )
             results.append(_grade_program(case, last))

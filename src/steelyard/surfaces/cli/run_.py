@@ -99,7 +99,9 @@ def trial(
     /,
     *,
     accept_drift: Annotated[bool, Parameter(help="Go on although an agent has another version.", negative="")] = False,
-    unsafe: Annotated[bool, Parameter(help="Run with limits only where nothing can isolate.", negative="")] = False,
+    no_sandbox: Annotated[
+        bool, Parameter(help="Run the agent with resource limits only if no sandbox is available.", negative="")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -108,7 +110,7 @@ def trial(
     Example: steelyard run trial runs/NAME 0f3a9c1d2e4b5a67
     """
     with _progress(shown=not quiet) as progress:
-        result = run_trial(folder, trial, accept_drift=accept_drift, unsafe=unsafe, progress=progress)
+        result = run_trial(folder, trial, accept_drift=accept_drift, no_sandbox=no_sandbox, progress=progress)
     _give(result, json=json, csv=False)
     return 0 if all(each.state == "done" for each in result.listed) else 1
 

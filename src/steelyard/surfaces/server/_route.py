@@ -34,7 +34,7 @@ Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
 """Several names in one value, separated by commas."""
 Repeated = tuple[str, ...]
 """Several values: the name is repeated."""
-ONLY_LOCAL = frozenset({"map", "set", "prices", "store", "contract", "unsafe", "repair", "resamples", "engine"})
+ONLY_LOCAL = frozenset({"map", "set", "prices", "store", "contract", "no_sandbox", "repair", "resamples", "engine"})
 """Options of verbs that name files of the machine, run code or cost more than a stranger may ask for."""
 OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Names: Listed,
