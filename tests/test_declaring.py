@@ -305,7 +305,7 @@ WRONG: dict[str, tuple[Callable[..., Value], dict[str, Any], str]] = {
     "per run": (of_runs, {"level": "run", "per_run": True}, "per_run is for group metrics"),
     "binary": (quotient, {"binary": True}, "a binary metric is one of runs"),
     "canon": (quotient, {"needs_canon": True}, "needs_canon and counts_outputs are for metrics of prompts"),
-    "flag": (quotient, {"lower_bound": "cost_is_lower"}, "no field named 'cost_is_lower'"),
+    "flag": (quotient, {"lower_bound": "cost_is_lower"}, "unknown field 'cost_is_lower'"),
     "overview": (of_runs, {"level": "component", "overview": 7}, "the overview is of metrics of runs and groups"),
     "not marked": (not_marked, {}, "parameter 'cost_usd' must be annotated as an input or a Param"),
     "text": (text_constant, {}, "the default of Param 'fee' is 'much', not a number"),

@@ -145,10 +145,10 @@ def test_the_arena_takes_labels_too(
 @pytest.mark.parametrize(
     ("label", "sentence"),
     [
-        ("modle=x", "no label named 'modle'"),
-        ("cost_usd=3", "no label named 'cost_usd'"),
-        ("passed=true", "no label named 'passed'"),
-        ("model={fodler}", "no part of a path named 'fodler'"),
+        ("modle=x", "unknown label 'modle'"),
+        ("cost_usd=3", "unknown label 'cost_usd'"),
+        ("passed=true", "unknown label 'passed'"),
+        ("model={fodler}", "unknown part of a path 'fodler'"),
         ("model", "is not KEY=VALUE"),
         ("model!=x", "sets nothing"),
         ("model=x,model=y", "names 'model' twice"),

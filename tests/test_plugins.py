@@ -211,7 +211,7 @@ WRONG = {
     "METRICS taken": (METRIC.replace("output_share", "cost_of_pass"), "the name 'cost_of_pass' is taken twice"),
     "METRICS circle": (
         METRIC.replace("output_tokens: R", "output_share: R"),
-        "no field or metric named 'output_share'",
+        "unknown field or metric 'output_share'",
     ),
     "METRICS syntax": ("def broken(:\n", "cannot be imported: SyntaxError"),
     "METRICS raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero"),
