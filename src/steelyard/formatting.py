@@ -21,6 +21,8 @@ _ROUNDING_ERROR = 1e-12
 """Sums of doubles differ from zero by less than this; smaller values print as zero."""
 _EXTRA_DECIMALS = 4
 """Decimals a column may add to show its smallest value; a smaller one prints as a bound: <0.00001."""
+_LARGE = 1e15
+"""Values from here on print with an exponent."""
 _WHOLE_UNITS = ("tool calls", "iterations", "interactions", "signatures", "count")
 
 
@@ -52,6 +54,8 @@ class NumberFormat:
         """Digits without a sign, and whether the value is smaller than what they say."""
         if size < _ROUNDING_ERROR:
             size = 0.0
+        if size * self.scale >= _LARGE:
+            return f"{size * self.scale:.2e}", False
         digits = f"{size * self.scale:,.{self.decimals}f}"
         if self.trim and "." in digits:
             digits = digits.rstrip("0").rstrip(".")
@@ -173,10 +177,10 @@ def _shown_decimals(value: float, decimals: int) -> int:
     return decimals if size < _ROUNDING_ERROR else max(decimals, min(_decimals_of(size, digits=1), 15))
 
 
-def confidence_level(level: float) -> str:
-    """A confidence level as a percentage, with the digits it was given with.
+def exact_percent(level: float) -> str:
+    """A fraction as a percentage, with the digits it was given with: a confidence level, a threshold.
 
-    >>> confidence_level(0.95), confidence_level(0.999), confidence_level(0.975)
+    >>> exact_percent(0.95), exact_percent(0.999), exact_percent(0.975)
     ('95%', '99.9%', '97.5%')
     """
     digits = f"{Decimal(repr(float(level))).scaleb(2):f}"
@@ -214,7 +218,7 @@ def interval_name(level: float) -> str:
     >>> interval_name(0.95)
     '95% CI'
     """
-    return f"{confidence_level(level)} CI"
+    return f"{exact_percent(level)} CI"
 
 
 def decimal_bounds(low: float | None, high: float | None, *, decimals: int = 2, signed: bool = False) -> str:
@@ -314,8 +318,10 @@ def plain(value: float, *, digits: int = 6) -> str:
     """
     if not math.isfinite(value):
         return NumberFormat(decimals=0).text(value)
-    if float(value).is_integer():
+    if float(value).is_integer() and abs(value) < 1e17:
         return f"{int(value):,}"
+    if abs(value) >= _LARGE:
+        return f"{value:.{digits - 1}e}"
     long = abs(value) >= 10.0 ** (digits - 1)
     text = f"{value:,.1f}" if long else f"{Decimal(f'{value:.{digits}g}'):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

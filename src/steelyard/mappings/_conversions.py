@@ -105,7 +105,7 @@ def to_text(value: Any) -> Any:  # Any: as above
 
 
 def to_number(numbers: Numbers, field: Field, *, money: bool = False) -> Convert:
-    """Numbers as people write them: `$1,234.50`, `87.5 %`, `45k`."""
+    """Numbers as people write them: `$1,234.50`, `87.5%`, `45k`."""
     unit = _UNITS[field.unit] if field.unit else None
     spaced = {" ": " \u00a0\u202f"}.get(numbers.thousands, numbers.thousands)
     converts_currency = field.times is not None or field.over is not None

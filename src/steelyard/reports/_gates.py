@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.formatting import confidence_level, counted, difference_text, quantity
+from steelyard.formatting import counted, difference_text, exact_percent, quantity
 from steelyard.metrics import catalog
 from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
@@ -80,7 +80,7 @@ def gate_markdown(result: Gate) -> str:
         lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
         lines += [f"- {markdown_text(_finding_text(finding))}" for finding in warnings[:50]]
         lines += ["", "</details>"]
-    level = confidence_level(result.level)
+    level = exact_percent(result.level)
     lines += [
         "",
         f"Intervals at {level}, profile {markdown_text(result.profile)}, {weighting(result)}, seed {result.seed}.",

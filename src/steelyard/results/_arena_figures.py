@@ -19,7 +19,7 @@ from steelyard.figures import (
     strip,
     trend,
 )
-from steelyard.formatting import confidence_level, counted, decimal, decimal_bounds
+from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent
 from steelyard.results._board_figures import confidence_text, key_name
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def leaderboard_strip(result: TaskLeaderboard, width: int) -> Figure:
 def _mean_text(mean: ScoreInterval) -> str:
     if mean.estimate is None:
         return "no scores"
-    return f"mean {decimal(mean.estimate)} ({confidence_level(mean.level)} CI {decimal_bounds(mean.low, mean.high)})"
+    return f"mean {decimal(mean.estimate)} ({exact_percent(mean.level)} CI {decimal_bounds(mean.low, mean.high)})"
 
 
 def task_dots(result: AllLeaderboards, width: int) -> Figure:

@@ -20,7 +20,7 @@ from steelyard.figures import (
     pareto,
     stacked,
 )
-from steelyard.formatting import confidence_level, counted, percent
+from steelyard.formatting import counted, exact_percent, percent
 from steelyard.metrics import Metric, catalog
 from steelyard.records import key_text, tier_text
 from steelyard.results._measurement import Group, GroupValue, Statistics
@@ -67,7 +67,7 @@ def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
     >>> confidence_text(0.95)
     '95% CIs'
     """
-    said = f"{confidence_level(level)} CIs"
+    said = f"{exact_percent(level)} CIs"
     reached = sorted(interval.approx_coverage for interval in intervals if interval.approx_coverage is not None)
     if not reached:
         return said

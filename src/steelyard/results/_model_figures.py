@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, ScoreBin, dots, reliability
-from steelyard.formatting import confidence_level
+from steelyard.formatting import exact_percent
 from steelyard.results._board_figures import confidence_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def prediction_dots(result: PredictedScores, width: int) -> Figure:
         for score in result.scores[:SHOWN]
     ]
     axis = Axis(title="Overall score of the next submission", low=0, high=100)
-    note = result.reason or f"{confidence_level(result.confidence)} prediction intervals; hollow: not attempted"
+    note = result.reason or f"{exact_percent(result.confidence)} prediction intervals; hollow: not attempted"
     return dots(rows, title=f"Predicted scores on {result.task_id}", axis=axis, note=note, width=width)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.formatting import exact_percent
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Rule
 
@@ -99,7 +100,7 @@ def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[floa
     if limit["baseline"] and (declared.is_share or limit["factor"]):
         points, share = f'"baseline {limit["move"]} {abs(number) / 100:g}"', f'"baseline * {1 + number / 100:g}"'
         hint = f"{points} for percentage points, {share} for a fraction of the baseline"
-        raise UsageError(f"{text!r}: {limit['number']}% of what is not clear", hint=hint)
+        raise UsageError(f"{text!r}: ambiguous percentage", hint=hint)
     return 1 + number / 100, 0.0
 
 
@@ -116,7 +117,7 @@ def _check_level(rule: Rule, declared: Metric) -> None:
     sign = ">=" if rule.at_least else "<="
     hint = f'"{declared.name} {sign} baseline" compares with the baseline'
     if never and declared.is_share and rule.offset <= 100:
-        hint = f'a share is written as "{declared.name} {sign} {rule.offset / 100:g}" or {rule.offset:g}%'
+        hint = f'a share is written as "{declared.name} {sign} {rule.offset / 100:g}" or {exact_percent(rule.offset / 100)}'
     raise UsageError(message, hint=hint)
 
 

@@ -8,6 +8,8 @@ from steelyard.formatting import (
     bounds_text,
     confidence_interval,
     counted,
+    decimal,
+    decimal_bounds,
     difference_text,
     p_value,
     p_value_cell,
@@ -96,7 +98,7 @@ def _typical(difference: Difference) -> str:
     ratio = difference.geometric_ratio
     if not difference.interval.label or ratio is None or ratio.low is None or ratio.high is None:
         return ""
-    return f" On the geometric mean it is {ratio.estimate:.3g} times as much ({ratio.low:.3g} to {ratio.high:.3g})."
+    return f" On the geometric mean it is {decimal(ratio.estimate)} times as much ({decimal_bounds(ratio.low, ratio.high)})."
 
 
 def _head(difference: Difference, a: str, b: str) -> str:

@@ -8,8 +8,8 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.demo import (
-        EXPERIMENT as EXPERIMENT,
         EXAMPLES as EXAMPLES,
+        EXPERIMENT as EXPERIMENT,
         demo_files as demo_files,
         demo_runs as demo_runs,
     )

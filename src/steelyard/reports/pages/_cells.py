@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from steelyard.errors import UsageError
-from steelyard.formatting import bounds_text, confidence_level, quantity
+from steelyard.formatting import bounds_text, exact_percent, quantity
 from steelyard.records import key_text, tier_text
 from steelyard.reports.pages._page import DASH, Column, Facts, Page
 
@@ -133,7 +133,7 @@ def counting_facts(result: Any) -> Facts:  # Any: a ranking, a comparison or a m
 def drawn_facts(result: Any) -> Facts:  # Any: a ranking or a comparison
     """The random draws behind intervals."""
     return (
-        ("confidence level", confidence_level(result.level)),
+        ("confidence level", exact_percent(result.level)),
         ("random draws", f"{result.resamples:,}, seed {result.seed}"),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.formatting import confidence_level, decimal_bounds, interval_name
+from steelyard.formatting import decimal_bounds, exact_percent, interval_name
 from steelyard.reports._judges import judge_lines
 from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
@@ -41,7 +41,7 @@ def judges_page(result: Judges) -> Page:
             ("runs", f"{result.runs:,} judged, {result.overall.runs:,} by two judges or more"),
             ("pass threshold", f"{result.threshold:g}"),
             ("score tolerance", f"{result.tolerance:g}"),
-            ("confidence level", confidence_level(result.level)),
+            ("confidence level", exact_percent(result.level)),
             ("profile", result.profile),
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.formatting import confidence_level
+from steelyard.formatting import exact_percent
 from steelyard.reports._arena_models import (
     abilities_line,
     between_text,
@@ -197,7 +197,7 @@ def _interval(name: str, values: Sequence[Between]) -> Column:
 def _facts(version: VersionOf | None, confidence: float | None) -> Facts:
     if version is None:
         return ()
-    level = () if confidence is None else (("confidence level", confidence_level(confidence)),)
+    level = () if confidence is None else (("confidence level", exact_percent(confidence)),)
     return (
         ("version", f"{version.number}"),
         ("fitted", version.made_at),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.formatting import confidence_level, counted, decimal_bounds
+from steelyard.formatting import counted, decimal_bounds, exact_percent
 from steelyard.reports.pages._cells import (
     count_column,
     id_column,
@@ -76,7 +76,7 @@ def bias_page(result: ToolBias) -> Page:
         title="Does a tool have a systematic advantage?",
         answer=_answer([row for row in rows if row.systematic], len(rows)),
         table=bias_table(rows),
-        facts=(("confidence level", confidence_level(rows[0].level)), ("interval", "over tasks")) if rows else (),
+        facts=(("confidence level", exact_percent(rows[0].level)), ("interval", "over tasks")) if rows else (),
     )
     return with_figures(page, result, ("forest",))
 

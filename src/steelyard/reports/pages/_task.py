@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.formatting import confidence_level, counted, decimal_bounds, interval_name
+from steelyard.formatting import counted, decimal_bounds, exact_percent, interval_name
 from steelyard.reports._arena_lines import STATES_FAILURE, unstated_text
 from steelyard.reports._arena_tables import settings_named
 from steelyard.reports.pages._cells import (
@@ -169,7 +169,7 @@ def _facts(result: TaskLeaderboard) -> Facts:
 
 def interval_facts(mean: ScoreInterval) -> Facts:
     """How the interval of a mean score was made."""
-    return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", confidence_level(mean.level)))
+    return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", exact_percent(mean.level)))
 
 
 def all_tasks_page(result: AllLeaderboards) -> Page:
