@@ -42,7 +42,7 @@ def _verbs() -> dict[str, type[Any]]:
 VERBS = _verbs()
 OVER_RUNS = [name for name in VERBS if name not in ("repeatability", "speedup", "run")]
 WITH_TABLES = [name for name in VERBS if name not in ("explain", "run")]
-SURFACE = {"json", "csv", "csv_raw", "out", "figure", "allow_rejected", "quiet"}
+SURFACE = {"json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "quiet"}
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
     "measure": {"all"},

@@ -108,7 +108,7 @@ def on_screen(words: list[str], folder: Path) -> list[str]:
     return shown.getvalue().split("\n")
 
 
-@pytest.mark.parametrize("form", [(), ("--csv",), ("--csv", "--csv-raw"), ("--json",)], ids=" ".join)
+@pytest.mark.parametrize("form", [(), ("--csv",), ("--csv", "--no-csv-escape"), ("--json",)], ids=" ".join)
 @pytest.mark.parametrize("words", PRINTED, ids=lambda words: words[0])
 def test_a_terminal_is_sent_no_control_character(words: tuple[str, ...], form: tuple[str, ...], folder: Path) -> None:
     assert [line for line in on_screen([*words, *form, "--quiet"], folder) if not line.isprintable()] == []
@@ -162,7 +162,7 @@ def test_no_cell_of_a_result_table_is_a_formula(
     monkeypatch.chdir(folder)
     run([*words, "--csv", "--quiet"])
     safe = cells_of(capsys.readouterr().out)
-    run([*words, "--csv", "--csv-raw", "--quiet"])
+    run([*words, "--csv", "--no-csv-escape", "--quiet"])
     raw = cells_of(capsys.readouterr().out)
     assert len(safe) == len(raw) > 0
     for cell, was in zip(safe, raw, strict=True):
@@ -178,7 +178,7 @@ def test_out_writes_tables_without_formulas_and_records_as_they_are(
     monkeypatch.chdir(folder)
     measured = sy.measure(RUNS, by="agent", metrics="cost_usd")
     measured.save(tmp_path / "safe.csv")
-    measured.save(tmp_path / "raw.csv", csv_raw=True)
+    measured.save(tmp_path / "raw.csv", no_csv_escape=True)
     agents = {entry.key["agent"] for entry in measured.groups}
     assert agents == {*AGENTS}
 
@@ -188,7 +188,7 @@ def test_out_writes_tables_without_formulas_and_records_as_they_are(
 
     assert column("safe.csv") == {f"'{agent}" for agent in agents}
     assert column("raw.csv") == agents
-    assert run(["measure", RUNS, "--by", "agent", "--out", str(tmp_path / "asked.csv"), "--csv-raw"]) == 0
+    assert run(["measure", RUNS, "--by", "agent", "--out", str(tmp_path / "asked.csv"), "--no-csv-escape"]) == 0
     assert column("asked.csv") == agents
     assert run(["read", RUNS, "--out", str(tmp_path / "records.csv"), "--quiet"]) == 0
     assert column("records.csv") == agents  # the round trip needs them as they are
@@ -206,6 +206,6 @@ def test_negative_numbers_stay_numbers(tmp_path: Path) -> None:
 
 def test_csv_raw_without_csv_is_wrong_usage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert run(["measure", RUNS, "--csv-raw"]) == 2
-    assert run(["measure", RUNS, "--csv-raw", "--out", "x.json"]) == 2
-    assert run(["arena", "leaderboard", "t0", "--csv-raw", *STORE]) == 2
+    assert run(["measure", RUNS, "--no-csv-escape"]) == 2
+    assert run(["measure", RUNS, "--no-csv-escape", "--out", "x.json"]) == 2
+    assert run(["arena", "leaderboard", "t0", "--no-csv-escape", *STORE]) == 2

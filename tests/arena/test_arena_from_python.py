@@ -111,7 +111,7 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
 }
 """The methods that a command stands for, where they have other names than it."""
 OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}
-SURFACE = {"store", "json", "csv_raw", "out", "figure", "allow_rejected", "quiet"}
+SURFACE = {"store", "json", "no_csv_escape", "out", "figure", "allow_rejected", "quiet"}
 """Which store it is, and how a command prints and ends."""
 OF_THE_COMMAND = {
     "submit": {"from_runs"},  # chooses the method

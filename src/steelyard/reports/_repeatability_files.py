@@ -15,9 +15,9 @@ from steelyard.results import OutputSample, PromptResult
 class RepeatabilityFiles:
     """Up to four CSV files in a folder, written prompt by prompt in full precision; every row carries the versions."""
 
-    def __init__(self, folder: Path, *, csv_raw: bool = False) -> None:
+    def __init__(self, folder: Path, *, no_csv_escape: bool = False) -> None:
         self.folder = folder
-        self._raw = csv_raw
+        self._raw = no_csv_escape
         self._opened = ExitStack()
         self._writers: dict[str, Any] = {}  # Any: csv has no public name for its writers
 

@@ -41,7 +41,7 @@ def csv_text(rows: Sequence[Row], *, raw: bool = False) -> str:
     return text.getvalue()
 
 
-def write_result(result: Result, path: Path, *, figure: str | None = None, csv_raw: bool = False) -> str:
+def write_result(result: Result, path: Path, *, figure: str | None = None, no_csv_escape: bool = False) -> str:
     """Write the result, or a figure of it, in the format that the file's ending names.
 
     Gives how many keys and tokens of each kind were taken out; pages, which are for others always, say so themselves.
@@ -54,16 +54,16 @@ def write_result(result: Result, path: Path, *, figure: str | None = None, csv_r
         result.figure(figure).save(path)
     else:
         check_file(path, endings=RESULT_ENDINGS)
-        _write(result, path, ending, csv_raw=csv_raw)
+        _write(result, path, ending, no_csv_escape=no_csv_escape)
     return redaction.summary
 
 
-def _write(result: Result, path: Path, ending: str, *, csv_raw: bool) -> None:
+def _write(result: Result, path: Path, ending: str, *, no_csv_escape: bool) -> None:
     with writing(path):
         if ending == ".json":
             path.write_text(json_text(result.to_dict()) + "\n", "utf-8")
         elif ending == ".csv":
-            path.write_text(csv_text(result.to_dicts(), raw=csv_raw), "utf-8")
+            path.write_text(csv_text(result.to_dicts(), raw=no_csv_escape), "utf-8")
         elif ending in (".html", ".md"):
             from steelyard.reports._report_files import result_document, result_markdown  # pages bring rich
 

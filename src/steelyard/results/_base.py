@@ -109,15 +109,15 @@ class Result(ABC):
         check_keywords(type(self), unknown)
         return draw(self, name, width=width)
 
-    def save(self, path: Path | str, *, csv_raw: bool = False) -> None:
+    def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
         """Write the result to a file; its ending decides the format: .json, .csv, .parquet, or .svg and .png.
 
         In CSV, a text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
-        return) gets a quote before it; with `csv_raw` it stays as it is.
+        return) gets a quote before it; with `no_csv_escape` it stays as it is.
         """
         from steelyard.reports import write_result  # renders, and stands above results
 
-        write_result(self, Path(path), csv_raw=csv_raw)
+        write_result(self, Path(path), no_csv_escape=no_csv_escape)
 
     def _repr_html_(self) -> str:
         from steelyard.reports import result_html  # renders, and stands above results

@@ -10,7 +10,7 @@ from steelyard.results import AbilityRanking, CorrectnessEstimates, PredictedSco
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import ResultFile, StoreOption, TaskName
 from steelyard.surfaces.cli._arena_views import check_out, print_result
-from steelyard.surfaces.cli._options import CsvRaw, FigureName, FromOne, Json
+from steelyard.surfaces.cli._options import FigureName, FromOne, Json, NoCsvEscape
 from steelyard.surfaces.cli._print import print_findings
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def abilities(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """Tools ranked by learned ability, fair to who tried the hard tasks, beside the plain mean; tasks by difficulty.
@@ -56,10 +56,10 @@ def abilities(
     from steelyard.reports import abilities_line, abilities_tables
     from steelyard.workflow import abilities as fitted_abilities  # brings SQLAlchemy
 
-    check_out(AbilityRanking, figure, out, csv_raw=csv_raw)
+    check_out(AbilityRanking, figure, out, no_csv_escape=no_csv_escape)
     learned = fitted_abilities(store, version=version)
     parts: list[str | TextTable] = [abilities_line(learned), *abilities_tables(learned)]
-    print_result(learned, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+    print_result(learned, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
     if not json:
         print_findings(learned.findings)
     return 0
@@ -73,7 +73,7 @@ def expected(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """What every tool is expected to score on a task, tried or not, and between which limits.
@@ -83,10 +83,10 @@ def expected(
     from steelyard.reports import prediction_line, prediction_table
     from steelyard.workflow import predict as predict_scores  # brings SQLAlchemy
 
-    check_out(PredictedScores, figure, out, csv_raw=csv_raw)
+    check_out(PredictedScores, figure, out, no_csv_escape=no_csv_escape)
     scores = predict_scores(store, task, version=version)
     parts: list[str | TextTable] = [prediction_line(scores), *([prediction_table(scores)] if scores.scores else [])]
-    return print_result(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(scores, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
 def correctness(
@@ -97,7 +97,7 @@ def correctness(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """The learned chance that a submission without tests is right: calibration, coefficients, and those of a task.
@@ -108,10 +108,10 @@ def correctness(
     from steelyard.reports import correctness_lines, correctness_tables
     from steelyard.workflow import correctness as fitted_correctness  # brings SQLAlchemy
 
-    check_out(CorrectnessEstimates, figure, out, csv_raw=csv_raw)
+    check_out(CorrectnessEstimates, figure, out, no_csv_escape=no_csv_escape)
     learned = fitted_correctness(store, task, version=version)
     parts: list[str | TextTable] = [*correctness_lines(learned), *correctness_tables(learned)]
-    return print_result(learned, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(learned, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
 COMMANDS = (

@@ -32,8 +32,8 @@ from steelyard.surfaces.cli._arena_options import (
     TaskName,
     TopOption,
 )
-from steelyard.surfaces.cli._options import CsvRaw, FigureName, FromOne, FromZero, Json, Seconds
-from steelyard.surfaces.cli._output import check_drawing, check_raw, save_result, tell_written
+from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, NoCsvEscape, Seconds
+from steelyard.surfaces.cli._output import check_csv_escape, check_drawing, save_result, tell_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, show_results
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def leaderboard(
     confidence: ConfidenceOption = None,
     out: LeaderboardFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
@@ -89,7 +89,7 @@ def leaderboard(
 
     is_of_task = task is not None
     kind = TaskLeaderboard if is_of_task else Leaderboard if _is_drawing(out) else AllLeaderboards
-    is_drawn = check_out(kind, figure, out, csv_raw=csv_raw)
+    is_drawn = check_out(kind, figure, out, no_csv_escape=no_csv_escape)
     _check_leaderboard(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
     if not is_of_task:
         _refuse_of_task({"--until": until, "--submitter": submitter, "--metrics": metrics})
@@ -112,7 +112,9 @@ def leaderboard(
     else:
         keys = split_names(by or "agent,model")
         result = leaderboard(store, by=keys, policy=policy, confidence=confidence, top=top)
-    return print_result(result, _leaderboard_parts(result), json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(
+        result, _leaderboard_parts(result), json=json, out=out, figure=figure, no_csv_escape=no_csv_escape
+    )
 
 
 def _check_leaderboard(*, is_of_task: bool, by: str | None, sort: str | None, out: Path | None) -> None:
@@ -134,9 +136,9 @@ def _is_drawing(out: Path | None) -> bool:
     return out is not None and out.suffix.lower() in FIGURE_ENDINGS
 
 
-def check_out(kind: type[Result], figure: str | None, out: Path | None, *, csv_raw: bool) -> bool:
+def check_out(kind: type[Result], figure: str | None, out: Path | None, *, no_csv_escape: bool) -> bool:
     """Whether a figure is asked for; refuses a file that cannot be written."""
-    check_raw(csv_raw=csv_raw, out=out)
+    check_csv_escape(no_csv_escape=no_csv_escape, out=out)
     is_drawn = check_drawing(kind, figure, out)
     if out is not None and not is_drawn:
         check_file(out, endings=(*RESULT_ENDINGS, *FIGURE_ENDINGS))
@@ -165,7 +167,7 @@ def show(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """One evaluation, explained: each score with its formula, inputs and constants.
@@ -175,9 +177,11 @@ def show(
     from steelyard.reports import evaluation_lines
     from steelyard.workflow import show_submission  # brings SQLAlchemy
 
-    check_out(Evaluation, figure, out, csv_raw=csv_raw)
+    check_out(Evaluation, figure, out, no_csv_escape=no_csv_escape)
     evaluation = show_submission(store, submission, score=score)
-    return print_result(evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(
+        evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure, no_csv_escape=no_csv_escape
+    )
 
 
 def print_result(
@@ -187,10 +191,10 @@ def print_result(
     json: bool,
     out: Path | None = None,
     figure: str | None = None,
-    csv_raw: bool = False,
+    no_csv_escape: bool = False,
 ) -> int:
     """Write the file, and print what was asked for; sentences and tables where nothing else was."""
-    save_result(result, figure, out, csv_raw=csv_raw)
+    save_result(result, figure, out, no_csv_escape=no_csv_escape)
     if json:
         print_json(result.to_dict())
     elif out is None:
@@ -275,7 +279,7 @@ def history(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """How scores went, with their trend; or with --since, what changed on the leaderboard.
@@ -289,13 +293,15 @@ def history(
     if since is not None and (submitter or team) is not None:
         hint = "leave --since out, or --submitter and --team"
         raise UsageError("--since is for the leaderboard of tasks, not for a submitter or a team", hint=hint)
-    check_out(ScoreHistory if since is None else LeaderboardChanges, figure, out, csv_raw=csv_raw)
+    check_out(ScoreHistory if since is None else LeaderboardChanges, figure, out, no_csv_escape=no_csv_escape)
     if since is not None:
         changed = leaderboard_changes(store, since=since, task=task)
-        return print_result(changed, change_lines(changed, since=since), json=json, out=out, csv_raw=csv_raw)
+        return print_result(
+            changed, change_lines(changed, since=since), json=json, out=out, no_csv_escape=no_csv_escape
+        )
     scores = score_history(store, task=task, submitter=submitter, team=team)
     parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
-    return print_result(scores, parts, json=json, out=out, figure=figure, csv_raw=csv_raw)
+    return print_result(scores, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
 def bias(
@@ -305,7 +311,7 @@ def bias(
     confidence: Annotated[float, Parameter(help="Confidence of the intervals.")] = 0.95,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """Whether a tool does systematically better or worse than the others across tasks, with its interval.
@@ -315,10 +321,15 @@ def bias(
     from steelyard.reports import bias_line, bias_table
     from steelyard.workflow import tool_bias  # brings SQLAlchemy
 
-    check_out(ToolBias, figure, out, csv_raw=csv_raw)
+    check_out(ToolBias, figure, out, no_csv_escape=no_csv_escape)
     advantages = tool_bias(store, policy=policy, confidence=confidence)
     return print_result(
-        advantages, [bias_line(advantages), bias_table(advantages)], json=json, out=out, figure=figure, csv_raw=csv_raw
+        advantages,
+        [bias_line(advantages), bias_table(advantages)],
+        json=json,
+        out=out,
+        figure=figure,
+        no_csv_escape=no_csv_escape,
     )
 
 
@@ -332,7 +343,7 @@ def compare_profiles(
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
     """How ranks would move from one profile to another, on the submissions that are there.
@@ -342,9 +353,9 @@ def compare_profiles(
     from steelyard.reports import profile_lines
     from steelyard.workflow import compare_profiles as compare  # brings SQLAlchemy
 
-    check_out(ProfileComparison, figure, out, csv_raw=csv_raw)
+    check_out(ProfileComparison, figure, out, no_csv_escape=no_csv_escape)
     comparison = compare(store, first, second, task=task, movers=movers)
-    print_result(comparison, profile_lines(comparison), json=json, out=out, figure=figure, csv_raw=csv_raw)
+    print_result(comparison, profile_lines(comparison), json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
     if not json:
         print_findings(comparison.findings)
     return 0

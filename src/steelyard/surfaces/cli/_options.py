@@ -67,11 +67,11 @@ PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, 
 AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
-CsvRaw = Annotated[
+NoCsvEscape = Annotated[
     bool,
     Parameter(
-        name="--csv-raw",
-        help="In CSV, do not put a quote before texts that a spreadsheet would run as a formula.",
+        name="--no-csv-escape",
+        help="Do not escape cells that look like spreadsheet formulas.",
         negative="",
     ),
 ]

@@ -19,7 +19,7 @@ from steelyard.reports import (
     write_result,
     writing,
 )
-from steelyard.surfaces.cli._options import AllowRejected, Csv, CsvRaw, FigureName, Json, OnePath, Quiet
+from steelyard.surfaces.cli._options import AllowRejected, Csv, FigureName, Json, NoCsvEscape, OnePath, Quiet
 from steelyard.surfaces.cli._print import console, print_json, print_lines, print_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Output(Showing):
     """How a command with a result speaks and ends, and where its result goes."""
 
     csv: Csv = False
-    csv_raw: CsvRaw = False
+    no_csv_escape: NoCsvEscape = False
     out: Annotated[OnePath | None, Parameter(help=f"Write the result to this file: {', '.join(RESULT_ENDINGS)}.")] = (
         None
     )
@@ -61,13 +61,13 @@ class Output(Showing):
     def check(self, *, markdown: bool = False) -> None:
         """Refuses what cannot go together or be written, before the work begins."""
         check_printed(json=self.json, csv=self.csv)
-        check_raw(csv_raw=self.csv_raw, csv=self.csv, out=self.out)
+        check_csv_escape(no_csv_escape=self.no_csv_escape, csv=self.csv, out=self.out)
         if self.out is not None:
             check_file(self.out, endings=(*RESULT_ENDINGS, *([MARKDOWN] if markdown else [])))
 
     def _save(self, result: Result) -> None:
         if self.out is not None:
-            result.save(self.out, csv_raw=self.csv_raw)
+            result.save(self.out, no_csv_escape=self.no_csv_escape)
 
     def give(
         self,
@@ -96,7 +96,7 @@ class Output(Showing):
         elif self.json:
             print_json((values or result.to_dict)())
         elif self.csv:
-            print_text(csv_text((rows or result.to_dicts)(), raw=self.csv_raw))
+            print_text(csv_text((rows or result.to_dicts)(), raw=self.no_csv_escape))
         elif self.out is None:
             show()
         elif always_show:
@@ -126,10 +126,10 @@ class DrawnOutput(Output):
             self.check(markdown=markdown)
         else:
             check_printed(json=self.json, csv=self.csv)
-            check_raw(csv_raw=self.csv_raw, csv=self.csv, out=self.out)
+            check_csv_escape(no_csv_escape=self.no_csv_escape, csv=self.csv, out=self.out)
 
     def _save(self, result: Result) -> None:
-        save_result(result, self.figure, self.out, csv_raw=self.csv_raw)
+        save_result(result, self.figure, self.out, no_csv_escape=self.no_csv_escape)
 
 
 DRAWN_OUTPUT = DrawnOutput()
@@ -149,9 +149,9 @@ def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> b
     return False
 
 
-def save_result(result: Result, figure: str | None, out: Path | None, *, csv_raw: bool = False) -> None:
+def save_result(result: Result, figure: str | None, out: Path | None, *, no_csv_escape: bool = False) -> None:
     """Write the result, or the figure that was asked for, where --out says."""
-    if out is not None and (taken_out := write_result(result, out, figure=figure, csv_raw=csv_raw)):
+    if out is not None and (taken_out := write_result(result, out, figure=figure, no_csv_escape=no_csv_escape)):
         console(stderr=True).print(f"redacted in {out}: {taken_out}")
 
 
@@ -166,7 +166,9 @@ def check_printed(*, json: bool, csv: bool) -> None:
         raise UsageError("--json and --csv exclude each other")
 
 
-def check_raw(*, csv_raw: bool, csv: bool = False, out: Path | None = None) -> None:
-    """Refuses --csv-raw where no CSV is made."""
-    if csv_raw and not csv and (out is None or out.suffix.lower() not in ("", ".csv")):
-        raise UsageError("--csv-raw is for --csv and --out FILE.csv", hint="add --csv, or leave --csv-raw out")
+def check_csv_escape(*, no_csv_escape: bool, csv: bool = False, out: Path | None = None) -> None:
+    """Reject --no-csv-escape without CSV output."""
+    if no_csv_escape and not csv and (out is None or out.suffix.lower() not in ("", ".csv")):
+        raise UsageError(
+            "--no-csv-escape requires --csv or --out FILE.csv", hint="add --csv, or remove --no-csv-escape"
+        )

@@ -18,8 +18,8 @@ from steelyard.reports import (
     write_runs_folder,
 )
 from steelyard.settings import named_path
-from steelyard.surfaces.cli._options import Csv, CsvRaw, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed, check_raw, tell_written
+from steelyard.surfaces.cli._options import Csv, NoCsvEscape, Paths
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_csv_escape, check_printed, tell_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import ReadOptions
@@ -39,7 +39,7 @@ def read(
     *,
     options: Typed[ReadOptions] = DEFAULTS,
     csv: Csv = False,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     out: Annotated[
         str | None,
         Parameter(
@@ -57,7 +57,7 @@ def read(
     Example: steelyard read /shared/logs --engine spark://HOST:7077 --out runs/
     """
     check_printed(json=showing.json, csv=csv)
-    check_raw(csv_raw=csv_raw, csv=csv)
+    check_csv_escape(no_csv_escape=no_csv_escape, csv=csv)
     place, is_folder = named_path(out or "."), out is not None and out.endswith("/")
     if out is not None:
         check_runs_folder(place) if is_folder else check_file(place, endings=RUN_FILE_ENDINGS)
@@ -71,7 +71,7 @@ def read(
         else:
             deque(reading, maxlen=0)
     summary = reading.summary
-    _show(summary, json=showing.json, csv=csv, raw=csv_raw)
+    _show(summary, json=showing.json, csv=csv, raw=no_csv_escape)
     if out is not None and not showing.json and not csv:
         tell_written(place)
     if not showing.quiet:

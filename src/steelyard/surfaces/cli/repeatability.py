@@ -17,13 +17,13 @@ from steelyard.reports import (
 )
 from steelyard.results import Repeatability
 from steelyard.surfaces.cli._canon import canon
-from steelyard.surfaces.cli._options import CsvRaw, FigureName, OnePath, Paths
+from steelyard.surfaces.cli._options import FigureName, NoCsvEscape, OnePath, Paths
 from steelyard.surfaces.cli._output import (
     SHOWING,
     Showing,
+    check_csv_escape,
     check_drawing,
     check_printed,
-    check_raw,
     save_result,
     tell_written,
 )
@@ -58,7 +58,7 @@ def repeatability_command(
     options: Typed[RepeatabilityOptions] = DEFAULTS,
     list_outputs: Annotated[bool, Parameter(help="List every output.", negative="")] = False,
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
-    csv_raw: CsvRaw = False,
+    no_csv_escape: NoCsvEscape = False,
     out: Annotated[
         OnePath | None,
         Parameter(
@@ -80,14 +80,14 @@ def repeatability_command(
             "--list-outputs needs a table or JSON", hint="use --json --list-outputs, or write CSV files with --out DIR/"
         )
     check_printed(json=showing.json, csv=csv)
-    check_raw(csv_raw=csv_raw, csv=csv, out=out)
+    check_csv_escape(no_csv_escape=no_csv_escape, csv=csv, out=out)
     is_file = out is not None and out.suffix.lower() in (*RESULT_ENDINGS, *FIGURE_ENDINGS) and not out.is_dir()
     folder = None if is_file else out
     if not check_drawing(Repeatability, figure, out) and out is not None:
         check_file(out, endings=RESULT_ENDINGS) if is_file else check_folder(out)
     with (
         progress_bar(shown=not showing.quiet, doing="comparing", noun="prompts") as progress,
-        nullcontext() if folder is None else RepeatabilityFiles(folder, csv_raw=csv_raw) as files,
+        nullcontext() if folder is None else RepeatabilityFiles(folder, no_csv_escape=no_csv_escape) as files,
     ):
 
         def add(prompt: PromptResult) -> None:
@@ -98,11 +98,11 @@ def repeatability_command(
 
         result = measure_repeatability(inputs, options, add)
     if is_file:
-        save_result(result, figure, out, csv_raw=csv_raw)
+        save_result(result, figure, out, no_csv_escape=no_csv_escape)
     if showing.json:
         print_json(result.to_dict(samples=list_outputs))
     elif csv:
-        print_text(csv_text(result.to_dicts(), raw=csv_raw))
+        print_text(csv_text(result.to_dicts(), raw=no_csv_escape))
     elif out is not None:
         tell_written(out, [repeatability_sentence(result)])
     else:
