@@ -67,7 +67,7 @@ def _text(file: Path) -> str:
 def test_a_gate_that_holds_passes_the_build(folder: Path) -> None:
     rules = "pass_rate >= 0.5\n\n  cost_usd <= baseline * 1.1  \n"
     done, outputs, summary = gated(folder, runs="main.jsonl", baseline="main.jsonl", rules=rules)
-    assert (done.status, outputs["status"]) == (0, "holds"), done.stderr
+    assert (done.status, outputs["status"]) == (0, "pass"), done.stderr
     assert len(json.loads(Path(outputs["report"]).read_text(encoding="utf-8"))["rules"]) == 2
     assert "## ✅ Steelyard gate: holds" in summary
     assert "::" not in done.stdout
@@ -75,7 +75,7 @@ def test_a_gate_that_holds_passes_the_build(folder: Path) -> None:
 
 def test_a_gate_that_fails_stops_the_build(folder: Path) -> None:
     done, outputs, summary = gated(folder, runs="worse runs.jsonl", rules="pass_rate >= 0.5")
-    assert (done.status, outputs["status"]) == (3, "fails"), done.stderr
+    assert (done.status, outputs["status"]) == (3, "fail"), done.stderr
     assert "::error::" in done.stdout
     assert "Steelyard gate: fails" in summary
 

@@ -143,8 +143,8 @@ def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> No
     fast = runs_of(tmp_path, {"fast": 10}, "fast.jsonl")
     dearer = runs_of(tmp_path, {"fast": 12}, "dearer.jsonl")
     rule = ("--rule", "seconds_of_pass <= +10%")
-    assert answer("gate", fast, "--baseline", dearer, *rule)["status"] == "holds"
-    assert answer("gate", dearer, "--baseline", fast, *rule, status=3)["status"] == "fails"
+    assert answer("gate", fast, "--baseline", dearer, *rule)["status"] == "pass"
+    assert answer("gate", dearer, "--baseline", fast, *rule, status=3)["status"] == "fail"
 
     ranked = answer("rank", runs, "--by", "agent", "--metrics", "seconds_of_pass")["groups"]
     assert [(place["key"]["agent"], place["score"]["estimate"]) for place in ranked] == [("fast", 22.5), ("slow", 90.0)]

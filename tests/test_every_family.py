@@ -194,9 +194,9 @@ def test_a_gate_over_prompts_fails_where_repeatability_drops(places: dict[str, s
     alpha, beta = ([each for each in outputs() if each.agent == agent] for agent in AGENTS)
     beta_as_alpha = [msgspec.structs.replace(each, agent="alpha") for each in beta]
     worse = sy.gate(beta_as_alpha, baseline=alpha, rule="r_raw >= baseline - 0.02", **FEW)
-    assert worse.status == "fails"
+    assert worse.status == "fail"
     kept = sy.gate(alpha, baseline=beta_as_alpha, rule="r_raw >= baseline - 0.02", **FEW)
-    assert kept.status == "holds"
+    assert kept.status == "pass"
 
 
 def test_accuracy_is_the_share_of_attempts_with_success(places: dict[str, str]) -> None:

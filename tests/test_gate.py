@@ -31,9 +31,9 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     base = made_runs({"x": 0.5}, tasks=100, attempts=4)
     same = made_runs({"x": 0.5}, tasks=100, attempts=4, seed=1)
     worse = [msgspec.structs.replace(run, passed=False) for run in base]
-    assert results(sy.gate(same, baseline=base, rule=["pass_rate >= -0.05"])) == ["holds"]
+    assert results(sy.gate(same, baseline=base, rule=["pass_rate >= -0.05"])) == ["pass"]
     failed = sy.gate(worse, baseline=base, rule=["pass_rate >= baseline - 0.05", "cost_usd <= baseline + 0.5"])
-    assert (results(failed), failed.status, failed.exit_code) == (["fails", "holds"], "fails", 3)
+    assert (results(failed), failed.status, failed.exit_code) == (["fail", "pass"], "fail", 3)
     asked = "by the same on every one; the rule allows an increase of at most $0.5000: it holds."
     assert asked in failed.checks[1].sentence
     few = [run for run in made_runs({"x": 0.5}, tasks=100, attempts=4, seed=9) if run.task < "task-010"]
@@ -51,8 +51,8 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
 def test_a_gate_of_a_data_set_against_itself_never_fails() -> None:
     runs = made_runs({"x": 0.6}, tasks=30)
     gate = sy.gate(runs, baseline=runs, rule=["pass_rate >= baseline", "cost_usd <= baseline", "pass_rate >= -0.2"])
-    assert "fails" not in results(gate)
-    assert results(gate)[2] == "holds"
+    assert "fail" not in results(gate)
+    assert results(gate)[2] == "pass"
     assert all(check.interval.estimate == 0 for check in gate.checks)
 
 
@@ -60,7 +60,7 @@ def test_a_percentage_is_a_share_of_the_baseline() -> None:
     base = made_runs({"x": 0.5}, tasks=40, cost=1.0)
     dearer = [msgspec.structs.replace(run, cost_usd=round((run.cost_usd or 0) * 1.2, 6)) for run in base]
     gate = sy.gate(dearer, baseline=base, rule=["cost_usd <= +10%", "cost_usd <= +30%", "cost_of_pass <= +30%"])
-    assert results(gate) == ["fails", "holds", "holds"]
+    assert results(gate) == ["fail", "pass", "pass"]
 
 
 def test_no_common_task_is_inconclusive() -> None:
@@ -73,7 +73,7 @@ def test_no_common_task_is_inconclusive() -> None:
 def test_a_limit_met_exactly_is_met() -> None:
     base = made_runs({"x": 0.5}, tasks=30, cost=1.0)
     gate = sy.gate(base, baseline=base, rule=["pass_rate >= baseline - 1", "pass_rate <= baseline + 1"])
-    assert results(gate) == ["holds", "holds"]
+    assert results(gate) == ["pass", "pass"]
 
 
 RULES: list[tuple[str, str, bool, float, float]] = [
@@ -125,8 +125,8 @@ def test_a_limit_of_the_figure_itself_needs_no_baseline() -> None:
     runs = made_runs({"x": 0.6}, tasks=60, attempts=4)
     figure = sy.measure(runs, metrics=["pass_rate"], interval="auto", weight_by="tasks").groups[0].metrics["pass_rate"]
     gate = sy.gate(runs, rule=["pass_rate >= 0.4", "pass_rate >= 0.9", f"pass_rate >= {figure.mean}"])
-    assert results(gate) == ["holds", "fails", "inconclusive"]
-    assert (gate.status, gate.exit_code, gate.tasks) == ("fails", 3, 60)
+    assert results(gate) == ["pass", "fail", "inconclusive"]
+    assert (gate.status, gate.exit_code, gate.tasks) == ("fail", 3, 60)
     assert {check.baseline for check in gate.checks} == {None}
     interval = gate.checks[0].interval  # the one that measure gives
     assert interval == figure.intervals["mean"]
@@ -137,7 +137,7 @@ def test_own_limits_and_those_of_a_baseline_stand_side_by_side() -> None:
     base = made_runs({"x": 0.9}, tasks=60, attempts=4)
     rules = ["pass_rate >= 0.5", "pass_rate >= baseline - 0.1", "cost_usd <= baseline * 1.1", "cost_of_pass <= 9"]
     gate = sy.gate(base, baseline=base, rule=rules)
-    assert results(gate) == ["holds"] * 4
+    assert results(gate) == ["pass"] * 4
     assert [check.baseline is None for check in gate.checks] == [True, False, False, True]
 
 
@@ -150,7 +150,7 @@ def test_the_caller_says_what_an_inconclusive_gate_is(
     told = json.loads(capsys.readouterr().out)
     assert (told["exit_code"], told["status"]) == (status, "inconclusive")
     held = sy.gate(runs, rule="pass_rate >= 0.001", inconclusive="fail")
-    assert (held.status, held.exit_code) == ("holds", 0)
+    assert (held.status, held.exit_code) == ("pass", 0)
 
 
 @pytest.mark.parametrize(("more", "status"), [([], 1), (["--allow-rejected"], 0)])
@@ -180,18 +180,18 @@ def test_identical_sides_are_told_how_many_tasks_would_settle_it(tasks: int, pas
     if check.baseline is None or check.baseline == float("inf"):  # nobody passes, so there is no cost of a pass
         assert rule.startswith("cost_of_pass")
     else:
-        assert check.status == "holds" or check.tasks_needed > 0
-        assert check.status == "holds" or str(check.tasks_needed) in check.sentence
+        assert check.status == "pass" or check.tasks_needed > 0
+        assert check.status == "pass" or str(check.tasks_needed) in check.sentence
 
 
 def test_so_many_identical_tasks_do_settle_it_and_one_less_does_not() -> None:
     needed = sy.gate(same(30), baseline=same(30), rule="pass_rate >= baseline - 0.02").checks[0].tasks_needed
     assert needed == 137  # 1.96 x sqrt(2) / (137 + 2) = 0.01994
-    for tasks, status in ((needed - 1, "inconclusive"), (needed, "holds")):
+    for tasks, status in ((needed - 1, "inconclusive"), (needed, "pass")):
         assert sy.gate(same(tasks), baseline=same(tasks), rule="pass_rate >= baseline - 0.02").status == status
     alone = sy.gate(same(30, passed=3), rule="pass_rate >= 0.95").checks[0].tasks_needed
     assert alone == 72  # 0.025 ** (1 / 72) = 0.9501
-    assert sy.gate(same(72, passed=3), rule="pass_rate >= 0.95").status == "holds"
+    assert sy.gate(same(72, passed=3), rule="pass_rate >= 0.95").status == "pass"
     strict = sy.gate(same(200), baseline=same(200), rule="pass_rate >= baseline").checks[0]
     assert (strict.tasks_needed, strict.settles) == (137, "pass_rate >= baseline - 0.02")
 
@@ -307,7 +307,7 @@ def decided_at_the_truth(truth: float, tasks: int, attempts: int, *, relative: b
 @pytest.mark.parametrize("truth", [0.1, 0.45, 0.9])
 def test_a_limit_that_is_the_truth_is_rarely_decided(truth: float, relative: bool) -> None:
     statuses = decided_at_the_truth(truth, 12, 1, relative=relative, cases=4_000)
-    assert max(statuses["holds"], statuses["fails"]) / 4_000 <= 0.03  # 2.5% and 0.5%
+    assert max(statuses["pass"], statuses["fail"]) / 4_000 <= 0.03  # 2.5% and 0.5%
 
 
 @pytest.mark.long
@@ -317,7 +317,7 @@ def test_a_limit_that_is_the_truth_is_rarely_decided(truth: float, relative: boo
 def test_a_gate_errs_in_at_most_3_percent(truth: float, tasks: int, attempts: int, relative: bool) -> None:
     cases = 4_000 if attempts == 1 else 2_000  # of several attempts hardly two cases are alike
     statuses = decided_at_the_truth(truth, tasks, attempts, relative=relative, cases=cases)
-    assert max(statuses["holds"], statuses["fails"]) / cases <= 0.03
+    assert max(statuses["pass"], statuses["fail"]) / cases <= 0.03
 
 
 def test_the_command_exits_0_3_4_and_writes_a_summary(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_the_command_exits_0_3_4_and_writes_a_summary(tmp_path: Path) -> None:
     unsure = steelyard("gate", few, "--baseline", old, *rule, "--quiet")
     usage = steelyard("gate", old, "--baseline", old, "--rule", "pass_rate", "--quiet")
     assert (held.status, failed.status, unsure.status, usage.status) == (0, 3, 4, 2)
-    assert json.loads(failed.stdout)["status"] == "fails"
+    assert json.loads(failed.stdout)["status"] == "fail"
     written = summary.read_text(encoding="utf-8")
     assert "## ✅ Steelyard gate: holds" in written  # the second call adds to the file
     assert "## ❌ Steelyard gate: fails" in written
@@ -363,7 +363,7 @@ def test_a_candidate_that_never_passes_fails_on_its_cost_of_pass() -> None:
     base = made_runs({"x": 0.9}, tasks=12, attempts=2)
     never = [msgspec.structs.replace(run, passed=False) for run in base]
     failed = sy.gate(never, baseline=base, rule=["cost_of_pass <= baseline + 0.1", "cost_of_pass <= +10%"])
-    assert results(failed) == ["fails", "fails"]
+    assert results(failed) == ["fail", "fail"]
     assert failed.exit_code == 3
 
 

@@ -138,7 +138,7 @@ class TestTimes:
         result = used(self.RUNS, since="2026-03-01", budget=0)
         assert (result.total.cost_usd, result.total.calls, result.total.lower_bound) == (0.0, 0, False)
         assert result.budget is not None
-        assert result.budget.status == "holds"
+        assert result.budget.status == "pass"
         assert result.groups == ()
 
     @pytest.mark.parametrize(
@@ -419,7 +419,7 @@ class TestBudget:
                 written.write('{"task": "t", "calls": [{"mod')
         done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json", "--allow-rejected")
         assert done.status == status
-        told = {0: "holds", 3: "fails", 4: "inconclusive"}[status]
+        told = {0: "pass", 3: "fail", 4: "inconclusive"}[status]
         assert json.loads(done.stdout)["budget"] == {"usd": float(budget), "status": told}
 
     def test_an_amount_that_is_none_is_an_error_of_usage(self) -> None:

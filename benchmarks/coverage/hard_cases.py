@@ -20,7 +20,7 @@ from benchmarks.coverage.grid import SWEEPS, Coverage, swept, worst
 from benchmarks.coverage.verdicts import EFFECTS, LIMITS, NULLS, Setting, claims
 
 TRIALS = 1_000
-ALLOWED = {"better or worse": 0.055, "holds": 0.03, "fails": 0.03}
+ALLOWED = {"better or worse": 0.055, "pass": 0.03, "fail": 0.03}
 """How often a verdict may be given that is not so: 5%, 2.5% on each side of a gate, and half a point of room."""
 MIN_POWER = 0.9
 """What is kept at least of the power that 0.1 had in friendly cases."""
@@ -77,7 +77,7 @@ def _claims(share: float) -> Iterator[tuple[str, bool]]:
         yield _claim("better or worse", f"`{metric}`, no difference", own, share)
     for rule in dict.fromkeys(setting.rule for setting in LIMITS):
         own = [setting for setting in LIMITS if setting.rule == rule]
-        for result in ("holds", "fails"):
+        for result in ("pass", "fail"):
             yield _claim(result, f"`{rule}`, exactly at the limit", own, share)
 
 

@@ -56,7 +56,7 @@ class Setting:
     def right(self) -> str:
         """What to say of its effect."""
         if self.rule is not None:
-            return "holds"
+            return "pass"
         return "better" if self.metric == "pass_rate" else "worse"
 
     def __str__(self) -> str:

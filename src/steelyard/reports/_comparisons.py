@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.formatting import bounds_text, counted, difference_text, interval_name, p_value_cell, quantity
+from steelyard.formatting import (
+    bounds_text,
+    confidence_level,
+    counted,
+    difference_text,
+    interval_name,
+    p_value_cell,
+    quantity,
+)
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
@@ -13,9 +21,9 @@ from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, 
 from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
 
 FLIPS_SHOWN = 8
-BAND = "A band such as 2-4 holds the places that the data leave open."
-PARETO = "Pareto: * nobody scores as high for less money; behind it, how often that holds when tasks are resampled."
-APPROXIMATE = "about N %: an approximate interval, which covers the true value in about N of 100 experiments."
+RANK = "Rank 2-4: {level} confidence set for the rank."
+PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is."
+APPROXIMATE = "~N%: approximate actual coverage of an interval that falls short of its nominal level."
 VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
@@ -35,10 +43,10 @@ def comparison_lines(result: Comparison) -> Iterator[str]:
 def coverage_text(a: str, pair: Pair) -> str:
     """Which tasks a comparison stands on."""
     cover = pair.coverage
-    left_out = [f"{len(cover.only_baseline):,} only {a} tried"] if cover.only_baseline else []
-    left_out += [f"{len(cover.only_candidate):,} only {pair.candidate.label} tried"] if cover.only_candidate else []
-    rest = f" (left out: {', '.join(left_out)})" if left_out else ""
-    return f"{pair.candidate.label} against {a}: {counted(cover.common, 'task')} in common{rest}"
+    excluded = [f"{len(cover.only_baseline):,} attempted only by {a}"] if cover.only_baseline else []
+    excluded += [f"{len(cover.only_candidate):,} only by {pair.candidate.label}"] if cover.only_candidate else []
+    rest = f" (excluded: {', '.join(excluded)})" if excluded else ""
+    return f"{pair.candidate.label} vs. {a}: {counted(cover.common, 'shared task')}{rest}"
 
 
 def comparison_tables(result: Comparison) -> Iterator[TextTable]:
@@ -54,12 +62,14 @@ def comparison_tables(result: Comparison) -> Iterator[TextTable]:
             ("A", 0),
             ("B", 0),
             ("B - A", 0),
-            ("interval", 0),
+            (interval_name(result.level), 0),
             (p_title, 1),
             ("Cliff's δ", 3),
             ("tasks", 2),
         ):
-            table.add_column(title, justify="right", spare=spare, legend=approximate if title == "interval" else "")
+            table.add_column(
+                title, justify="right", spare=spare, legend=approximate if title == interval_name(result.level) else ""
+            )
         table.add_column("verdict")
         for judged in pair.metrics:
             add_row(table, *_cells(judged))
@@ -126,7 +136,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     arrow = ARROWS[declared.better]
     over = f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks"
     table = plain_table(f"{over}, by {result.order}, {weighting(result)}")
-    table.add_column("place", justify="right", legend=BAND)
+    table.add_column("rank", justify="right", legend=RANK.format(level=confidence_level(result.level)))
     for name in result.by:
         table.add_column(name)
     if result.order == "bradley-terry":
@@ -205,18 +215,18 @@ def _passes_text(place: RankedGroup, k: int) -> str:
 
 
 def ranking_sentence(result: Ranking) -> str:
-    """Who leads."""
+    """Return the sentence that names the leader."""
     declared = catalog()[result.on]
     title = declared.title.lower()
     leaders = [place for place in result.groups if place.best == 1]
     names = [" ".join(cell for cell in _key_cells(place, result) if cell != DASH) or DASH for place in leaders]
     if len(result.groups) == 1:
-        return f"{names[0]} is the only one: there is nobody to rank it against."
+        return f"{names[0]} is the only group; nothing to rank."
     if len(leaders) == 1 and result.order == "ranked-pairs":
-        return f"{names[0]} beats everybody by the majority of tasks; this order has no confidence level."
+        return f"{names[0]} beats every other group on the majority of tasks; this order has no confidence level."
     if len(leaders) == 1:
         return f"{names[0]} leads on {title}{_score_text(leaders[0], result, declared.unit)}."
-    return f"No clear leader on {title}: {_listed(names)} may each be first."
+    return f"No clear leader on {title}: rank 1 is possible for {_listed(names)}."
 
 
 def _score_text(place: RankedGroup, result: Ranking, unit: str) -> str:

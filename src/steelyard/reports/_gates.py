@@ -1,4 +1,4 @@
-"""A gate's result for a build: a table for the log and a Markdown summary for the page of the build."""
+"""Gate results: a terminal table and a Markdown job summary."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from steelyard.reports._plain_text import DASH, markdown_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import Gate, RuleCheck
 
-MARKS = {"holds": "✅", "fails": "❌", "inconclusive": "❔"}
-GATE_STYLES: dict[str, Style] = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
+MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}
+GATE_STYLES: dict[str, Style] = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
+WORDS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 SPARED = {"difference": 1, "tasks": 2}
 """What leaves a narrow terminal first; the sentences below the table have it too."""
-HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "status")
+HEADINGS = ("rule", "baseline", "candidate", "difference", "CI", "tasks", "status")
 
 
 def gate_sentence(result: Gate) -> Painted:
-    """The verdict, and how many of the rules it rests on."""
+    """Return the verdict and the number of rules that have it."""
     same = sum(check.status == result.status for check in result.checks)
-    rules = f"{same:,} of {counted(len(result.checks), 'rule')}"
-    told = f"Gate {result.status}: {rules}, over {counted(result.tasks, 'task')}{_taken_as(result)}."
+    rules = f"{same:,}/{counted(len(result.checks), 'rule', 'rules')}"
+    text = f"Gate {WORDS[result.status]} ({rules}), {counted(result.tasks, 'task')}{_taken_as(result)}."
     is_failure = result.status == "inconclusive" and result.inconclusive == "fail"
-    return Painted(told, GATE_STYLES["fails" if is_failure else result.status])
+    return Painted(text, GATE_STYLES["fail" if is_failure else result.status])
 
 
 def _taken_as(result: Gate) -> str:
-    """Why the exit status of an inconclusive gate is what it is."""
+    """Return the reason for the exit status of an inconclusive gate."""
     if result.status != "inconclusive" or result.inconclusive == "report":
         return ""
-    return f"; --inconclusive {result.inconclusive} makes that exit status {result.exit_code}"
+    return f"; exit status {result.exit_code} because of --inconclusive {result.inconclusive}"
 
 
 def gate_table(result: Gate) -> TextTable:
-    """One row a rule, for a log."""
+    """Return a table with one row per rule."""
     table = plain_table(f"Rules, {weighting(result)}")
     for heading in HEADINGS:
         justify: Literal["left", "right"] = "left" if heading in ("rule", "status") else "right"
@@ -66,8 +67,8 @@ def _cells(check: RuleCheck) -> list[str]:
 
 
 def gate_markdown(result: Gate) -> str:
-    """The summary for a build's page; every text that comes from data is escaped."""
-    lines = [f"## {MARKS[result.status]} Steelyard gate: {result.status}{_taken_as(result)}", ""]
+    """Return the job summary as Markdown; strings from data are escaped."""
+    lines = [f"## {MARKS[result.status]} Steelyard gate: {WORDS[result.status]}{_taken_as(result)}", ""]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     for check in result.checks:
         cells = [markdown_text(cell.replace("\n", " ")) for cell in _cells(check)]
@@ -83,7 +84,7 @@ def gate_markdown(result: Gate) -> str:
     level = exact_percent(result.level)
     lines += [
         "",
-        f"Intervals at {level}, profile {markdown_text(result.profile)}, {weighting(result)}, seed {result.seed}.",
+        f"{level} confidence; profile {markdown_text(result.profile)}; {weighting(result)}; seed {result.seed}.",
         "",
     ]
     return "\n".join(lines)

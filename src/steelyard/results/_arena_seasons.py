@@ -92,7 +92,7 @@ class Verification(FieldsResult):
     name: str
     sha256: str
     """The digest as it was recomputed."""
-    status: Literal["holds", "fails"]
+    status: Literal["pass", "fail"]
     tasks: int
     submissions: int
     excluded: int

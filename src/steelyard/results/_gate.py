@@ -12,9 +12,9 @@ from steelyard.results._base import Result, json_number, json_numbers
 if TYPE_CHECKING:
     from steelyard.statistics import Interval
 
-GateStatus = Literal["holds", "fails", "inconclusive"]
+GateStatus = Literal["pass", "fail", "inconclusive"]
 Inconclusive = Literal["pass", "fail", "report"]
-EXIT: dict[GateStatus, int] = {"holds": 0, "fails": 3, "inconclusive": 4}
+EXIT: dict[GateStatus, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
 """The exit status of each result."""
 EXIT_IF_INCONCLUSIVE: dict[Inconclusive, int] = {"pass": 0, "fail": 3, "report": 4}
 
@@ -52,9 +52,9 @@ class RuleCheck:
     baseline: float | None
     candidate: float | None
     tasks_needed: int | None = None
-    """Tasks like these that would settle it (80% power); None when it is settled or nothing tells."""
-    settles: str | None = None
-    """The nearest rule that they would settle, where no number of tasks settles this one."""
+    """Sample size that resolves the rule at 80% power; None when it is conclusive or the sample size is unknown."""
+    resolvable_rule: str | None = None
+    """Nearest rule that `tasks_needed` tasks resolve, if no sample size resolves this one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +80,7 @@ class Gate(Result):
     def status(self) -> GateStatus:
         """The verdict over all rules."""
         statuses = {check.status for check in self.checks}
-        return next(status for status in ("fails", "inconclusive", "holds") if status in statuses)
+        return next(status for status in ("fail", "inconclusive", "pass") if status in statuses)
 
     @property
     def exit_code(self) -> int:
@@ -136,7 +136,7 @@ class Gate(Result):
                     "offset": check.rule.offset,
                     "tasks": check.tasks,
                     "tasks_needed": check.tasks_needed,
-                    **({"settles": check.settles} if check.settles else {}),
+                    **({"resolvable_rule": check.resolvable_rule} if check.resolvable_rule else {}),
                 }
                 for check in self.checks
             ],

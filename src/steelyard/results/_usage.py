@@ -11,7 +11,7 @@ from steelyard.formatting import quantity
 from steelyard.records import TOKEN_KINDS, Finding, Zone, finding_dict, zone_of
 from steelyard.results._base import Result
 
-BudgetStatus = Literal["holds", "fails", "inconclusive"]
+BudgetStatus = Literal["pass", "fail", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What an interval says of a rule, and how many tasks would settle what it leaves open."""
+"""Status of a gate rule, and the sample size that resolves an inconclusive one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from steelyard.statistics import (
 MAX_SEARCHED_TASKS = 100_000
 """Where all tasks are equal, no more of them are tried out."""
 EASED_BY = 0.02
-"""How much of its metric's range a rule gives way by where no number of tasks settles it."""
+"""Fraction of the metric's range by which a rule is relaxed if no sample size resolves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ class Tested:
 
 
 def status_of(rule: Rule, tested: Tested) -> GateStatus:
-    """All of the interval keeps the rule, all of it breaks it, or neither."""
+    """Return pass if the whole interval satisfies the rule, fail if all of it violates it, else inconclusive."""
     low, high = tested.interval.low, tested.interval.high
     if tested.constant:
         low = high = tested.interval.estimate
     if rule.relative and is_infinite(tested.sides[0]) != is_infinite(tested.sides[1]):
         # A cost of pass without a pass is infinite: no more tasks are needed to see that it is past any limit.
-        return "fails" if is_infinite(tested.sides[1]) != rule.at_least else "holds"
+        return "fail" if is_infinite(tested.sides[1]) != rule.at_least else "pass"
     if low is None or high is None:
         return "inconclusive"
     # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
     slack = 1e-12 * max(1.0, abs(rule.offset))
     if rule.at_least:
-        return "holds" if low >= rule.offset - slack else "fails" if high < rule.offset - slack else "inconclusive"
-    return "holds" if high <= rule.offset + slack else "fails" if low > rule.offset + slack else "inconclusive"
+        return "pass" if low >= rule.offset - slack else "fail" if high < rule.offset - slack else "inconclusive"
+    return "pass" if high <= rule.offset + slack else "fail" if low > rule.offset + slack else "inconclusive"
 
 
 def is_infinite(value: float | None) -> bool:
@@ -72,11 +72,11 @@ def is_infinite(value: float | None) -> bool:
     return value is not None and math.isinf(value)
 
 
-def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
-    """Tasks that would settle the rule if they were like these, and the nearest rule they settle where none does this.
+def tasks_to_resolve(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
+    """Return the sample size that resolves the rule, and the nearest resolvable rule if none does.
 
-    They settle it with a chance of 80% if difference and spread are those seen; where all tasks are equal they are the
-    fewest that do.
+    At 80% power for the observed difference and standard deviation; if all tasks are equal, the smallest sample size
+    that is conclusive.
     """
     estimate = tested.interval.estimate
     if estimate is None or not math.isfinite(estimate):
@@ -100,7 +100,7 @@ def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
 
 
 def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
-    """The fewest tasks that would settle it if they all said what these do; None when no number would."""
+    """Return the smallest conclusive sample size if all tasks equal these; None when there is none."""
     if not all(map(math.isfinite, catalog()[rule.metric].bounds)) or catalog()[rule.metric].is_ratio:
         return FEW_DIFFER if tested.tasks < FEW_DIFFER else None
     few, many = 1, 2

@@ -1,4 +1,4 @@
-"""Whether the data show that runs keep a rule."""
+"""Checks of gate rules against data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.formatting import bounds_text, counted, difference_text, interval_name, quantity
+from steelyard.formatting import bounds_text, counted, difference_text, interval_name, percent, quantity
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Rule, RuleCheck
 from steelyard.standings._differences import StatisticsOptions, difference
-from steelyard.standings._gate_status import Tested, is_infinite, status_of, tasks_to_settle
+from steelyard.standings._gate_status import Tested, is_infinite, status_of, tasks_to_resolve
 from steelyard.standings._ranking import scores_of
 from steelyard.standings._samples import Mask, Samples, half_names
-from steelyard.standings._verdicts import RESTS_ON_UNSCORED
-from steelyard.statistics import SensitivityBounds, no_interval
+from steelyard.standings._verdicts import DEPENDS_ON_UNSCORED
+from steelyard.statistics import POWER, SensitivityBounds, no_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +38,28 @@ def check(
     options: StatisticsOptions,
     otherwise: Samples | None = None,
 ) -> RuleCheck:
-    """Whether the data show that the candidate keeps the rule, that it breaks it, or neither.
+    """Check one rule: pass, fail or inconclusive.
 
-    `otherwise` has runs without a verdict counted the other way: what only one of the two says is inconclusive.
+    `otherwise` has runs without a verdict counted the other way: a rule on which the two disagree is inconclusive.
     """
     tested = _tested(rule, samples, candidate, baseline, options)
     moved = _moved(rule, samples, candidate, baseline, tested, options)
     status, why, either_way = status_of(rule, tested), "", ""
-    needed, settles = None, None
+    needed, resolvable = None, None
     if status == "inconclusive":
-        needed, settles = tasks_to_settle(rule, tested)
-        why = _what_it_takes(rule, tested, needed, settles)
+        needed, resolvable = tasks_to_resolve(rule, tested)
+        why = _required_sample(rule, tested, needed, resolvable)
     if otherwise is not None:
         other = _tested(rule, otherwise, candidate, baseline, options)
         if status_of(rule, other) != status:
-            why = why or f": it {RESTS_ON_UNSCORED}{_worst_case(rule, moved)}"
+            why = why or f"; {DEPENDS_ON_UNSCORED}{_worst_case(rule, moved)}."
             either_way = _either_way(rule, tested, other, samples.profile.unscored)
             status = "inconclusive"
     tried = samples.attempted(candidate) & (samples.attempted(baseline) if rule.relative else True)
     seen = _sentence(rule, moved, tested, tried=int(tried.sum()))
-    sentence = f"{seen}: it {'is ' if status == 'inconclusive' else ''}{status}{why}.{either_way}"
+    sentence = f"{seen}: {status}{why or '.'}{either_way}"
     return RuleCheck(
-        rule, status, sentence, tested.interval, tested.tasks, moved.baseline, moved.candidate, needed, settles
+        rule, status, sentence, tested.interval, tested.tasks, moved.baseline, moved.candidate, needed, resolvable
     )
 
 
@@ -122,16 +122,15 @@ def _worst_case(rule: Rule, moved: _Moved) -> str:
         return ""
     unit = catalog()[rule.metric].unit
     ends = bounds_text(moved.bounds.low, moved.bounds.high, unit, of_difference=True)
-    return f", whose verdicts could make the difference {ends}"
+    return f" (worst-case bounds of the difference: {ends})"
 
 
 def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str:
-    """What each way of counting runs without a verdict gives and says, and what would settle it."""
+    """Return the result of both ways of counting runs without a verdict, and what to do."""
     excluded, failed = (tested, other) if unscored == "exclude" else (other, tested)
     return (
-        f" Without runs that have no verdict it is {_figure(rule, excluded)}; counting them as failed, "
-        f"{_figure(rule, failed)}."
-        " To settle it, score those runs or run them again."
+        f" Runs without a verdict excluded: {_figure(rule, excluded)}; counted as failed: {_figure(rule, failed)}."
+        " Score or re-run them."
     )
 
 
@@ -143,67 +142,64 @@ def _figure(rule: Rule, tested: Tested) -> str:
     return f"{now}{against} ({status_of(rule, tested)})"
 
 
-def _what_it_takes(rule: Rule, tested: Tested, needed: int | None, settles: str | None) -> str:
-    if needed is not None and settles is None:
-        return f"; about {counted(needed, 'task')} like these would be needed to settle it"
+def _required_sample(rule: Rule, tested: Tested, needed: int | None, resolvable: str | None) -> str:
+    power = f"({percent(POWER, decimals=0)} power)"
+    if needed is not None and resolvable is None:
+        return f". About {counted(needed, 'task')} needed {power}."
     if needed is not None:
-        return (
-            f"; no number of tasks like these would settle it, but {settles} would take about {counted(needed, 'task')}"
-        )
+        return f". No sample size resolves this rule; {resolvable} needs about {counted(needed, 'task')} {power}."
     seen = tested.interval.estimate
     if seen is not None and math.isclose(seen, rule.offset, abs_tol=1e-12):
-        return "; the limit is exactly what is seen, so no number of tasks like these would settle it"
+        return ". The estimate equals the limit, so no sample size resolves this rule."
     return ""
 
 
 def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
-    """What was seen and what the rule asks for, without the verdict."""
+    """Return the estimate, its interval and the limit, without the verdict."""
     declared = catalog()[rule.metric]
     unit, title = declared.unit, declared.title
     if moved.candidate is None or (rule.relative and moved.baseline is None):
         return f"{title} is unknown ({tested.interval.reason or 'no task in common'})"
     now = quantity(moved.candidate, unit)
-    tasks = f"{tested.tasks:,} of {counted(tried, 'task')}" if tested.tasks < tried else counted(tested.tasks, "task")
+    noun = "task" if moved.baseline is None else "shared task"
+    tasks = f"{tested.tasks:,} of {counted(tried, noun)}" if tested.tasks < tried else counted(tested.tasks, noun)
     if moved.baseline is None:
-        text = f"{title} is {now} over {tasks}"
+        text, details = f"{title} is {now} on {tasks}", []
     else:
         before = quantity(moved.baseline, unit)
-        size = "" if moved.change is None else f" ({difference_text(moved.change, unit, signed=True)})"
-        text = f"{title} went from {before} to {now}{size} on the same {tasks}"
+        moves = f"changed from {before} to {now}" if moved.change else f"is unchanged at {now}"
+        text = f"{title} {moves} on {tasks}"
+        details = [difference_text(moved.change, unit, signed=True)] if moved.change else []
         if is_infinite(moved.baseline) != is_infinite(moved.candidate):
             return text
-    if tested.constant:
-        return f"{text}, {'by ' if rule.relative else ''}the same on every one{_asked(rule, moved, unit)}"
-    return f"{text}{_interval_text(rule, tested, unit)}{_asked(rule, moved, unit)}"
+    details += ["equal on every task"] if tested.constant else _interval_details(rule, tested, unit)
+    return f"{text} ({'; '.join(details)}){_limit(rule, moved, unit)}"
 
 
-def _interval_text(rule: Rule, tested: Tested, unit: str) -> str:
+def _interval_details(rule: Rule, tested: Tested, unit: str) -> list[str]:
     interval = tested.interval
     if interval.low is None or interval.high is None:
-        return f" ({interval.reason})"
-    if rule.relative:
-        limits = bounds_text(interval.low, interval.high, unit, of_difference=True)
-    else:
-        limits = bounds_text(interval.low, interval.high, unit, bare=False)
-    scaled = ""
+        return [interval.reason or "no interval"]
+    limits = bounds_text(interval.low, interval.high, unit, bare=rule.relative, of_difference=rule.relative)
+    scaled = []
     if rule.relative and rule.factor != 1 and interval.estimate is not None:
         side = "below" if interval.estimate < 0 else "above"
-        scaled = f"; that is {difference_text(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"
+        scaled = [f"{difference_text(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"]
     label = f", {interval.label}" if interval.label else ""
-    return f"{scaled}, {interval_name(interval.level)} {limits}{label}"
+    return [*scaled, f"{interval_name(interval.level)} {limits}{label}"]
 
 
-def _asked(rule: Rule, moved: _Moved, unit: str) -> str:
-    """The limit in the unit of the metric."""
+def _limit(rule: Rule, moved: _Moved, unit: str) -> str:
+    """Return the limit in the unit of the metric."""
     word = "at least" if rule.at_least else "at most"
     if not rule.relative:
-        return f"; the rule asks for {word} {quantity(rule.offset, unit)}"
+        return f"; limit: {word} {quantity(rule.offset, unit)}"
     if rule.factor == 1 and rule.offset == 0:
-        return f"; the rule asks for {word} the baseline"
+        return f"; limit: {word} the baseline"
     if rule.factor != 1 and moved.baseline is not None:
         limit = quantity(rule.factor * moved.baseline + rule.offset, unit)
         offset = f" {difference_text(rule.offset, unit, signed=True)}" if rule.offset else ""
-        return f"; the rule allows {word} {limit} ({rule.factor:g} times the baseline{offset})"
-    change = f"{'a decrease' if rule.offset < 0 else 'an increase'} of"
-    asked = f"allows {change} at most" if rule.at_least == (rule.offset < 0) else f"asks for {change} at least"
-    return f"; the rule {asked} {difference_text(abs(rule.offset), unit)}"
+        return f"; limit: {word} {limit} ({rule.factor:g} times the baseline{offset})"
+    change = "a decrease" if rule.offset < 0 else "an increase"
+    bound = "at most" if rule.at_least == (rule.offset < 0) else "at least"
+    return f"; limit: {change} of {bound} {difference_text(abs(rule.offset), unit)}"

@@ -1,4 +1,4 @@
-"""From numbers to a verdict and one plain sentence."""
+"""Verdicts of comparisons and the sentences that report them."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ from steelyard.formatting import (
     decimal,
     decimal_bounds,
     difference_text,
+    interval_name,
     p_value,
     p_value_cell,
+    percent,
     quantity,
     versus,
 )
 from steelyard.metrics import catalog
 from steelyard.results import Difference, TasksNeeded, Verdict
 from steelyard.standings._differences import NO_COMMON_TASK
-from steelyard.statistics import Interval, spread_range, student_quantile, tasks_needed
+from steelyard.statistics import POWER, Interval, spread_range, student_quantile, tasks_needed
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
     "cost_usd": ("costs {size} more than", "costs {size} less than", "costs exactly as much as"),
     "duration_seconds": ("takes {size} longer than", "takes {size} less than", "takes exactly as long as"),
 }
-"""How a difference is told where the title alone would sound stiff: more, less, the same."""
+"""Verb phrases for common metrics: more, less, equal."""
 
 
 CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
-"""The verdicts that say that there is a difference."""
+"""Verdicts that claim a difference."""
 
 INCONCLUSIVE: Verdict = "inconclusive"
-RESTS_ON_UNSCORED = "rests on runs without a verdict"
+DEPENDS_ON_UNSCORED = "depends on runs without a verdict"
 
 
 def verdict(difference: Difference, adjusted: float | None) -> Verdict:
-    """Better or worse only where the adjusted p-value and the interval agree that there is a difference."""
+    """Return the verdict: better or worse only if the adjusted p-value and the interval both exclude no difference."""
     value = difference.value
     if value is None or adjusted is None:
         return "unknown"
@@ -63,34 +65,37 @@ def sentence(
     alone: str,
     rests: bool = False,
 ) -> str:
-    """What the data say about B against A on this metric, and what it would take to be sure.
+    """Return the sentence for one metric: estimate, interval, verdict and required sample size.
 
-    `alone`: the options that ask for this comparison only. `rests`: counted the other way, runs without a verdict
-    would say something else.
+    `alone`: options that select this comparison only. `rests`: the verdict depends on how runs without a verdict are
+    counted.
     """
     declared = catalog()[difference.metric]
     value, interval = difference.value, difference.interval
     if value is None or difference.baseline is None or difference.candidate is None:
-        reason = interval.reason or difference.test.reason or "there is no value"
+        reason = interval.reason or difference.test.reason or "no value"
         if reason == NO_COMMON_TASK:
-            return f"{b} and {a} cannot be compared: they have {reason}."
-        return f"{declared.title}: {b} and {a} cannot be compared: {reason}."
-    head = f"{_head(difference, a, b)} on the same {counted(difference.tasks, 'task')}"
+            return f"Cannot compare {b} with {a}: {reason}."
+        return f"{declared.title}: cannot compare {b} with {a}: {reason}."
+    details = []
     if value != 0:
         mean = "" if declared.is_ratio or math.isfinite(declared.bounds[1]) else "mean "
-        head += f" ({mean}{versus(difference.candidate, difference.baseline, declared.unit)})"
-    if interval.low is None or interval.high is None:
+        details.append(f"{mean}{versus(difference.candidate, difference.baseline, declared.unit)}")
+    is_known = interval.low is not None and interval.high is not None
+    if is_known:
+        limits = confidence_interval(interval.level, interval.low, interval.high, declared.unit, of_difference=True)
+        details.append(f"{limits}, {interval.label}" if interval.label else limits)
+    head = f"{_head(difference, a, b)} on {counted(difference.tasks, 'shared task')}"
+    head += f" ({'; '.join(details)})" if details else ""
+    if not is_known:
         return f"{head}: {_no_range(difference)}."
-    limits = confidence_interval(interval.level, interval.low, interval.high, declared.unit, of_difference=True)
-    told = INCONCLUSIVE if rests else verdict(difference, adjusted)
-    ending = f"{INCONCLUSIVE}: {RESTS_ON_UNSCORED}"
-    if not rests:
-        ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
-    label = f", {interval.label}" if interval.label else ""
-    text = f"{head}, {limits}{label}: {ending}."
-    if told == INCONCLUSIVE and not rests and _is_corrected_away(difference, comparisons):
-        text += f" If this was the one comparison you planned, test it alone: {alone}."
-    return f"{text}{_typical(difference)}{_about_missing(difference, told, a=a, b=b)}"
+    if rests:
+        text = f"{head}: {INCONCLUSIVE}; {DEPENDS_ON_UNSCORED}."
+    else:
+        text = f"{head}: {_ending(difference, verdict(difference, adjusted), b=b, adjusted=adjusted)}."
+        text += _remedy(difference, adjusted=adjusted, comparisons=comparisons, alone=alone)
+    concluded = INCONCLUSIVE if rests else verdict(difference, adjusted)
+    return f"{text}{_typical(difference)}{_about_missing(difference, concluded, a=a, b=b)}"
 
 
 def _typical(difference: Difference) -> str:
@@ -98,7 +103,8 @@ def _typical(difference: Difference) -> str:
     ratio = difference.geometric_ratio
     if not difference.interval.label or ratio is None or ratio.low is None or ratio.high is None:
         return ""
-    return f" On the geometric mean it is {decimal(ratio.estimate)} times as much ({decimal_bounds(ratio.low, ratio.high)})."
+    bounds = f"{interval_name(ratio.level)} {decimal_bounds(ratio.low, ratio.high)}"
+    return f" Ratio of geometric means: {decimal(ratio.estimate)} ({bounds})."
 
 
 def _head(difference: Difference, a: str, b: str) -> str:
@@ -118,49 +124,53 @@ def _head(difference: Difference, a: str, b: str) -> str:
 
 def _no_range(difference: Difference) -> str:
     if difference.value == 0:
-        return "no difference is seen"
-    return f"whether that is more than chance is unknown: {difference.interval.reason}"
+        return "no difference"
+    return f"significance unknown ({difference.interval.reason})"
 
 
-def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: float | None, comparisons: int) -> str:
-    match told:
+def _ending(difference: Difference, concluded: Verdict, *, b: str, adjusted: float | None) -> str:
+    match concluded:
         case "better":
             return f"{b} is better"
         case "worse":
             return f"{b} is worse"
         case "differs":
-            return f"{a} and {b} differ"
+            return "the difference is significant"
         case "no difference":
-            seen = (
-                difference_text(difference.minimum_detectable_effect, catalog()[difference.metric].unit)
-                if difference.minimum_detectable_effect
-                else None
-            )
-            most = f"; this many tasks can only detect one of {seen} or more" if seen else ""
-            return f"no difference is seen{most}"
-        case "inconclusive" if (
-            difference.interval.excludes(0.0) and (difference.test.p_value or 0) > 1 - difference.interval.level
-        ):
-            return (
-                f"{INCONCLUSIVE}: so few tasks may agree by chance ({p_value(difference.test.p_value or 0)})"
-                + _needed(difference, comparisons)
-            )
-        case "inconclusive" if _is_corrected_away(difference, comparisons) and adjusted is not None:
-            p_values = f"{p_value(difference.test.p_value or 0)} alone, {p_value_cell(adjusted)} after correction"
-            return f"{INCONCLUSIVE} among {comparisons} comparisons ({p_values})" + _needed(difference, comparisons)
+            return "no difference"
+        case _ if difference.interval.excludes(0.0) and adjusted is not None:
+            test = difference.test.p_value or 0
+            is_corrected = adjusted != difference.test.p_value
+            values = f"{p_value(test)}, corrected {p_value_cell(adjusted)}" if is_corrected else p_value(test)
+            return f"{INCONCLUSIVE} ({values})"
         case _:
-            return INCONCLUSIVE + _needed(difference, comparisons)
+            return INCONCLUSIVE
+
+
+def _remedy(difference: Difference, *, adjusted: float | None, comparisons: int, alone: str) -> str:
+    """The sample size that would be conclusive, or the effect that this one can detect."""
+    unit = catalog()[difference.metric].unit
+    concluded = verdict(difference, adjusted)
+    if concluded == "no difference" and difference.minimum_detectable_effect:
+        effect = difference_text(difference.minimum_detectable_effect, unit)
+        return f" Minimum detectable effect: {effect} ({percent(POWER, decimals=0)} power)."
+    if concluded != INCONCLUSIVE:
+        return ""
+    text = _needed(difference, comparisons)
+    if _is_corrected_away(difference, comparisons):
+        text += f" Corrected for {comparisons} comparisons; if only this one was planned, run it alone: {alone}."
+    return text
 
 
 def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
-    """Whether an inconclusive difference would be shown if it were the only comparison."""
+    """Whether the difference is significant before the multiple-comparison correction only."""
     p_value = difference.test.p_value
     is_shown = p_value is not None and p_value <= 1 - difference.interval.level
     return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
 
 
 def spread_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
-    """The spread over tasks: as stated, else what an interval from draws of tasks, or of a ratio, speaks for."""
+    """Return the standard deviation over tasks: as stated, else implied by a bootstrap or ratio interval."""
     if stated or interval.low is None or interval.high is None or tasks < 2:
         return stated or None
     drawn = catalog()[metric].is_ratio or interval.method.startswith("percentile")
@@ -171,10 +181,9 @@ def spread_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: floa
 
 
 def needed_tasks(difference: Difference, comparisons: int) -> int | None:
-    """Tasks like these at which the difference seen would be shown among so many comparisons, with a chance of 80%.
+    """Return the sample size for the observed difference at 80% power, Bonferroni-corrected for the comparisons.
 
-    The ends of the interval would promise too few, or nothing at all. Never fewer than a test of signs needs: with n
-    tasks its p-value cannot go below 2 / 2^n.
+    Never fewer tasks than a sign-flip test needs: with n tasks its p-value is at least 2 / 2^n.
     """
     value, interval = difference.value, difference.interval
     spread = spread_of_tasks(interval, metric=difference.metric, tasks=difference.tasks, stated=difference.spread)
@@ -186,7 +195,7 @@ def needed_tasks(difference: Difference, comparisons: int) -> int | None:
 
 
 def sample_size_for(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
-    """Tasks for a true difference of the size asked for, over the spreads that the present tasks leave open."""
+    """Return the range of sample sizes for an effect size, over the confidence interval of the standard deviation."""
     if difference.spread is None:
         return None
     allowed = (1 - difference.interval.level) / max(comparisons, 1)
@@ -206,9 +215,9 @@ def _needed(difference: Difference, comparisons: int) -> str:
     needed = needed_tasks(difference, comparisons)
     if needed is None:
         return ""
-    if needed <= difference.tasks:
-        return ", but close: a few more tasks would settle it"
-    return f"; about {counted(needed, 'task')} like these would be needed to show a difference"
+    effect = difference_text(abs(difference.value or 0.0), catalog()[difference.metric].unit)
+    tasks = f"About {counted(needed, 'task')}" if needed > difference.tasks else "Slightly more tasks"
+    return f" {tasks} needed to detect {effect} ({percent(POWER, decimals=0)} power)."
 
 
 def _range_text(needed: TasksNeeded) -> str:
@@ -220,11 +229,12 @@ def _range_text(needed: TasksNeeded) -> str:
 
 
 def sample_size_text(difference: Difference, size: float, needed: TasksNeeded | None) -> str:
-    """What it would take to show a difference of the size asked for."""
-    told = difference_text(abs(size), catalog()[difference.metric].unit)
+    """Return the sentence with the sample size for an effect size."""
+    effect = difference_text(abs(size), catalog()[difference.metric].unit)
     if needed is None:
-        return f" How many tasks would show a difference of {told} is unknown."
-    return f" A true difference of {told} would take {_range_text(needed)}."
+        return f" The sample size needed to detect {effect} is unknown."
+    text = _range_text(needed)
+    return f" {text[0].upper()}{text[1:]} needed to detect {effect} ({percent(POWER, decimals=0)} power)."
 
 
 def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> str:
@@ -234,15 +244,15 @@ def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> 
     ends = bounds_text(difference.bounds.low, difference.bounds.high, unit, of_difference=True)
     sides = ", ".join(f"{name} {count:,}" for count, name in zip(difference.missing, (a, b), strict=True) if count)
     total = sum(difference.missing)
-    runs, them = ("1 run has", "it") if total == 1 else (f"{total:,} runs have", "them")
+    runs = "1 run has" if total == 1 else f"{total:,} runs have"
     what = "verdict" if difference.metric == "pass_rate" else "value"
-    text = f" {runs} no {what} ({sides}): with {them} the difference could be {ends}"
+    text = f" {runs} no {what} ({sides}); worst-case bounds of the difference: {ends}"
     undone = told in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
-    return f"{text}, which could reverse the answer." if undone else f"{text}."
+    return f"{text}, which could change the verdict." if undone else f"{text}."
 
 
 def otherwise_text(difference: Difference, other: Difference, unscored: str) -> str:
-    """Both figures with runs without a verdict counted the other way, where those are others."""
+    """Return both values with runs without a verdict counted the other way, if they differ."""
     unit = catalog()[difference.metric].unit
     sides, others = (
         ["unknown" if side is None else quantity(side, unit) for side in (each.candidate, each.baseline)]
@@ -250,5 +260,5 @@ def otherwise_text(difference: Difference, other: Difference, unscored: str) -> 
     )
     if sides == others:
         return ""
-    way = "counted as failed (--unscored fail)" if unscored == "exclude" else "left out (--unscored exclude)"
-    return f" With runs without a verdict {way}: {others[0]} against {others[1]}."
+    way = "counted as failed (--unscored fail)" if unscored == "exclude" else "excluded (--unscored exclude)"
+    return f" With runs without a verdict {way}: {others[0]} vs. {others[1]}."

@@ -44,7 +44,7 @@ class Interval:
     reason: str | None = None
     """Why there are no limits, or why one of them is infinite."""
     approx_coverage: float | None = None
-    """About how often it really holds where the method is known to fall short of its level; None where it does not."""
+    """Approximate actual coverage where the method is known to fall short of the nominal level; else None."""
 
     @property
     def known(self) -> bool:
@@ -53,13 +53,13 @@ class Interval:
 
     @property
     def mark(self) -> str:
-        """The label where a legend explains it."""
-        return "" if self.approx_coverage is None else f"about {percent(self.approx_coverage, decimals=0)}"
+        """Approximate coverage, where a legend explains it."""
+        return "" if self.approx_coverage is None else f"~{percent(self.approx_coverage, decimals=0)}"
 
     @property
     def label(self) -> str:
-        """What to say of an interval that is known to fall short of its level; empty where it does not."""
-        return f"approximate ({self.mark})" if self.mark else ""
+        """Approximate coverage of an interval known to fall short of its level; empty otherwise."""
+        return f"{self.mark} actual coverage" if self.mark else ""
 
     def excludes(self, value: float) -> bool:
         """Whether the value lies outside the limits; never without limits."""

@@ -184,5 +184,5 @@ def _budget(usd: float | None, total: UsageCount) -> Budget | None:
     if not 0 <= usd < inf:
         raise UsageError(f"--budget {usd} is not an amount of dollars", hint="--budget 50")
     if total.cost_usd is not None and total.cost_usd > usd:
-        return Budget(usd=usd, status="fails")
-    return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "holds")
+        return Budget(usd=usd, status="fail")
+    return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")

@@ -94,7 +94,7 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verifica
     return Verification(
         name=str(manifest.get("name")),
         sha256=made,
-        status="holds" if all(check.holds for check in checks) else "fails",
+        status="pass" if all(check.holds for check in checks) else "fail",
         tasks=len(manifest["tasks"]),
         submissions=sum(len(task["submissions"]) for task in manifest["tasks"]),
         excluded=sum(len(task["excluded"]) for task in manifest["tasks"]),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.formatting import counted, interval_name, quantity
+from steelyard.formatting import confidence_level, counted, interval_name, quantity
 from steelyard.metrics import catalog
-from steelyard.reports._comparisons import BAND, PARETO, ranking_sentence
+from steelyard.reports._comparisons import PARETO, RANK, ranking_sentence
 from steelyard.reports.pages._cells import (
     count_column,
     counting_facts,
@@ -22,21 +22,21 @@ from steelyard.results import Ranking
 
 
 def board_page(result: Ranking) -> Page:
-    """The places as bands, with scores, costs and their intervals."""
+    """Return the ranking with rank intervals, scores, costs and their intervals."""
     declared = catalog()[result.on]
     page = Page(
         name="board",
         title="Who is best, how certain is that, and at what price?",
         answer=ranking_sentence(result),
-        legend=(BAND, PARETO),
+        legend=(RANK.format(level=confidence_level(result.level)), PARETO),
         table=PageTable(
             caption=f"{declared.title} on {counted(result.tasks, 'task')}; {declared.better} is better",
             columns=tuple(_columns(result)),
             sides=[_side(place.key) for place in result.groups],
         ),
         facts=(
-            ("tasks", f"{result.tasks:,} that all tried, of {result.all_tasks:,}"),
-            ("order", f"{result.order} of {result.on}; places by {result.test}"),
+            ("tasks", f"{result.tasks:,} shared by all groups, of {result.all_tasks:,}"),
+            ("order", f"{result.order} of {result.on}; ranks by {result.test}"),
             ("interval method", methods_of([place.score for place in result.groups])),
             *drawn_facts(result),
             *counting_facts(result),
@@ -51,8 +51,8 @@ def _side(key: Mapping[str, str | int | None]) -> str:
 
 def _columns(result: Ranking) -> Iterator[Column]:
     declared, places = catalog()[result.on], result.groups
-    bands = [place.rank_text for place in places]
-    yield Column(name="place", title="place", values=[place.rank for place in places], decimals=0, texts=bands)
+    texts = [place.rank_text for place in places]
+    yield Column(name="rank", title="rank", values=[place.rank for place in places], decimals=0, texts=texts)
     yield from key_columns(result.by, [place.key for place in places], result.tier_scheme)
     if result.order == "bradley-terry":
         yield Column(name="strength", title="strength", values=[place.strength for place in places], decimals=2)

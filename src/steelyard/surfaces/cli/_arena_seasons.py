@@ -93,7 +93,7 @@ def verify(
         print_json(done.to_dict())
     else:
         show_results(verification_lines(done))
-    return 0 if done.status == "holds" else GATE_FAILED
+    return 0 if done.status == "pass" else GATE_FAILED
 
 
 def _check(out: Path | None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from steelyard.results import Budget, LogPlace
 
 DEFAULTS = typed(UsageOptions)()
-STATUS = {"holds": 0, "fails": 3, "inconclusive": 4}
+STATUS = {"pass": 0, "fail": 3, "inconclusive": 4}
 
 
 def usage(
@@ -75,8 +75,8 @@ def _sentences(result: UsageSummary) -> list[str]:
 
 def _budget_line(budget: Budget) -> str:
     said = {
-        "holds": "within the budget",
-        "fails": "over the budget",
+        "pass": "within the budget",
+        "fail": "over the budget",
         "inconclusive": "inconclusive: what is known is within the budget, and the rest is unknown",
     }
     return f"Budget {quantity(budget.usd, 'USD')}: {said[budget.status]}."
