@@ -47,6 +47,7 @@ GIVEN: dict[str, list[str]] = {
     "repeatability canon retire": ["clamp"],
     "repeatability canon show": ["clamp"],
     "report": ["{runs}", "--out", "{folder}/report.html"],
+    "run export": ["{folder}/plan.toml", "--to", "harbor"],
     "run trial": ["{folder}", "0f3a9c1d2e4b5a67"],
     "run show": ["{folder}", "0f3a"],
     "show": ["{runs}", "--run", "r0"],

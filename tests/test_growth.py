@@ -78,7 +78,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dic
     return made[0], made[1]
 
 
-NEEDS_A_PLAN = {"run", "run trial", "run list", "run show"}
+NEEDS_A_PLAN = {"run", "run export", "run trial", "run list", "run show"}
 """They read the folder of a plan, whose trials take their time from agents."""
 VERBS = [command for command in APPS if command not in UNENDING | NEEDS_A_PLAN]
 

@@ -51,8 +51,8 @@ command = ["bash", "agent.sh", "{mode}", "{marker}"]
     return path
 
 
-def started(plan: Path, out: Path, *words: str) -> subprocess.Popen[bytes]:
+def started(plan: Path, out: Path, *words: str, command: str = "run") -> subprocess.Popen[bytes]:
     """The command that runs the plan, in a process of its own."""
-    line = [sys.executable, "-m", "steelyard", "run", str(plan), "--out", str(out), *words]
+    line = [sys.executable, "-m", "steelyard", *command.split(), str(plan), "--out", str(out), *words]
     env = {**os.environ, KEY_VARIABLE: KEY}
     return subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -33,7 +33,7 @@ SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
 def listed(plan: Path, out: Path) -> bytes:
-    process = started(plan, out, "--list")
+    process = started(plan, out, "--pending", command="run list")
     ids, said = process.communicate()
     assert process.returncode == 0, said
     return ids

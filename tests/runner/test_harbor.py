@@ -124,9 +124,12 @@ def test_two_tasks_never_share_a_folder(tmp_path: Path) -> None:
 
 def test_the_command_writes_the_job_and_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read(tmp_path, PLAN.replace("attempts = 5", "attempts = 5\nbudget = { tokens = 1000 }"))
-    assert run(["run", str(tmp_path / "plan.toml"), "--as", "harbor", "--out", str(tmp_path / "job")]) == 0
+    assert run(["run", "export", str(tmp_path / "plan.toml"), "--to", "harbor", "--out", str(tmp_path / "job")]) == 0
     said = capsys.readouterr()
     assert "harbor run -c job.json" in said.out
     assert "the budget" in said.err
-    assert run(["run", str(tmp_path / "plan.toml"), "--as", "harbor", "--out", str(tmp_path / "two"), "--json"]) == 0
+    assert (
+        run(["run", "export", str(tmp_path / "plan.toml"), "--to", "harbor", "--out", str(tmp_path / "two"), "--json"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["folder"] == str(tmp_path / "two")

@@ -107,7 +107,7 @@ def test_what_this_machine_lacks_is_told_before_anything_runs(
         ("agent 'mine'", "program not found on PATH: 'no-such-agent'"),
     ]
     assert run(["run", str(plan), "--dry-run"]) == 0
-    assert "this machine lacks what the plan needs" in capsys.readouterr().err
+    assert "some requirements of the plan are missing" in capsys.readouterr().err
 
 
 def test_no_key_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,7 +189,7 @@ MISTAKES = {
         'write command = ["sed", "-i", "s/a - b/a + b/", "add.py"]',
     ),
     "a check in one text": ('["test", "-f", "done.txt"]', '"test -f x"', 'write command = ["test", "-f", "x"]'),
-    "no such script": ('["sh", "-c", "echo hi > done.txt"]', '["./no.sh"]', "no executable file './no.sh'"),
+    "no such script": ('["sh", "-c", "echo hi > done.txt"]', '["./no.sh"]', "no such executable file: './no.sh'"),
     "no tasks": ("[[tasks]]", "[[judges]]", "the plan has no tasks"),
     "no name": ('name = "small"', "", "missing required field 'name'"),
     "not TOML": ("[plan]", "[plan", "not TOML"),
@@ -221,13 +221,13 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(plan: Path) -> None:
 
 def test_a_trial_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "runs")
-    assert run(["run", str(plan), "--out", out, "--list"]) == 0
+    assert run(["run", "list", str(plan), "--out", out, "--pending"]) == 0
     listed = capsys.readouterr().out.split()
     assert listed == ids(plan)
     for trial in listed[:2]:
         assert run(["run", "trial", out, trial]) == 0
     assert run(["run", "trial", out, listed[0]]) == 0  # done already
-    assert run(["run", str(plan), "--out", out, "--list"]) == 0
+    assert run(["run", "list", str(plan), "--out", out, "--pending"]) == 0
     assert listed[2:] == capsys.readouterr().out.split()[-4:]
     assert sy.run(plan, out=tmp_path / "runs").done == 6
     assert len(list((tmp_path / "runs").glob("trials/*/retry-*"))) == 6
@@ -301,7 +301,7 @@ def test_a_changed_script_stops_a_trial_alone(
     plan: Path, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "runs")
-    assert run(["run", str(plan), "--out", out, "--list"]) == 0
+    assert run(["run", "list", str(plan), "--out", out, "--pending"]) == 0
     shell = next(trial.id for trial in open_plan(plan).trials if trial.agent == "shell")
     script.write_text("#!/bin/sh\ntrue\n")
     assert run(["run", "trial", out, shell]) == 2

@@ -71,7 +71,7 @@ def known_lock(folder: PlanFolder) -> Lock:
     """The lock of the folder, which must have one."""
     lock = read_lock(folder)
     if lock is None:
-        hint = "run the plan first, or list its trials: steelyard run PLAN --list"
+        hint = "run the plan first, or list its trials: steelyard run list PLAN --pending"
         raise UsageError("the folder has no lock.json, so its plan is not known", where=str(folder.shown), hint=hint)
     return lock
 

@@ -168,7 +168,7 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
     trial = folder.trial_named(name)
     opened = open_plan(plan_path(folder), more_tasks=settings.more_tasks)
     if trial.id not in {each.id for each in opened.trials}:
-        hint = f"steelyard run {opened.read.path} --list writes the trials of today"
+        hint = f"update the list of trials: steelyard run list {opened.read.path} --pending"
         raise UsageError("the plan has changed and has no such trial any more", where=trial.id, hint=hint)
     plan = opened.read.plan.plan
     done = {each for each in (trial.id, *trial.judged) if folder.is_done(each)}
@@ -194,7 +194,7 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
 
 
 def list_trials(opened: OpenedPlan, folder: PlanFolder) -> list[Trial]:
-    """Write the plan's folder without running anything, and tell its trials that have no result."""
+    """Write the plan's folder without running anything; return the trials that have no result."""
     _set_up(opened, folder, _versions_here(opened.read), accept_drift=False)
     return [state.trial for state in trial_states(folder, opened.trials) if state.state != "done"]
 

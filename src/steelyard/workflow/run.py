@@ -1,4 +1,4 @@
-"""Run: a plan of tasks and agents to runs, resumed where it stopped."""
+"""The `run` command: run and resume plans."""
 
 from __future__ import annotations
 
@@ -46,37 +46,37 @@ if TYPE_CHECKING:
 
 PlanInput: TypeAlias = str | Path
 RUNS = Path("runs")
-"""Where plans run unless another folder is named."""
+"""Default parent directory of plan results."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RunOptions(Options):
-    """How `run` runs a plan."""
+    """Options of `run`."""
 
     out: Path | None = None
-    """The folder of the plan's trials and runs; runs/NAME by default."""
+    """Output directory (default: runs/NAME)."""
     dry_run: bool = False
-    """Start nothing: tell what would run, with which commands, and what it would cost."""
+    """Print the commands and the expected cost without running anything."""
     only: Names = ()
-    """Run only these tasks, agents or trials, separated by commas."""
+    """Comma-separated tasks, agents or trial ids to run."""
     parallel: int | None = None
-    """Trials that run at the same time; the plan's number by default."""
+    """Number of trials to run in parallel (default: the plan's)."""
     accept_drift: bool = False
-    """Go on although an agent or steelyard has another version than when the plan was begun."""
+    """Continue although the version of an agent or of steelyard has changed."""
     regrade: bool = False
-    """Run no agent: verify the work that there is, as the plan says now, and have it judged again."""
+    """Verify and judge finished trials again without running agents."""
     no_sandbox: bool = False
     """Run agents with resource limits only if no sandbox is available."""
 
     @property
     def folder(self) -> Path | None:
-        """The folder that was named."""
+        """The output directory given by the user."""
         return None if self.out is None else named_path(self.out)
 
 
 @verb(RunOptions)
 def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> PlanRun | PlanOutlook:
-    r"""Run what a plan asks for and is not done yet; the same call again goes on where the last one stopped.
+    r"""Run the trials of a plan that have no result yet; call again to resume.
 
     >>> import steelyard as sy
     >>> from pathlib import Path
@@ -123,7 +123,7 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
 
 
 def _next_command(read: PlanRead, folder: PlanFolder, delivery: Delivery | None) -> str:
-    """The command that answers what the plan asks."""
+    """Return the command that analyzes the results of the plan."""
     plan = read.plan
     contract, *others = {task.contract for task in plan.tasks}
     if plan.plan.measure is not None:
@@ -138,7 +138,7 @@ def _next_command(read: PlanRead, folder: PlanFolder, delivery: Delivery | None)
 
 
 def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
-    """Who delivers the plan's runs to its arena; None where it names none."""
+    """Return the delivery to the plan's arena; None if the plan has none."""
     address = opened.read.plan.plan.deliver
     if address is None:
         return None
@@ -148,7 +148,7 @@ def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
 
 
 def _delivered(delivery: Delivery | None, states: Iterable[TrialState]) -> list[Finding]:
-    """Deliver what an earlier run left undelivered; what the arena did not take."""
+    """Submit finished runs not submitted yet; return findings about rejected ones."""
     if delivery is None:
         return []
     for state in states:
@@ -163,14 +163,19 @@ def _more_tasks(plan: Plan) -> list[PlanTask]:
     return arena_tasks(plan)
 
 
-def open_trials(plan: PlanInput, *, out: Path | None = None) -> list[str]:
-    """The ids of the plan's trials without a result, first to last; its folder is made ready for `run_trial`."""
-    opened = open_plan(named_path(plan), more_tasks=_more_tasks)
-    return [trial.id for trial in list_trials(opened, _folder(opened, RunOptions(out=out)))]
+def pending_trials(source: PlanInput, *, out: Path | None = None) -> PlanTrials:
+    """Return the trials without a result, in order. Given a plan file, create its folder for `run_trial`."""
+    path = named_path(source)
+    if path.is_dir():
+        trials = plan_trials(path)
+        return replace(trials, listed=tuple(trial for trial in trials.listed if trial.state != "done"))
+    opened = open_plan(path, more_tasks=_more_tasks)
+    folder = _folder(opened, RunOptions(out=out))
+    return _listed(folder, trial_states(folder, list_trials(opened, folder)))
 
 
-def harbor_job(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[Finding]]:
-    """Write the plan as a job for Harbor; the folder it is in, and what could not be carried over."""
+def export_plan(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[Finding]]:
+    """Write the plan as a Harbor job; return its directory and findings about what Harbor does not support."""
     opened = open_plan(named_path(plan), more_tasks=_more_tasks)
     folder = named_path(out) if out is not None else RUNS / f"{opened.read.plan.name}-harbor"
     return folder, write_harbor_job(opened.read, folder)
@@ -184,7 +189,7 @@ def run_trial(
     no_sandbox: bool = False,
     progress: Progress | None = None,
 ) -> PlanTrials:
-    """Run one trial of a plan's folder; one that is done stays as it is."""
+    """Run one trial of a plan's folder, unless it is done."""
     place = PlanFolder(named_path(folder))
     settings = RunSettings(
         no_sandbox=no_sandbox, accept_drift=accept_drift, tell=_teller(progress), more_tasks=_more_tasks
@@ -192,9 +197,13 @@ def run_trial(
     return _listed(place, [run_in_folder(place, trial, settings)])
 
 
-def plan_trials(folder: Path, *, trial: str | None = None) -> PlanTrials:
-    """The trials of a plan's folder, or one of them, with the outcome of each."""
-    place = PlanFolder(named_path(folder))
+def plan_trials(source: PlanInput, *, trial: str | None = None, out: Path | None = None) -> PlanTrials:
+    """Return the trials of a plan file or a plan's folder, or one of them, with their outcomes."""
+    path = named_path(source)
+    if path.is_file():
+        place = _folder(open_plan(path, more_tasks=_more_tasks), RunOptions(out=out))
+    else:
+        place = PlanFolder(path)
     trials: Sequence[Trial] = place.trials() if trial is None else [place.trial_named(trial)]
     shown = _listed(place, trial_states(place, trials))
     return shown if trial is None else replace(shown, executions=tuple(_executions(place, trial_states(place, trials))))
@@ -203,7 +212,7 @@ def plan_trials(folder: Path, *, trial: str | None = None) -> PlanTrials:
 def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
     root = options.folder or RUNS / opened.read.plan.name
     if root.is_file():
-        raise UsageError("it is a file", where=str(root), hint="name a folder with --out")
+        raise UsageError("is a file, not a directory", where=str(root), hint="pass a directory: --out DIR")
     return PlanFolder(root)
 
 
@@ -250,10 +259,10 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
 
 
 def _missing_here(opened: OpenedPlan, states: Sequence[TrialState]) -> tuple[Finding, ...]:
-    """What keeps the plan from running on this machine; another one may have it."""
+    """Return a finding about programs and keys that are missing on this machine."""
     lacking = missing_here(opened.read, [state.trial for state in states if state.state != "done"])
     places = tuple(Place(where=error.where, message=error.message) for error in lacking)
-    message = "this machine lacks what the plan needs"
+    message = "some requirements of the plan are missing on this machine"
     return (Finding(code="missing_here", message=message, places=places),) if places else ()
 
 

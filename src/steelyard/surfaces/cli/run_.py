@@ -14,53 +14,41 @@ from steelyard.surfaces.cli._options import Csv, Json, OnePath, Quiet
 from steelyard.surfaces.cli._output import check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar, show_results
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow.run import RunOptions, harbor_job, open_trials, plan_trials, run as run_plan, run_trial
+from steelyard.workflow.run import RunOptions, export_plan, pending_trials, plan_trials, run as run_plan, run_trial
 
 if TYPE_CHECKING:
     from steelyard.results import Result
     from steelyard.workflow import Progress
 
-run = App(name="run", help="Run a plan of tasks and agents; the same command resumes it.", help_format="plaintext")
+run = App(name="run", help="Run agents on tasks in a sandbox.", help_format="plaintext")
 
 DEFAULTS = typed(RunOptions)()
 LINE_SECONDS = 30.0
-"""How often progress is told where nobody watches a terminal."""
+"""Interval between progress lines if stderr is not a terminal."""
 STOPPED = 130
 """The exit status after Ctrl-C."""
-Folder = Annotated[OnePath, Parameter(help="The folder of a plan, such as runs/NAME.")]
-TrialId = Annotated[str, Parameter(help="The trial's id, or its beginning.")]
+Folder = Annotated[OnePath, Parameter(help="Plan results, such as runs/NAME.")]
+PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or plan results such as runs/NAME.")]
+Out = Annotated[OnePath | None, Parameter(help="Output directory (default: runs/NAME).")]
+TrialId = Annotated[str, Parameter(help="Trial id, or a unique prefix.")]
 
 
 @run.default
 def run_command(
-    plan: Annotated[OnePath, Parameter(help="The plan, a TOML file.")],
+    plan: Annotated[OnePath, Parameter(help="Plan file (TOML).")],
     /,
     *,
     options: Typed[RunOptions] = DEFAULTS,
-    list: Annotated[  # noqa: A002 # the user's word for it
-        bool, Parameter(help="Start nothing: print the ids of the trials to run, one a line.", negative="")
-    ] = False,
-    as_: Annotated[
-        Literal["harbor"] | None,
-        Parameter(name="--as", help="Start nothing: write the plan as a job for another tool into --out."),
-    ] = None,
     json: Json = False,
     csv: Csv = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run what a plan asks for: agents on tasks, each in a sandbox, each a Run that every other command reads.
+    """Run agents on tasks in a sandbox; run again to resume.
 
     Example: steelyard run plan.toml
     Example: steelyard run plan.toml --dry-run
-    Example: steelyard run plan.toml --as harbor --out job
     """
     check_printed(json=json, csv=csv)
-    if as_ is not None:
-        return _as_harbor(plan, options.out, json=json)
-    if list:
-        ids = open_trials(plan, out=options.out)
-        print_json({"trials": ids}) if json else print_lines(ids)
-        return 0
     with _progress(shown=not quiet) as progress:
         result = run_plan(plan, options=options, progress=progress)
     _give(result, json=json, csv=csv)
@@ -72,19 +60,35 @@ def run_command(
 
 
 @run.command(name="list")
-def list_(folder: Folder, /, *, json: Json = False, csv: Csv = False) -> int:
-    """List the trials of a plan's folder, with the outcome of each.
+def list_(
+    source: PlanOrFolder,
+    /,
+    *,
+    pending: Annotated[bool, Parameter(help="Print the ids of trials to run, one per line.", negative="")] = False,
+    out: Out = None,
+    json: Json = False,
+    csv: Csv = False,
+) -> int:
+    """List the trials of a plan with their outcomes.
 
     Example: steelyard run list runs/NAME
+    Example: steelyard run list plan.toml --pending
     """
     check_printed(json=json, csv=csv)
-    _give(plan_trials(folder), json=json, csv=csv)
+    if not pending:
+        _give(plan_trials(source, out=out), json=json, csv=csv)
+        return 0
+    result = pending_trials(source, out=out)
+    if json or csv:
+        _give(result, json=json, csv=csv)
+    else:
+        print_lines([trial.id for trial in result.listed])
     return 0
 
 
 @run.command
 def show(folder: Folder, trial: TrialId, /, *, json: Json = False) -> int:
-    """Show one trial: what it is, its executions, how it ended, and where its files are.
+    """Show one trial: executions, outcome and files.
 
     Example: steelyard run show runs/NAME 0f3a
     """
@@ -98,14 +102,16 @@ def trial(
     trial: TrialId,
     /,
     *,
-    accept_drift: Annotated[bool, Parameter(help="Go on although an agent has another version.", negative="")] = False,
+    accept_drift: Annotated[
+        bool, Parameter(help="Continue although the version of an agent has changed.", negative="")
+    ] = False,
     no_sandbox: Annotated[
         bool, Parameter(help="Run the agent with resource limits only if no sandbox is available.", negative="")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run one trial of a plan's folder, for engines that start commands: GNU parallel, Slurm, Kubernetes.
+    """Run one trial (for GNU parallel, Slurm, Kubernetes).
 
     Example: steelyard run trial runs/NAME 0f3a9c1d2e4b5a67
     """
@@ -115,8 +121,20 @@ def trial(
     return 0 if all(each.state == "done" for each in result.listed) else 1
 
 
-def _as_harbor(plan: OnePath, out: OnePath | None, *, json: bool) -> int:
-    folder, findings = harbor_job(plan, out=out)
+@run.command
+def export(
+    plan: Annotated[OnePath, Parameter(help="Plan file (TOML).")],
+    /,
+    *,
+    to: Annotated[Literal["harbor"], Parameter(help="Target tool.")],  # noqa: ARG001 # one tool so far
+    out: Annotated[OnePath | None, Parameter(help="Output directory (default: runs/NAME-harbor).")] = None,
+    json: Json = False,
+) -> int:
+    """Write a plan as a job for another tool.
+
+    Example: steelyard run export plan.toml --to harbor --out job
+    """
+    folder, findings = export_plan(plan, out=out)
     if json:
         print_json({"folder": str(folder), "findings": [finding_dict(finding) for finding in findings]})
     else:
@@ -143,7 +161,7 @@ def _give(result: Result, *, json: bool, csv: bool) -> None:
 
 @contextmanager
 def _progress(*, shown: bool) -> Iterator[Progress | None]:
-    """A bar on a terminal; elsewhere a line from time to time."""
+    """Show a progress bar on a terminal, and occasional lines elsewhere."""
     if shown and not sys.stderr.isatty():
         yield _lines()
         return
@@ -152,12 +170,12 @@ def _progress(*, shown: bool) -> Iterator[Progress | None]:
 
 
 def _lines() -> Progress:
-    told = time.monotonic()
+    last = time.monotonic()
 
-    def tell(sentence: str, count: int) -> None:  # noqa: ARG001 # the sentence says it
-        nonlocal told
-        if time.monotonic() - told >= LINE_SECONDS:
-            told = time.monotonic()
+    def report(sentence: str, count: int) -> None:  # noqa: ARG001 # the sentence has the count
+        nonlocal last
+        if time.monotonic() - last >= LINE_SECONDS:
+            last = time.monotonic()
             console(stderr=True).print(sentence, flush=True)
 
-    return tell
+    return report
