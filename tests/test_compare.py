@@ -245,7 +245,7 @@ def test_three_tasks_never_show_anything_and_say_how_many_would() -> None:
     found = judged(
         sy.compare(on_three_tasks, baseline="tier=T0", candidate="tier=T6", metrics=["cost_usd"]), "cost_usd"
     )
-    assert "so few tasks may agree by chance (p = 0.25); about 6 tasks like these would be needed" in found.sentence
+    assert "so few tasks may agree by chance (p = 0.250); about 6 tasks like these would be needed" in found.sentence
 
 
 def lopsided(*agents: str) -> list[Run]:
@@ -272,7 +272,7 @@ def lopsided(*agents: str) -> list[Run]:
         (
             ["y", "z"],
             ["pass_rate", "cost_usd"],
-            "4 comparisons (p = 0.031 alone, 0.12 after",
+            "4 comparisons (p = 0.031 alone, 0.125 after",
             "--metrics pass_rate --candidate",
         ),
     ],
@@ -376,7 +376,7 @@ def test_the_command_prints_sentences_tables_and_flips(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.3, "two": 0.8}, tasks=30))
     done = steelyard("compare", file, "-a", "agent=one", "-b", "agent=two")
     assert done.status == 0
-    assert "two against one: 30 tasks in common" in done.stdout
+    assert "two vs. one: 30 tasks in common" in done.stdout
     assert "two is better." in done.stdout
     assert "Tasks that flip from one to two" in done.stdout
 
@@ -472,12 +472,12 @@ def test_a_mean_that_one_run_carries_is_a_warning_with_that_run_and_the_medians(
     # 19 of 20 tasks cost y twice as much; the means are (19 x 0.99 + 300) / 20 = 15.94 and 2
     runs = costly({"x": [0.9 + task / 100 for task in range(19)] + [300], "y": [2.0] * 20})
     result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"])
-    assert "(mean $2.0000 against $15.94)" in judged(result, "cost_usd").sentence
+    assert "(mean $2.00 vs. $15.94)" in judged(result, "cost_usd").sentence
     (finding,) = [each for each in result.findings if each.code == "carried_mean"]
     assert (finding.severity, finding.where) == ("warning", "x")
     assert finding.places[0].message == (
         "mean cost $15.94, but $0.9900 without the largest run: $300.00 (t19, run x-19); "
-        "median $0.9950 against $2.0000 of y"
+        "median $0.9950 vs. $2.0000 of y"
     )
     (back,) = [
         each

@@ -49,7 +49,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (
             ["gate", "runs.jsonl", "--rule", "pass rate >= 60"],
             "unknown metric 'pass rate'",
-            "did you mean 'pass_rate'? a share is written as \"pass_rate >= 0.6\" or 60%",
+            "did you mean 'pass_rate'? write a fraction as \"pass_rate >= 0.6\" or 60%",
         ),
         (
             ["gate", "runs.jsonl", "--rule", "cost <= 0.2"],

@@ -324,7 +324,7 @@ def test_a_comparison_has_the_names_of_its_sides_as_column_heads() -> None:
         sy.compare(runs, baseline="agent=B-large", candidate="agent=A-large", metrics=["pass_rate"], resamples=100)
     )
     assert page.table is not None
-    assert page.table.caption == "A-large against B-large"
+    assert page.table.caption == "A-large vs. B-large"
     titles = [column.title for column in page.table.columns]
     assert titles[:4] == ["metric", "B-large", "A-large", "difference"]
     assert titles[-1] == "verdict"

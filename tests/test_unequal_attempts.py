@@ -136,7 +136,7 @@ def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() ->
     ratio = found.difference.geometric_ratio
     assert ratio.estimate == pytest.approx(np.exp(np.mean(gaps)))
     assert ratio.low < 2.0 < ratio.high
-    assert f"On the geometric mean it is {ratio.estimate:.3g} times as much" in found.sentence
+    assert f"The ratio of geometric means is {ratio.estimate:.2f}" in found.sentence
     assert "approximate (about 88%)" in found.sentence
     free = [Run(id=run.id, task=run.task, agent=run.agent, cost_usd=0.0) for run in runs]
     assert judged(free).difference.geometric_ratio is None
@@ -188,7 +188,7 @@ def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:
     told = sy.gate(sides[1], baseline=sides[0], rule=rules).findings
     message = next(finding.message for finding in told if finding.code == "several_rules")
     assert "with 5 rules" in message
-    assert "up to 12%, against 2.5% with a single rule; --confidence 0.99 keeps it to that" in message
+    assert "up to 11.9%, vs. 2.5% with a single rule; --confidence 0.99 keeps it to that" in message
     alone = sy.gate(sides[1], baseline=sides[0], rule=rules[:1]).findings
     assert not [finding for finding in alone if finding.code == "several_rules"]
 

@@ -87,7 +87,7 @@ def number_format(values: Iterable[float | None], unit: str, *, difference: bool
 
 def _decimals_of(size: float, *, digits: int) -> int:
     """Decimals that show this many significant digits."""
-    return max(0, digits - 1 - math.floor(math.log10(size)))
+    return max(0, digits - 1 - math.floor(math.log10(min(size, _LARGE))))
 
 
 def _base_format(sizes: list[float], unit: str, *, difference: bool) -> NumberFormat:
@@ -108,7 +108,7 @@ def _base_format(sizes: list[float], unit: str, *, difference: bool) -> NumberFo
     if unit == "tokens":
         return NumberFormat(decimals=0, suffix=word)
     if unit in _WHOLE_UNITS:
-        return NumberFormat(decimals=0 if all(size.is_integer() for size in sizes) else 1, suffix=word)
+        return NumberFormat(decimals=0 if all(float(size).is_integer() for size in sizes) else 1, suffix=word)
     if largest >= 1000:
         return NumberFormat(decimals=1, suffix=word)
     small = bool(sizes) and largest < 0.1

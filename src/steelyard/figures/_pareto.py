@@ -209,6 +209,6 @@ def _description(shown: Sequence[PricedEstimate], quality: Axis, cost: Axis) -> 
     front = [brief(each.label) for each in shown if each.pareto_optimal]
     unknown = sum(not _is_priced(each) for each in shown)
     return (
-        f"{quality.title} against {cost.title.lower()} of {len(shown):,}. "
+        f"{quality.title} vs. {cost.title.lower()} of {len(shown):,}. "
         f"On the frontier: {', '.join(front[:8]) or 'none'}. Cost unknown: {unknown:,}."
     )

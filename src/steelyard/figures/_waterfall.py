@@ -21,6 +21,7 @@ from steelyard.figures._layout import (
 )
 from steelyard.figures._markup import HATCHED, Mark, box, brief, group, line, px, words
 from steelyard.figures._scales import Axis, Scale
+from steelyard.formatting import plain
 
 MAX_NAMED = 40
 """Benchmarks that have a row with their name; more are thin bars."""
@@ -141,8 +142,8 @@ def _times(speedup: float | None) -> str:
     if speedup is None:
         return "failed"
     if math.isinf(speedup):
-        return "∞ x"
-    return f"{speedup:.3g} x"
+        return "∞x"
+    return f"{plain(speedup, digits=3)}x"
 
 
 def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: int, *, has_expert: bool) -> list[Mark]:
@@ -153,7 +154,7 @@ def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: 
     frame = [group(tuple(marks), place=' class="sy-frame"')]
     if noise is not None and noise > 1 and math.isfinite(noise):
         low, high = scale.at(-math.log2(noise)), scale.at(math.log2(noise))
-        title = f"timings vary up to {noise:.3g} x by themselves"
+        title = f"timing noise: up to {plain(noise, digits=3)}x"
         frame.append(box(low, top + 34, high - low, bottom - top - 34, look="faint", title=title))
     return frame
 

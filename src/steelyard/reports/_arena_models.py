@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.formatting import counted, decimal_bounds
+from steelyard.formatting import counted, decimal_bounds, exact_percent
 from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
@@ -105,9 +105,7 @@ def prediction_line(scores: PredictedScores) -> str:
     if scores.reason is not None:
         return f"{version_text(scores.version)}: {scores.reason}."
     unseen = "" if scores.task else "; the task was not in the fit, so predictions are for an average task"
-    return (
-        f"{scores.task_id}, {version_text(scores.version)}, {100 * scores.confidence:g} % prediction intervals{unseen}."
-    )
+    return f"{scores.task_id}, {version_text(scores.version)}, {exact_percent(scores.confidence)} prediction intervals{unseen}."
 
 
 def prediction_table(scores: PredictedScores) -> TextTable:

@@ -95,7 +95,7 @@ def _across(explanation: GroupsExplanation, across: Across) -> TextTable:
     values = explanation.across_values(across)
     scheme = across.key.get("tier_scheme", explanation.result.tier_scheme)
     named = {tier: clean(tier_text(tier, None if scheme is None else str(scheme))) for tier in (across.base, *values)}
-    table.add_column(f"against {named[across.base]}" if values is across.uplift else "")
+    table.add_column(f"vs. {named[across.base]}" if values is across.uplift else "")
     table.add_column(explanation.declared.title.lower(), justify="right")
     for tier, value in values.items():
         add_row(table, named[tier], _value_text(value, explanation.declared.unit))

@@ -60,7 +60,7 @@ def carried_mean(
         named.append(f"{len(largest) - NAMED_RUNS:,} more")
     which = "the largest run" if len(largest) == 1 else f"the {len(largest):,} largest runs"
     message = f"mean {declared.title.lower()} {mean}, but {without} without {which}: {', '.join(named)}"
-    message += f"; median {median} against {other} of {labels[1 - carried]}"
+    message += f"; median {median} vs. {other} of {labels[1 - carried]}"
     return Finding(code="carried_mean", message=CARRIED, places=(Place(where=labels[carried], message=message),))
 
 

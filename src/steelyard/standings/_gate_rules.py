@@ -117,7 +117,8 @@ def _check_level(rule: Rule, declared: Metric) -> None:
     sign = ">=" if rule.at_least else "<="
     hint = f'"{declared.name} {sign} baseline" compares with the baseline'
     if never and declared.is_share and rule.offset <= 100:
-        hint = f'a share is written as "{declared.name} {sign} {rule.offset / 100:g}" or {exact_percent(rule.offset / 100)}'
+        percentage = exact_percent(rule.offset / 100)
+        hint = f'write a fraction as "{declared.name} {sign} {rule.offset / 100:g}" or {percentage}'
     raise UsageError(message, hint=hint)
 
 

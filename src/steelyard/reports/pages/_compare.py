@@ -39,7 +39,7 @@ def compare_page(result: Comparison) -> Page:
         answer=main.sentence,
         notes=tuple(each.sentence for _, each in judged if each is not main and each.is_shown),
         table=PageTable(
-            caption=f"{names} against {result.baseline.label}", columns=tuple(_columns(result, several=several))
+            caption=f"{names} vs. {result.baseline.label}", columns=tuple(_columns(result, several=several))
         ),
         also=tuple(_differing_tasks(result)),
         links=() if several else (_swapped(result.baseline.choice, result.pairs[0].candidate.choice),),

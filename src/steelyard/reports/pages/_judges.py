@@ -18,7 +18,7 @@ def judges_page(result: Judges) -> Page:
         text_column("judge", "judge", [record.judge for record in result.judges]),
         count_column("runs", "runs", [record.runs for record in result.judges]),
         number_column("mean_score", "mean score", [record.mean for record in result.judges]),
-        number_column("severity", "against the others", [each.estimate for each in severities], sign="+"),
+        number_column("severity", "vs. the others", [each.estimate for each in severities], sign="+"),
         Column(
             name="interval",
             title=interval_name(result.level),

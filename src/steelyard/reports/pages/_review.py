@@ -98,7 +98,7 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
         text_column("systematic", "systematic", ["yes" if row.systematic else "inconclusive" for row in rows]),
         *([text_column("reason", "no interval because", [row.reason for row in rows])] if any_reason else []),
     )
-    return PageTable(name="bias", caption="Tools against the others on the same tasks", columns=columns)
+    return PageTable(name="bias", caption="Tools vs. the others on the same tasks", columns=columns)
 
 
 def _ends(row: Advantage) -> str:
@@ -113,4 +113,4 @@ def _answer(shown: list[Advantage], tools: int) -> str:
         for row in shown
         if row.mean_difference is not None
     ]
-    return f"{'; '.join(told)} against the others on the same tasks."
+    return f"{'; '.join(told)} vs. the others on the same tasks."

@@ -237,7 +237,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/speedup",
-        sentence="What got faster and what got slower, agents against no change and against the expert.",
+        sentence="Speedups of agents vs. unchanged code and vs. the reference solution.",
         verb="speedup",
         result=SpeedupResult,
         query=SpeedupQuery,
