@@ -105,7 +105,8 @@ def prediction_line(scores: PredictedScores) -> str:
     if scores.reason is not None:
         return f"{version_text(scores.version)}: {scores.reason}."
     unseen = "" if scores.task else "; the task was not in the fit, so predictions are for an average task"
-    return f"{scores.task_id}, {version_text(scores.version)}, {exact_percent(scores.confidence)} prediction intervals{unseen}."
+    level = exact_percent(scores.confidence)
+    return f"{scores.task_id}, {version_text(scores.version)}, {level} prediction intervals{unseen}."
 
 
 def prediction_table(scores: PredictedScores) -> TextTable:
