@@ -12,18 +12,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UnknownNameError
 from steelyard.settings import STDIN
-from steelyard.surfaces.cli._print import print_error, write_no_more
+from steelyard.surfaces.cli._print import console, print_error, print_text, write_no_more
 from steelyard.version import __version__
 
-HELP = """Weigh what AI coding agents deliver against what they cost.
-
-Exit status: 0 success, 1 bad input was rejected, 2 wrong usage, 3 a gate failed, 4 a gate was inconclusive.
-"""
-
+HELP = "Statistics for AI coding-agent evaluations."
+HELP_FLAGS = ("--help", "-h")
 
 COMPLETION = "--install-completion"
 GC_THRESHOLD = 50_000
@@ -64,15 +61,34 @@ def _modules() -> dict[str, str]:
 
 
 def _app(*, completes: bool) -> App:
-    app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext")
+    flags = Parameter(negative_bool=(), negative_iterable=())
+    app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext", default_parameter=flags)
     if completes:
-        app.register_install_completion_command(name=COMPLETION, help="Complete commands and options in your shell.")
+        app.register_install_completion_command(name=COMPLETION, help="Install shell completion.")
     return app
 
 
 def _app_for(tokens: Sequence[str]) -> App:
     """No more of the app than the words need."""
-    return outline() if not tokens or tokens[0] in ("--help", "-h", "--version") else build_app(only=tokens[0])
+    return outline() if not tokens or tokens[0] in (*HELP_FLAGS, "--version") else build_app(only=tokens[0])
+
+
+def _print_help(tokens: Sequence[str]) -> None:
+    """Print the help of the command that the tokens start with."""
+    from steelyard.surfaces.cli._help import help_text  # only help needs it
+
+    app = _app_for(tokens if tokens and tokens[0] in _modules() else [])
+    words: list[str] = []
+    for token in tokens:
+        if token.startswith("-"):
+            break
+        if token not in app:
+            if app.default_command is None:
+                raise UnknownNameError("command", token, [name for name in app if not name.startswith("-")])
+            break
+        app = app[token]
+        words.append(token)
+    print_text(help_text(app, words, width=console().width))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -94,7 +110,10 @@ def run(tokens: list[str]) -> int:
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     try:
-        status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
+        if not tokens or any(flag in tokens[: tokens.index("--") if "--" in tokens else None] for flag in HELP_FLAGS):
+            _print_help(tokens)
+        else:
+            status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
         sys.stdout.flush()  # what cannot be written is an error here, and no complaint when Python ends
     except SteelyardError as error:
         return _failed(error, as_json=as_json)

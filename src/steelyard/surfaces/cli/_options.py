@@ -76,4 +76,4 @@ NoCsvEscape = Annotated[
     ),
 ]
 FigureName = Annotated[str | None, Parameter(help="Which figure to draw with --out FILE.svg or FILE.png.")]
-Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
+Quiet = Annotated[bool, Parameter(name="--quiet", alias="-q", help="Suppress progress and warnings.", negative="")]

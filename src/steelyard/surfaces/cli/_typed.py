@@ -84,7 +84,7 @@ def typed(options: type[Any]) -> type[Any]:  # Any: the options of any verb
         parameter = Parameter(parse=False)
         if not own:
             alias = SHORT.get(option.name, ())
-            negative = "" if option.default is False else None  # no --no-dry-run
+            negative = f"--no-{option.name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
             parameter = Parameter(help=sentences[option.name], show_default=shown, alias=alias, negative=negative)
         body["__annotations__"][option.name] = Annotated[TYPED.get(hints[option.name], hints[option.name]), parameter]
         body[option.name] = field(default="" if own else option.default)
