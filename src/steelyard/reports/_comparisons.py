@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import (
     bounds_text,
-    confidence_level,
     counted,
     difference_text,
+    exact_percent,
     interval_name,
     p_value_cell,
     quantity,
@@ -136,7 +136,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     arrow = ARROWS[declared.better]
     over = f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks"
     table = plain_table(f"{over}, by {result.order}, {weighting(result)}")
-    table.add_column("rank", justify="right", legend=RANK.format(level=confidence_level(result.level)))
+    table.add_column("rank", justify="right", legend=RANK.format(level=exact_percent(result.level)))
     for name in result.by:
         table.add_column(name)
     if result.order == "bradley-terry":

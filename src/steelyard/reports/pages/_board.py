@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.formatting import confidence_level, counted, interval_name, quantity
+from steelyard.formatting import counted, exact_percent, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import PARETO, RANK, ranking_sentence
 from steelyard.reports.pages._cells import (
@@ -28,7 +28,7 @@ def board_page(result: Ranking) -> Page:
         name="board",
         title="Who is best, how certain is that, and at what price?",
         answer=ranking_sentence(result),
-        legend=(RANK.format(level=confidence_level(result.level)), PARETO),
+        legend=(RANK.format(level=exact_percent(result.level)), PARETO),
         table=PageTable(
             caption=f"{declared.title} on {counted(result.tasks, 'task')}; {declared.better} is better",
             columns=tuple(_columns(result)),
