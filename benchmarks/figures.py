@@ -34,7 +34,7 @@ from steelyard.figures import (
 )
 
 SEED = 20261115
-SHARE = Axis(title="Pass rate", unit="share", low=0, high=1)
+SHARE = Axis(title="Pass rate", unit="fraction", low=0, high=1)
 COST = Axis(title="Cost per run, USD", unit="USD", log=True)
 
 

@@ -92,7 +92,7 @@ def main() -> int:
             per_pair * pairs,
         ),
     ]
-    # Fewer outputs get their share of the time, and a moment that does not shrink with them.
+    # Fewer outputs get their fraction of the time, and a moment that does not shrink with them.
     share = outputs / OUTPUTS
     allowed = {name: max(0.2, limit * (share**2 if "pairs" in name else share)) for name, limit in LIMITS.items()}
     print(f"{'work':<22}{'steelyard, s':>14}{'allowed, s':>12}{'pure Python, s':>16}{'ratio':>10}")

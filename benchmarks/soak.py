@@ -44,7 +44,7 @@ class Request(NamedTuple):
     """What one request took."""
 
     at: float
-    """When it began, as a share of the whole time."""
+    """When it began, as a fraction of the whole time."""
     wall_ms: float
     cpu_ms: float
 

@@ -44,7 +44,7 @@ RATES = (0.712, 0.671, 0.55, 0.41, 0.3)
 COSTS = (0.61, 0.22, 0.9, 0.05, None)
 FRONT = (0.61, 0.22, 0.05)
 TASKS = ("parse-csv", "add-endpoint", "fix-race", "port-tests", "speed-up-join", "write-docs")
-RATE = Axis(title="Pass rate, higher is better", unit="share", low=0, high=1)
+RATE = Axis(title="Pass rate, higher is better", unit="fraction", low=0, high=1)
 WIDTH = 640
 
 VERBS = {
@@ -111,7 +111,7 @@ def _pareto() -> Figure:
 
 
 def _heatmap() -> Figure:
-    """The share of runs that pass, by task and agent."""
+    """The fraction of runs that pass, by task and agent."""
     draw = random.Random(3)
     cells: list[list[Tried | None]] = [
         [Tried(min(5, draw.randint(0, 8 - row)), 5) for _ in AGENTS] for row in range(len(TASKS))
@@ -156,7 +156,7 @@ def _completeness() -> Figure:
         StackedRow(field, dict(zip(kinds, parts, strict=True)), text=f"{100 - 100 * parts[-1]:.0f}% known")
         for field, parts in shares.items()
     ]
-    axis = Axis(title="Share of runs", unit="share", low=0, high=1)
+    axis = Axis(title="Fraction of runs", unit="fraction", low=0, high=1)
     return stacked(rows, kinds=kinds, hatched="unknown", title="Where numbers come from", axis=axis, width=WIDTH)
 
 
@@ -191,13 +191,13 @@ def _calls() -> Figure:
 
 
 def _reliability() -> Figure:
-    """Whether scores mean what they say: the share of runs that passed, by score."""
+    """Whether scores mean what they say: the fraction of runs that passed, by score."""
     bins = [
         ScoreBin(low, low + 0.1, low + 0.05, low**1.4, 0.8 * low**1.4, min(1, 1.1 * low**1.1), round(80 * low))
         for low in (place / 10 for place in range(1, 10))
     ]
     score = Axis(title="Mean score of a run's judges", low=0, high=1)
-    rate = Axis(title="Runs that passed", unit="share", low=0, high=1)
+    rate = Axis(title="Runs that passed", unit="fraction", low=0, high=1)
     note = "95% CIs; bars: runs; dashed: score = pass rate"
     return reliability(bins, title="Pass rate by the judges' score", score=score, rate=rate, note=note, width=480)
 

@@ -84,7 +84,7 @@ def _dots(values: Numbers, names: Names, width: int) -> Figure:
         )
         for index, (name, value) in enumerate(zip(named(names, len(values)), values, strict=True))
     ]
-    axis = Axis(title=names[0], unit="share", low=0, high=1)
+    axis = Axis(title=names[0], unit="fraction", low=0, high=1)
     return figures.dots(rows, title=names[0], note=names[-1], axis=axis, reference=0.0, width=width)
 
 

@@ -176,7 +176,7 @@ class Soak:
         return ids
 
     def p99(self, first: float, last: float) -> float:
-        """Of the reads that began between these shares of the whole time."""
+        """Of the reads that began between these fractions of the whole time."""
         begin, end = first * self.seconds, last * self.seconds
         times = [seconds for at, seconds in self.latencies if begin <= at < end]
         return statistics.quantiles(times, n=100)[98] if len(times) > 1 else 0.0

@@ -133,7 +133,7 @@ def _declared(function: Any, **changes: Any) -> Metric:
     given: dict[str, Any] = {
         "level": "run",
         "title": "Broken",
-        "unit": "share",
+        "unit": "fraction",
         "better": "higher",
         "bounds": (0, 1),
         "spec": "outcome",

@@ -99,7 +99,7 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
         ),
         ("tier_uplift", ["T1", "prompted", "8.0", "%"]),  # (0.9 - 0.8333) / 0.8333
         ("cost_variance", ["all", "tiers", "0.450"]),
-        ("component_token_share", ["T2", "skills", "200", "SKILL_PROMPT", "58.3", "%"]),
+        ("component_token_fraction", ["T2", "skills", "200", "SKILL_PROMPT", "58.3", "%"]),
     ],
 )
 def test_every_level_of_metric_has_a_table_of_groups(metric: str, line: list[str], tmp_path: Path) -> None:

@@ -40,12 +40,12 @@ REASON = "numbers are formatted by steelyard.formatting alone, so that every sur
         (percent(0.483), "48.3%"),
         (percent(0.0), "0.0%"),
         (percent(0.0004), "0.04%"),
-        (difference_text(0.05, "share", signed=True), "+5.0 pp"),
-        (difference_text(-0.00004, "share"), "-0.004 pp"),
-        (confidence_interval(0.95, 0.028, 0.128, "share", of_difference=True), "95% CI 2.8 to 12.8"),
-        (bounds_text(-0.0002, 0.05, "share", of_difference=True), "-0.02 to 5.00"),
-        (bounds_text(None, 0.05, "share"), "-"),
-        (versus(0.74, 0.69, "share"), "74.0% vs. 69.0%"),
+        (difference_text(0.05, "fraction", signed=True), "+5.0 pp"),
+        (difference_text(-0.00004, "fraction"), "-0.004 pp"),
+        (confidence_interval(0.95, 0.028, 0.128, "fraction", of_difference=True), "95% CI 2.8 to 12.8"),
+        (bounds_text(-0.0002, 0.05, "fraction", of_difference=True), "-0.02 to 5.00"),
+        (bounds_text(None, 0.05, "fraction"), "-"),
+        (versus(0.74, 0.69, "fraction"), "74.0% vs. 69.0%"),
         (p_value(0.056), "p = 0.056"),
         (p_value(0.0009), "p < 0.001"),
         (dollars(0.0624), "$0.0624"),
@@ -58,7 +58,7 @@ REASON = "numbers are formatted by steelyard.formatting alone, so that every sur
         (quantity(1234.0, "tool calls"), "1,234 tool calls"),
         (quantity(math.inf, "USD"), "∞"),
         (quantity(None, "USD"), "-"),
-        (quantity(5e-17, "share"), "0.0%"),
+        (quantity(5e-17, "fraction"), "0.0%"),
         (decimal(-0.0001, signed=True), "-0.0001"),
         (decimal(-0.0), "0.00"),
         (plain(2.0**53), "9,007,199,254,740,992"),
@@ -76,13 +76,13 @@ def test_column_has_one_unit_and_one_number_of_decimals() -> None:
     assert quantity_column([0.00002, 0.5], "USD") == ["$0.00002", "$0.50000"]
     assert quantity_column([0.0004, 0.05], "s") == ["0.4 ms", "50.0 ms"]
     assert quantity_column([0.0004, 5.0], "s") == ["0.0004 s", "5.0000 s"]
-    assert quantity_column([1e-9, 0.5], "share") == ["<0.00001%", "50.00000%"]
-    assert difference_column([0.05, -0.121], "share") == ["+5.0 pp", "-12.1 pp"]
+    assert quantity_column([1e-9, 0.5], "fraction") == ["<0.00001%", "50.00000%"]
+    assert difference_column([0.05, -0.121], "fraction") == ["+5.0 pp", "-12.1 pp"]
 
 
 @given(
     st.lists(st.floats(-1e12, 1e12).filter(lambda value: not 0 < abs(value) < 1e-11), min_size=1, max_size=5),
-    st.sampled_from(["share", "pp", "USD", "s", "tokens", "count", "ratio", "ln ratio", ""]),
+    st.sampled_from(["fraction", "pp", "USD", "s", "tokens", "count", "ratio", "ln ratio", ""]),
 )
 def test_nonzero_value_never_prints_as_zero(values: list[float], unit: str) -> None:
     column = number_format(values, unit)

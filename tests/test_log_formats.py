@@ -572,7 +572,7 @@ class TestHarnesses:
         first, second = runs(tmp_path)
         assert (first.duration_seconds, second.duration_seconds) == (203.1, 180.0)
         assert first.judgments == (Judgment(judge="consensus", weighted_score=0.9, passed=True),)
-        # impl_rate 1.028 is no share and is left out, so the score is what is known of the requirements met
+        # impl_rate 1.028 is not a fraction and is left out, so the score is what is known of the requirements met
         assert (second.impl_rate, second.judgments) == (
             None,
             (Judgment(judge="consensus", weighted_score=0.4, passed=False),),

@@ -314,9 +314,9 @@ def test_components_have_tokens_cost_and_shares() -> None:
     group = sy.measure([run], prices="seed").to_dict()["groups"][0]
     schema = group["components"]["TOOL_SCHEMA"]
     assert schema["tokens"] == 750_000
-    assert schema["token_share"] == 0.75
+    assert schema["token_fraction"] == 0.75
     assert schema["cost_usd"] == pytest.approx(2.25)  # 0.75 M x $3
-    assert schema["cost_share"] == pytest.approx(2.25 / (2.25 + 0.6 + 0.75))  # 0.2 M x $3, 0.05 M x $15
+    assert schema["cost_fraction"] == pytest.approx(2.25 / (2.25 + 0.6 + 0.75))  # 0.2 M x $3, 0.05 M x $15
     assert group["components"]["MONITOR"]["tokens"] == 0
     assert group["metrics"]["schema_overhead"]["value"] == 750_000
     assert group["metrics"]["skill_efficiency"]["value"] == 0.25

@@ -45,13 +45,13 @@ def test_every_metric_that_is_named_is_in_table_and_csv(
 
 
 def test_the_rows_of_tiers_and_components_hold_the_numbers_of_json(runs: str) -> None:
-    names = ["tier_uplift", "cost_delta", "component_tokens", "component_cost_share", "pass_rate"]
+    names = ["tier_uplift", "cost_delta", "component_tokens", "component_cost_fraction", "pass_rate"]
     result = sy.measure(runs, by=["tier"], metrics=names)
     rows, shape = result.to_dicts(), result.to_dict()
     uplift = {row["tier"]: row["value"] for row in rows if row["metric"] == "tier_uplift"}
     assert uplift == shape["across"]["tier_uplift"]
     assert [row["value"] for row in rows if row["metric"] == "cost_delta"] == [shape["across"]["cost_delta"]]
-    for name in ("component_tokens", "component_cost_share"):
+    for name in ("component_tokens", "component_cost_fraction"):
         told = [row["value"] for row in rows if row["metric"] == name]
         assert told == [part[OF_COMPONENT[name]] for group in shape["groups"] for part in group["components"].values()]
     assert len({tuple(row) for row in rows}) == 1  # all rows have the same keys

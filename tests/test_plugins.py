@@ -54,7 +54,7 @@ def with_path(*folders: Path) -> str:
 
 def check_used(answers: dict[str, str]) -> None:
     """Listed, read and measured, as the answers of the four commands say."""
-    assert "output_share" in answers["metrics"]
+    assert "output_fraction" in answers["metrics"]
     formats = {declared["name"]: declared for declared in json.loads(answers["formats"])["formats"]}
     assert formats["acme"] | {"title": ""} == {
         "name": "acme",
@@ -64,7 +64,7 @@ def check_used(answers: dict[str, str]) -> None:
         "yields": ["calls", "usage"],
     }
     assert json.loads(answers["read"])["formats"]["acme"]["runs"] == 1
-    share = json.loads(answers["measure"])["groups"][0]["metrics"]["output_share"]
+    share = json.loads(answers["measure"])["groups"][0]["metrics"]["output_fraction"]
     assert share["median"] == 0.2  # 40 + 40 of 120 + 40 + 200 + 40
 
 
@@ -72,7 +72,7 @@ COMMANDS = {
     "metrics": ("metrics", "--json"),
     "formats": ("formats", "--json"),
     "read": ("read", str(SAMPLE), "--json"),
-    "measure": ("measure", str(SAMPLE), "--metrics", "output_share", "--json"),
+    "measure": ("measure", str(SAMPLE), "--metrics", "output_fraction", "--json"),
 }
 
 
@@ -133,7 +133,7 @@ def test_an_entry_point_may_name_the_object_itself(folder: Path) -> None:
     info = folder / "named-2.0.dist-info"
     info.mkdir()
     info.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: named\nVersion: 2.0\n")
-    points = "[steelyard.metrics]\na = steelyard_acme.metrics:output_share\n"
+    points = "[steelyard.metrics]\na = steelyard_acme.metrics:output_fraction\n"
     points += "[steelyard.formats]\na = steelyard_acme.session_log:FORMAT\n"
     info.joinpath("entry_points.txt").write_text(points)
     path = with_path(folder)
@@ -208,10 +208,10 @@ def test_a_broken_plug_in_does_not_touch_files_of_our_formats(folder: Path) -> N
 METRIC = (CODE / "metrics.py").read_text(encoding="utf-8")
 FORMAT = (CODE / "session_log.py").read_text(encoding="utf-8")
 WRONG = {
-    "METRICS taken": (METRIC.replace("output_share", "cost_of_pass"), "the name 'cost_of_pass' is taken twice"),
+    "METRICS taken": (METRIC.replace("output_fraction", "cost_of_pass"), "the name 'cost_of_pass' is taken twice"),
     "METRICS circle": (
-        METRIC.replace("output_tokens: R", "output_share: R"),
-        "unknown field or metric 'output_share'",
+        METRIC.replace("output_tokens: R", "output_fraction: R"),
+        "unknown field or metric 'output_fraction'",
     ),
     "METRICS syntax": ("def broken(:\n", "cannot be imported: SyntaxError"),
     "METRICS raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero"),

@@ -190,7 +190,7 @@ def test_more_than_can_be_ranked_are_refused() -> None:
         ({"by": ["agnt"]}, UnknownNameError, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
         ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
-        ({"min_task_coverage": 2.0}, UsageError, "not a share"),
+        ({"min_task_coverage": 2.0}, UsageError, "not a fraction"),
         ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
         ({"metrics": ["r_prog"]}, NoValidInputError, "cannot|no "),
     ],

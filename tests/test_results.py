@@ -225,7 +225,7 @@ class Unversioned(Polite):
 
 class NotStrict(Polite):
     def _shape(self) -> dict[str, Any]:
-        return {"share": float("nan")}
+        return {"fraction": float("nan")}
 
 
 class TwoLines(Polite):

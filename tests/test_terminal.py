@@ -52,7 +52,7 @@ CASES: dict[str, list[list[str]]] = {
         ["explain", RUNS, "composite_score", "--run", "demo-T3-fix-race-01"],
         ["explain", RUNS, "cost_of_pass", "--by", "tier"],
         ["explain", RUNS, "tier_uplift", "--by", "tier"],
-        ["explain", RUNS, "component_token_share", "--by", "tier"],
+        ["explain", RUNS, "component_token_fraction", "--by", "tier"],
     ],
     "formats": [["formats"]],
     "gate": [["gate", RUNS, "--rule", "pass_rate >= 0.9", "--rule", "cost_usd <= 5"]],

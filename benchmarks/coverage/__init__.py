@@ -31,7 +31,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "wilson-clustered",
         "interval",
         "40 tasks or more, 5 attempts, shares 0.1 to 0.9",
-        figures.clustered_share,
+        figures.clustered_proportion,
         20_000,
     ),
     Scenario("percentile", "interval", "100 tasks or more, skewed values", figures.drawn_mean("percentile"), 10_000),

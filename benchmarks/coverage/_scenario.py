@@ -22,7 +22,7 @@ PROMISES: dict[Kind, tuple[float, float]] = {
 DRAWS = 1_000
 
 Simulation = Callable[[np.random.Generator, int], float]
-"""Takes a source of chance and a number of trials; gives the share of trials that held (or cried wolf)."""
+"""Takes a source of chance and a number of trials; gives the fraction of trials that held (or cried wolf)."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def normal(means: tuple[float, ...], tasks: int) -> Results:
 
 
 def passes(agents: int, tasks: int, attempts: int, *, share: float) -> Results:
-    """Shares of passes of equal agents on tasks from easy to hard."""
+    """Fractions of passes of equal agents on tasks from easy to hard."""
 
     def draw(random: np.random.Generator) -> Floats:
         ease = pass_chances(random, share, tasks)[:, None]
@@ -114,7 +114,7 @@ def _holm_of_signs(columns: Floats, seed: int) -> np.ndarray:
 
 
 def power(results: Results, means: tuple[float, ...], *, trials: int = 500) -> list[float]:
-    """Shares of data sets with a wrong claim and of true differences shown: by the bands' test, then by Holm's."""
+    """Fractions of data sets with a wrong claim and of true differences shown: by the bands' test, then by Holm's."""
     random, truth = np.random.default_rng(7), np.array(means)
     better = truth[:, None] > truth[None, :]
     wrong, right = np.zeros(2), np.zeros(2)

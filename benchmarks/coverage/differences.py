@@ -14,8 +14,8 @@ from steelyard.statistics import (
     mcnemar_exact,
     paired_bootstrap,
     paired_plus_two,
+    paired_proportions,
     paired_ratios,
-    paired_shares,
     paired_t,
     sign_flip,
     sign_flip_many,
@@ -49,7 +49,7 @@ def single_attempts(random: np.random.Generator, trials: int) -> float:
     def once() -> bool:
         a, b = random.uniform(0.03, 0.3, 2)
         only_a, only_b, _ = random.multinomial(50, [a, b, 1 - a - b])
-        return holds_truth(paired_shares(int(only_a), int(only_b), 50), b - a)
+        return holds_truth(paired_proportions(int(only_a), int(only_b), 50), b - a)
 
     return share_of(trials, once)
 
@@ -66,7 +66,7 @@ def drawn_difference(method: str) -> Simulation:
 
 
 def _two_costs(random: np.random.Generator, tasks: int) -> list[tuple[Floats, Floats]]:
-    """Mean cost and share of passes by task for two equal agents, three attempts each."""
+    """Mean cost and fraction of passes by task for two equal agents, three attempts each."""
     ease = random.beta(2, 2, tasks)
     sides = []
     for _ in range(2):

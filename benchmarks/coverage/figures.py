@@ -70,7 +70,7 @@ def clustered_mean(random: np.random.Generator, trials: int) -> float:
     return share_of(trials, once)
 
 
-def clustered_share(random: np.random.Generator, trials: int) -> float:
+def clustered_proportion(random: np.random.Generator, trials: int) -> float:
     def once() -> bool:
         mean = random.uniform(0.1, 0.9)
         labels = np.repeat(np.arange(40), 5)

@@ -117,7 +117,7 @@ def tables(share: float) -> tuple[str, bool]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Coverage and claims in hard cases.")
-    parser.add_argument("--share", type=float, default=1.0, help="make this share of the data sets")
+    parser.add_argument("--share", type=float, default=1.0, help="make this fraction of the data sets")
     parser.add_argument("--write", type=Path, help="the page that keeps the tables")
     options = parser.parse_args()
     made, kept = tables(options.share)

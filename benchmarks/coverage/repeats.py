@@ -1,4 +1,4 @@
-"""The interval of the share of the most frequent output."""
+"""The interval of the fraction of the most frequent output."""
 
 from __future__ import annotations
 

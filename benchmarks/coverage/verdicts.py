@@ -35,7 +35,7 @@ class Setting:
     tasks: int
     attempts: tuple[str, str]
     level: float
-    """The share of passes, or the spread of log-normal costs."""
+    """The fraction of passes, or the spread of log-normal costs."""
     dependence: float = 0.5
     """How attempts at the same task correlate."""
     effect: float = 0.0

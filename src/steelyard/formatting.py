@@ -14,7 +14,7 @@ from decimal import Decimal
 DASH = "-"
 """Text of a missing value in a table."""
 
-UNITS_IN_CELLS = ("share", "ratio", "USD", "s")
+UNITS_IN_CELLS = ("fraction", "ratio", "USD", "s")
 """Units that are part of every cell, so the column heading does not name them."""
 
 _ROUNDING_ERROR = 1e-12
@@ -92,7 +92,7 @@ def _decimals_of(size: float, *, digits: int) -> int:
 
 def _base_format(sizes: list[float], unit: str, *, difference: bool) -> NumberFormat:
     largest = max(sizes, default=0.0)
-    if unit == "share":
+    if unit == "fraction":
         return NumberFormat(decimals=1, scale=100.0, suffix=" pp" if difference else "%")
     if unit == "pp":
         return NumberFormat(decimals=1, scale=100.0, suffix=" pp")
@@ -118,9 +118,9 @@ def _base_format(sizes: list[float], unit: str, *, difference: bool) -> NumberFo
 def quantity(value: float | None, unit: str, *, in_table: bool = False) -> str:
     """A value with its unit; in a table the heading names units that are words.
 
-    >>> quantity(0.483, "share"), quantity(1234, "tokens"), quantity(1234, "tokens", in_table=True)
+    >>> quantity(0.483, "fraction"), quantity(1234, "tokens"), quantity(1234, "tokens", in_table=True)
     ('48.3%', '1,234 tokens', '1,234')
-    >>> quantity(0.0000108, "USD"), quantity(0.0004, "s"), quantity(0.0004, "share")
+    >>> quantity(0.0000108, "USD"), quantity(0.0004, "s"), quantity(0.0004, "fraction")
     ('$0.0000108', '0.4 ms', '0.04%')
     """
     bare = in_table and unit not in UNITS_IN_CELLS
@@ -130,7 +130,7 @@ def quantity(value: float | None, unit: str, *, in_table: bool = False) -> str:
 def difference_text(value: float | None, unit: str, *, signed: bool = False, bare: bool = False) -> str:
     """A difference with its unit.
 
-    >>> difference_text(-0.0317, "share", signed=True), difference_text(12.5, "USD", signed=True)
+    >>> difference_text(-0.0317, "fraction", signed=True), difference_text(12.5, "USD", signed=True)
     ('-3.2 pp', '+$12.50')
     """
     return number_format((value,), unit, difference=True).text(value, signed=signed, bare=bare)
@@ -151,7 +151,7 @@ def quantity_column(values: Iterable[float | None], unit: str, *, in_table: bool
 def difference_column(values: Iterable[float | None], unit: str, *, signed: bool = True) -> list[str]:
     """A column of differences with one unit and one number of decimals.
 
-    >>> difference_column([0.05, -0.121], "share")
+    >>> difference_column([0.05, -0.121], "fraction")
     ['+5.0 pp', '-12.1 pp']
     """
     listed = list(values)
@@ -165,7 +165,7 @@ def percent(fraction: float, *, decimals: int = 1, signed: bool = False) -> str:
     >>> percent(0.483), percent(0.5, decimals=0), percent(-0.0317, signed=True), percent(0.00002)
     ('48.3%', '50%', '-3.2%', '0.002%')
     """
-    format_ = number_format((fraction,), "share")
+    format_ = number_format((fraction,), "fraction")
     if not format_.trim:
         format_ = replace(format_, decimals=_shown_decimals(100 * fraction, decimals))
     return format_.text(fraction, signed=signed)
@@ -192,7 +192,7 @@ def bounds_text(
 ) -> str:
     """The bounds of an interval, with one number of decimals.
 
-    >>> bounds_text(-0.028, 0.128, "share", of_difference=True), bounds_text(0.0612, 0.07, "USD", bare=False)
+    >>> bounds_text(-0.028, 0.128, "fraction", of_difference=True), bounds_text(0.0612, 0.07, "USD", bare=False)
     ('-2.8 to 12.8', '$0.0612 to $0.0700')
     """
     if low is None or high is None:
@@ -206,7 +206,7 @@ def confidence_interval(
 ) -> str:
     """A confidence interval with its level.
 
-    >>> confidence_interval(0.95, 0.028, 0.128, "share", of_difference=True)
+    >>> confidence_interval(0.95, 0.028, 0.128, "fraction", of_difference=True)
     '95% CI 2.8 to 12.8'
     """
     return f"{interval_name(level)} {bounds_text(low, high, unit, bare=bare, of_difference=of_difference)}"
@@ -235,7 +235,7 @@ def decimal_bounds(low: float | None, high: float | None, *, decimals: int = 2, 
 def versus(value: float | None, other: float | None, unit: str) -> str:
     """Two values side by side, with one number of decimals.
 
-    >>> versus(0.74, 0.69, "share"), versus(0.74, None, "share")
+    >>> versus(0.74, 0.69, "fraction"), versus(0.74, None, "fraction")
     ('74.0% vs. 69.0%', '74.0% vs. unknown')
     """
     column = number_format((value, other), unit)
@@ -330,12 +330,12 @@ def plain(value: float, *, digits: int = 6) -> str:
 def tick(value: float, unit: str) -> str:
     """A number on an axis: thousands as k, M and G; the axis title names the unit of a difference.
 
-    >>> tick(0.25, "share"), tick(-0.05, "pp"), tick(1500, "tokens"), tick(0.00002, "USD"), tick(0.5, "s")
+    >>> tick(0.25, "fraction"), tick(-0.05, "pp"), tick(1500, "tokens"), tick(0.00002, "USD"), tick(0.5, "s")
     ('25%', '-5', '1.5k', '$0.00002', '0.5 s')
     """
     if unit == "times":  # a scale in doublings
         return f"{plain(2.0**value, digits=4)}x"
-    if unit == "share":
+    if unit == "fraction":
         return f"{_short(100 * value)}%"
     if unit == "pp":
         return f"{'+' if value > 0 else ''}{_short(100 * value)}"

@@ -74,7 +74,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
         ({"baseline": {"max_cost": 0.04}}, "min_cost, median_cost and max_cost"),
         ({"baseline": {"max_tokens": 1e300}}, "<= 9007199254740992"),
         ({"baseline": {"submissions": 0}}, ">= 1"),
-        ({"outliers": {"token_share_of_median": 1.5}}, "<= 1"),
+        ({"outliers": {"token_fraction_of_median": 1.5}}, "<= 1"),
         ({"outliers": {"few_tool_calls": -1}}, ">= 0"),
         ({"outliers": {"flags_for_review": 0}}, ">= 1"),
         ({"validation": {"high_score": 101}}, "<= 100"),

@@ -90,7 +90,7 @@ def test_a_metric_that_there_is_not_is_refused_with_the_profile(tmp_path: Path) 
 
 
 def test_the_share_of_cache_hits_is_ready_to_be_named(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "cache.toml").write_text(PROFILE.replace('"pr_revert_rate", "cost_usd"', '"cache_hit_share"'))
+    (tmp_path / "cache.toml").write_text(PROFILE.replace('"pr_revert_rate", "cost_usd"', '"cache_hit_rate"'))
     arena = create_arena(store, load_profile(str(tmp_path / "cache.toml")))
     arena.add_task({"id": "t"})
     usage = Usage(input_tokens=10, cache_read_tokens=30, output_tokens=5)
@@ -98,7 +98,7 @@ def test_the_share_of_cache_hits_is_ready_to_be_named(store: Store, tmp_path: Pa
     (tmp_path / "runs.jsonl").write_bytes(encode_run(run) + b"\n")
     assert submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
     (told,) = tool_metrics(arena, "ant").submissions
-    assert told.values == {"cache_hit_share": 0.75}  # 30 of 40
+    assert told.values == {"cache_hit_rate": 0.75}  # 30 of 40
 
 
 def test_runs_bring_the_facts_that_their_tool_s_metrics_need(arena: Arena, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from steelyard.statistics import (
     minimum_detectable_effect,
     paired_bootstrap,
     paired_plus_two,
-    paired_shares,
+    paired_proportions,
     paired_t,
     sign_flip,
     size_word,
@@ -85,14 +85,14 @@ def test_mcnemar_is_the_sign_flip_test_of_single_attempts(only_a, only_b):
 def test_paired_shares_of_a_published_table():
     # Bentur et al. (2009) as worked in Fagerland, Lydersen and Laake (2014), Statistics in Medicine 33:2850: 21 pairs,
     # 1 and 7 disagreeing. By hand: (8 - 2) / 23 = 0.2609, half 1.96 sqrt((10/23 - 0.2609²) / 23) = 0.2475
-    interval = paired_shares(1, 7, 21)
+    interval = paired_proportions(1, 7, 21)
     assert [round(limit, 3) for limit in (interval.low, interval.high)] == [0.013, 0.508]
     assert interval.estimate == pytest.approx(6 / 21)
 
 
 def test_plus_two_is_bonett_and_prices_adjustment_for_single_attempts():
     differences = [-1.0] + [1.0] * 7 + [0.0] * 13
-    ours, theirs = paired_plus_two(differences, span=1.0), paired_shares(1, 7, 21)
+    ours, theirs = paired_plus_two(differences, span=1.0), paired_proportions(1, 7, 21)
     # the same center; Student's quantile and n - 1 in place of the normal one and n
     factor = stats.t.ppf(0.975, 22) / stats.norm.ppf(0.975) * np.sqrt(23 / 22)
     assert ours.high + ours.low == pytest.approx(theirs.high + theirs.low)

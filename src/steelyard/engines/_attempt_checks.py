@@ -28,7 +28,7 @@ EARLY_PASSES = 2
 """So many tasks must have stopped before the limit, and as many have passed after a failure, to call it a plan."""
 
 EXCEPTIONS = 0.05
-"""The share of tasks that may have gone otherwise: a run that was cancelled, one that was made once more."""
+"""The fraction of tasks that may have gone otherwise: a run that was cancelled, one that was made once more."""
 
 OF_VERDICTS = frozenset({"pass_rate", "cost_of_pass", "composite_score"})
 """Metrics that a run without a verdict is left out of."""

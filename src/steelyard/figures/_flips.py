@@ -33,7 +33,7 @@ def flips(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """Four counts in a square: rows are A, columns are B, colored by its share of the tasks."""
+    """Four counts in a square: rows are A, columns are B, colored by its fraction of the tasks."""
     width = min(checked_width(width), 480)
     head, top = heading(title, note, width)
     total = both + only_a + only_b + neither

@@ -69,17 +69,17 @@ def heatmap(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A cell for each task and agent, colored by the share of runs that passed; hatched: not run; ring: errored.
+    """A cell for each task and agent, colored by the fraction of runs that passed; hatched: not run; ring: errored.
 
-    With an axis cells have values, and are colored by where these lie on it. Past `MAX_CELLS` tasks with verdicts are
-    put together: by the category of each, or by the share of runs that pass; of those with values the first are drawn.
+    With an axis, cells have values and are colored by their position on it. Above `MAX_CELLS`, tasks with verdicts are
+    grouped by category or by pass rate; of tasks with values the first are drawn.
     """
     width = checked_width(width)
     rows, drawn = (tuple(tasks), tuple(tuple(row) for row in cells))
     if axis is None and len(tasks) * len(agents) > MAX_CELLS:
         rows, drawn = _grouped(tasks, drawn, categories)
         note = f"{note}; " if note else ""
-        note += f"{len(tasks):,} tasks by {'category' if categories else 'share of runs that pass'}"
+        note += f"{len(tasks):,} tasks by {'category' if categories else 'fraction of runs that pass'}"
     head, top = heading(title, note, width)
     grid = _grid(rows, agents, drawn, top=top, width=width)._replace(scale=_scale(axis, drawn))
     if not grid.cells or not grid.columns:
@@ -234,7 +234,7 @@ def _key(grid: _Grid, width: int) -> list[Mark]:
     x = float(EDGE)
     steps = ((f"M{px(x + 14 * step)} {px(y)}h14v10h-14z", _shade(step / 4)) for step in range(5))
     ramp = tuple(Mark("path", "", f' d="{square}"{shade}') for square, shade in steps)
-    ends, meant = ("none to all passed", "share of runs that passed, from none to all")
+    ends, meant = ("none to all passed", "fraction of runs that passed, from none to all")
     if grid.scale is not None:
         unit = grid.scale.axis.unit
         ends = meant = f"{short_text(grid.scale.low, unit)} to {short_text(grid.scale.high, unit)}"

@@ -44,7 +44,7 @@ def plot_of(
     beside: float = 0.0,
     share: float = 0.5,
 ) -> Plot:
-    """A plot from `top` on, its height a share of its width; `beside` stays free at the right."""
+    """A plot from `top` on, its height a fraction of its width; `beside` stays free at the right."""
     height = min(max(width * share, 200.0), 360.0)
     upward = scale_of(up[0], up[1], top + 24 + height, top + 24)
     left = EDGE + max(text_width(upward.tick_text(tick), size=11) for tick in upward.ticks) + 10

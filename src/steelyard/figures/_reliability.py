@@ -20,7 +20,7 @@ class ScoreBin(NamedTuple):
     score: float | None
     """Their mean score; None where no run lies here."""
     rate: float | None
-    """The share of them that passed."""
+    """The fraction of them that passed."""
     rate_low: float | None
     rate_high: float | None
     n: int
@@ -64,7 +64,7 @@ def reliability(
 def _diagonal(plot: Plot) -> Mark:
     low, high = max(plot.across.low, plot.up.low), min(plot.across.high, plot.up.high)
     start, end = (plot.across.at(low), plot.up.at(low)), (plot.across.at(high), plot.up.at(high))
-    return line(*start, *end, look="dashed", title="a score that equals the share that passes")
+    return line(*start, *end, look="dashed", title="score equals pass rate")
 
 
 def _count(each: ScoreBin, plot: Plot, most: int) -> Mark:

@@ -166,7 +166,7 @@ def _day_ticks(low: float, high: float, most: int) -> list[float]:
 def value_text(value: float | None, unit: str) -> str:
     """Return a number as a label shows it.
 
-    >>> value_text(0.7121, "share"), value_text(0.61239, "USD"), value_text(12345.6, "tokens"), value_text(None, "s")
+    >>> value_text(0.7121, "fraction"), value_text(0.61239, "USD"), value_text(12345.6, "tokens"), value_text(None, "s")
     ('71.2%', '$0.6124', '12,346', 'unknown')
     """
     if value is None or math.isnan(value):
@@ -174,7 +174,7 @@ def value_text(value: float | None, unit: str) -> str:
     if unit == "day" and math.isfinite(value):
         return _day_text(value)
     if unit == "pp":
-        return difference_text(value, "share", signed=True)
+        return difference_text(value, "fraction", signed=True)
     return quantity(value, unit, in_table=True)
 
 

@@ -12,7 +12,7 @@ from steelyard.records import Call, moment
 
 CHARACTERS_PER_TOKEN = 4
 SHORTFALL = 0.5
-"""An output count below this share of the text's own length in tokens cannot be the final one."""
+"""An output count below this fraction of the text's own length in tokens cannot be the final one."""
 
 
 ABSENT = msgspec.Raw()

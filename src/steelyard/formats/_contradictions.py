@@ -10,7 +10,7 @@ from steelyard.records import Finding, Timing, TimingSummary
 
 CODE = "contradicting_timings"
 TOLERANCE = 0.01
-"""Share by which two statements of one number may differ: tools round what they write."""
+"""Fraction by which two statements of one number may differ: tools round what they write."""
 SHOWN = 5
 """How many names a message lists before it says how many more there are."""
 

@@ -119,7 +119,7 @@ def _part(row: Row, judgments: dict[tuple[str, ...], list[Judgment]], path: Path
     rate, score = (_number(row.get(name, "")) for name in ("impl_rate", "score"))
     where = f"{path}:{number}"
     notes = [
-        Finding(code="rate_out_of_range", message=f"{name} {value} is not a share; it is left out", where=where)
+        Finding(code="rate_out_of_range", message=f"{name} {value} is not a fraction; it is left out", where=where)
         for name, value in (("impl_rate", rate), ("score", score))
         if value is not None and not 0 <= value <= 1
     ]

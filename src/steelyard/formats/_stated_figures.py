@@ -65,11 +65,11 @@ def _figures(stated: object) -> dict[int, float]:
     return {
         int(k): float(value)
         for k, value in sorted(stated.items(), key=lambda item: str(item[0]).rjust(9))
-        if _COUNT.fullmatch(str(k)) and _is_share(value)
+        if _COUNT.fullmatch(str(k)) and _is_fraction(value)
     }
 
 
-def _is_share(value: Any) -> bool:  # Any: what stands in the file
+def _is_fraction(value: Any) -> bool:  # Any: what stands in the file
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 

@@ -49,7 +49,7 @@ class EventLines:
         return max(once.values(), default=0) >= NEARLY_ALL * len(self.runs)
 
     def share_with_one(self, column: Column) -> float:
-        """The share of runs in which exactly one line has the column."""
+        """The fraction of runs in which exactly one line has the column."""
         return sum(len(cells) == 1 for cells in self._cells(column)) / len(self.runs)
 
     def with_id(self, found: Sequence[Match]) -> list[Match]:

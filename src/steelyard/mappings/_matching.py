@@ -196,7 +196,7 @@ def converter(field: str, spec: Field, numbers: Numbers) -> Callable[[Any], Any]
         return _at_least_zero(to_number(numbers, spec, money=True))
     if field == "impl_rate":
         number = to_number(numbers, spec)
-        return lambda cell: value if _in_share(value := number(cell)) else Problem("not a share")
+        return lambda cell: value if _in_fraction(value := number(cell)) else Problem("not a fraction")
     if field == "duration_seconds":
         return _at_least_zero(to_duration(numbers, spec))
     if field in ("started_at", "ended_at"):
@@ -210,7 +210,7 @@ def converter(field: str, spec: Field, numbers: Numbers) -> Callable[[Any], Any]
     return to_text
 
 
-def _in_share(value: Any) -> bool:  # Any: a number or a Problem
+def _in_fraction(value: Any) -> bool:  # Any: a number or a Problem
     return not isinstance(value, Problem) and 0 <= value <= 1
 
 
@@ -252,7 +252,7 @@ def _as_tokens(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     return spec, "input without cached tokens: if it includes them, add minus = the column of cached tokens"
 
 
-def _as_share(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+def _as_fraction(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     spec = Field(from_=column.name, unit="percent" if unit == "percent" else None)
     if unit != "percent" and fitting("impl_rate", spec, column.present, numbers) < len(column.present):
         percent = Field(from_=column.name, unit="percent")
@@ -330,7 +330,7 @@ def _as_output(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
 _READERS: dict[str, Callable[[Column, Unit | None, Numbers], Read]] = {
     "task": _as_task,
     "verdict": _as_verdict,
-    "impl_rate": _as_share,
+    "impl_rate": _as_fraction,
     "cost_usd": _as_cost,
     "attempt": _as_number,
     "tool_calls": _as_number,

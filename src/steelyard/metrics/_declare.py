@@ -66,7 +66,7 @@ class Metric:
     needs_canon: bool = False
     """Whether a prompt without a canon has no value."""
     counts_outputs: bool = False
-    """Whether the value is the share of a prompt's outputs for which something holds."""
+    """Whether the value is the fraction of a prompt's outputs for which something holds."""
     overview: int | None = None
     """The place among the metrics that are shown unless others are asked for; None stands outside."""
     lower_bound: str | None = None
@@ -90,7 +90,7 @@ class Metric:
         return "value" if self.level == "group" else "mean" if self.binary else "median"
 
     @property
-    def is_share(self) -> bool:
+    def is_fraction(self) -> bool:
         """Whether values lie in 0 to 1, so that even equal ones leave room for chance."""
         return self.bounds == (0, 1)
 
@@ -157,8 +157,8 @@ class Metric:
         return weighed(form.above, inputs), weighed(form.below, inputs)
 
     @property
-    def divides_by_share(self) -> bool:
-        """Whether what a ratio of means divides by is 1 at most, as a share is."""
+    def divides_by_fraction(self) -> bool:
+        """Whether what a ratio of means divides by is 1 at most, as a fraction is."""
         most = {name: self.limits.get(name, (0.0, math.inf))[1] for name in self.inputs}
         return bool(self.halves(most, self.constants)[1] <= 1)
 
@@ -288,8 +288,8 @@ def metric(
     """Declare the function below as a metric; what contradicts itself is refused, with file and line.
 
     `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
-    that a run's value is 0 or 1, `counts_outputs` that a prompt's is a share of its outputs; `needs_canon` says that a
-    prompt without a canon has none. `overview` is its place among the metrics that are shown unless others are asked
+    that a run's value is 0 or 1, `counts_outputs` that a prompt's is a fraction of its outputs; `needs_canon` says
+    that a prompt without a canon has none. `overview` is its place among the metrics that are shown unless others are asked
     for. `lower_bound` names the flag of a run that adds only a lower bound to a total, `mean_of` the metric of an
     attempt whose mean a metric over tasks is.
     """

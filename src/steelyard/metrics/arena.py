@@ -168,7 +168,7 @@ def cost_score(
     example=Example({"criteria_met": 3, "criteria_total": 4}, 75.0),
 )
 def correctness_score(*, criteria_met: Required, criteria_total: Required) -> Value:
-    """Share of the task's success criteria that were met."""
+    """Fraction of the task's success criteria that were met."""
     return ratio(criteria_met, criteria_total, at_zero=1.0) * 100.0
 
 

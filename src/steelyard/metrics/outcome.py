@@ -13,7 +13,7 @@ from steelyard.metrics._words import INFINITY, Value, first_known, missing, numb
 @metric(
     level="run",
     title="Pass rate",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",
@@ -44,7 +44,7 @@ def pass_rate(
 @metric(
     level="run",
     title="Implementation rate",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",
@@ -53,7 +53,7 @@ def pass_rate(
     overview=2,
 )
 def impl_rate(*, stated_impl_rate: Optional = None, weighted_score: Optional = None) -> Value:
-    """Share of the requirements met."""
+    """Fraction of the requirements met."""
     return first_known(stated_impl_rate, weighted_score)
 
 
@@ -128,7 +128,7 @@ def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
 @metric(
     level="run",
     title="Composite score",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",

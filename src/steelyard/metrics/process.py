@@ -14,7 +14,7 @@ _NO_CHANGES = "there were no changes"
 @metric(
     level="run",
     title="Progress rate",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",
@@ -22,14 +22,14 @@ _NO_CHANGES = "there were no changes"
     example=Example({"achieved_weighted_steps": 3.0, "expected_weighted_steps": 4.0}, 0.75),
 )
 def r_prog(*, achieved_weighted_steps: Required, expected_weighted_steps: Required) -> Value:
-    """Share of the expected way that was covered, by weight. A step that nobody expected earns nothing."""
+    """Fraction of the expected way that was covered, by weight. A step that nobody expected earns nothing."""
     return ratio(achieved_weighted_steps, expected_weighted_steps, at_zero=missing(_NO_STEPS))
 
 
 @metric(
     level="run",
     title="Progress rate, equal weights",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",
@@ -37,14 +37,14 @@ def r_prog(*, achieved_weighted_steps: Required, expected_weighted_steps: Requir
     example=Example({"achieved_steps": 1, "expected_steps": 4}, 0.25),
 )
 def r_prog_simple(*, achieved_steps: Required, expected_steps: Required) -> Value:
-    """Share of the expected steps that were achieved."""
+    """Fraction of the expected steps that were achieved."""
     return ratio(achieved_steps, expected_steps, at_zero=missing(_NO_STEPS))
 
 
 @metric(
     level="run",
     title="Strategic drift",
-    unit="share",
+    unit="fraction",
     better="lower",
     bounds=(0, 1),
     spec="outcome",
@@ -59,7 +59,7 @@ def strategic_drift(*, aligned_weight: Required, action_weight: Required) -> Val
 @metric(
     level="run",
     title="Strategic drift, binary",
-    unit="share",
+    unit="fraction",
     better="lower",
     bounds=(0, 1),
     spec="outcome",
@@ -67,14 +67,14 @@ def strategic_drift(*, aligned_weight: Required, action_weight: Required) -> Val
     example=Example({"goal_aligned_actions": 4, "total_actions": 5}, 0.19999999999999996),
 )
 def strategic_drift_simple(*, goal_aligned_actions: Required, total_actions: Required) -> Value:
-    """Share of the actions that did not serve the goal."""
+    """Fraction of the actions that did not serve the goal."""
     return 1 - ratio(goal_aligned_actions, total_actions, at_zero=missing(_NO_ACTIONS))
 
 
 @metric(
     level="run",
     title="Change fail percentage",
-    unit="share",
+    unit="fraction",
     better="lower",
     bounds=(0, 1),
     spec="outcome",
@@ -82,14 +82,14 @@ def strategic_drift_simple(*, goal_aligned_actions: Required, total_actions: Req
     example=Example({"failed_changes": 1, "total_changes": 10}, 0.1),
 )
 def cfp(*, failed_changes: Required, total_changes: Required) -> Value:
-    """Share of the changes that caused a failure."""
+    """Fraction of the changes that caused a failure."""
     return ratio(failed_changes, total_changes, at_zero=missing(_NO_CHANGES))
 
 
 @metric(
     level="run",
     title="Change revert rate",
-    unit="share",
+    unit="fraction",
     better="lower",
     bounds=(0, 1),
     spec="outcome",
@@ -97,5 +97,5 @@ def cfp(*, failed_changes: Required, total_changes: Required) -> Value:
     example=Example({"reverted_changes": 1, "total_changes": 4}, 0.25),
 )
 def pr_revert_rate(*, reverted_changes: Required, total_changes: Required) -> Value:
-    """Share of the changes that reviewers rejected or reverted."""
+    """Fraction of the changes that reviewers rejected or reverted."""
     return ratio(reverted_changes, total_changes, at_zero=missing(_NO_CHANGES))

@@ -39,7 +39,7 @@ def _rescued(d_pre: Sequence[float], d_post: Sequence[float]) -> list[bool]:
 @metric(
     level="prompt",
     title="Raw repeatability",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -48,14 +48,14 @@ def _rescued(d_pre: Sequence[float], d_post: Sequence[float]) -> list[bool]:
     defined_when_empty=0.0,
 )
 def r_raw(*, signatures: Optional = None) -> Value:
-    """Share of the most frequent signature among the outputs before repair."""
+    """Fraction of the most frequent signature among the outputs before repair."""
     return _modal_mass(signatures)
 
 
 @metric(
     level="prompt",
     title="Byte repeatability",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -63,14 +63,14 @@ def r_raw(*, signatures: Optional = None) -> Value:
     example=Example({"digests": ["a", "a", "b", "c"]}, 0.5),
 )
 def r_bytes(*, digests: Required) -> Value:
-    """Share of the most frequent text, byte for byte, as extracted from the answers."""
+    """Fraction of the most frequent text, byte for byte, as extracted from the answers."""
     return _modal_mass(digests) if digests else missing(_NONE)
 
 
 @metric(
     level="prompt",
     title="Canonical repeatability",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -80,14 +80,14 @@ def r_bytes(*, digests: Required) -> Value:
     counts_outputs=True,
 )
 def r_anchor(*, d_post: Optional = None) -> Value:
-    """Share of outputs that are the canon after repair."""
+    """Fraction of outputs that are the canon after repair."""
     return _share(d_post, [distance == 0 for distance in d_post]) if d_post else 0.0
 
 
 @metric(
     level="prompt",
     title="Canonical repeatability before repair",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -96,14 +96,14 @@ def r_anchor(*, d_post: Optional = None) -> Value:
     counts_outputs=True,
 )
 def r_anchor_pre(*, d_pre: Required) -> Value:
-    """Share of outputs that are the canon without repair, as measured (the specification sets it to 0)."""
+    """Fraction of outputs that are the canon without repair, as measured (the specification sets it to 0)."""
     return _share(d_pre, [distance == 0 for distance in d_pre])
 
 
 @metric(
     level="prompt",
     title="Rescue rate",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -113,14 +113,14 @@ def r_anchor_pre(*, d_pre: Required) -> Value:
     counts_outputs=True,
 )
 def rescue_rate(*, d_pre: Required, d_post: Required) -> Value:
-    """Share of all outputs that repair turned into the canon."""
+    """Fraction of all outputs that repair turned into the canon."""
     return _share(d_pre, _rescued(d_pre, d_post))
 
 
 @metric(
     level="prompt",
     title="Rescue rate of non-canonical outputs",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -130,7 +130,7 @@ def rescue_rate(*, d_pre: Required, d_post: Required) -> Value:
     needs_canon=True,
 )
 def rescue_rate_noncanonical(*, d_pre: Required, d_post: Required) -> Value:
-    """Share of the outputs that were not the canon and that repair turned into it."""
+    """Fraction of the outputs that were not the canon and that repair turned into it."""
     away = sum(1 for distance in d_pre if distance > 0)
     if not d_pre:
         return missing(_NONE)
@@ -170,7 +170,7 @@ def mu_post(*, d_post: Required) -> Value:
 @metric(
     level="prompt",
     title="Within tau before repair",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -179,14 +179,14 @@ def mu_post(*, d_post: Required) -> Value:
     counts_outputs=True,
 )
 def p_tau_pre(*, d_pre: Required, tau: Param) -> Value:
-    """Share of outputs that are nearly the canon before repair."""
+    """Fraction of outputs that are nearly the canon before repair."""
     return _share(d_pre, [distance <= tau for distance in d_pre])
 
 
 @metric(
     level="prompt",
     title="Within tau after repair",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -195,14 +195,14 @@ def p_tau_pre(*, d_pre: Required, tau: Param) -> Value:
     counts_outputs=True,
 )
 def p_tau_post(*, d_post: Required, tau: Param) -> Value:
-    """Share of outputs that are nearly the canon after repair."""
+    """Fraction of outputs that are nearly the canon after repair."""
     return _share(d_post, [distance <= tau for distance in d_post])
 
 
 @metric(
     level="prompt",
     title="Gain in canonical repeatability",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -220,7 +220,7 @@ def delta_r_anchor(*, r_anchor: Required) -> Value:
 @metric(
     level="prompt",
     title="Measured gain in canonical repeatability",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(-1, 1),
     spec="repeatability",
@@ -251,8 +251,8 @@ def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
 
 @metric(
     level="prompt",
-    title="Change of the share within tau",
-    unit="share",
+    title="Change of the fraction within tau",
+    unit="fraction",
     better="higher",
     bounds=(-1, 1),
     spec="repeatability",
@@ -319,7 +319,7 @@ def mean_pairwise_distance(*, pair_distance_sum: Required, output_pairs: Require
 @metric(
     level="prompt",
     title="Pairs within tau",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="repeatability",
@@ -327,5 +327,5 @@ def mean_pairwise_distance(*, pair_distance_sum: Required, output_pairs: Require
     example=Example({"near_pairs": 3, "output_pairs": 6}, 0.5),
 )
 def pairs_within_tau(*, near_pairs: Required, output_pairs: Required) -> Value:
-    """Share of pairs of outputs that are nearly the same before repair; it needs no canon."""
+    """Fraction of pairs of outputs that are nearly the same before repair; it needs no canon."""
     return near_pairs / output_pairs if output_pairs else missing("there is no pair of outputs")

@@ -217,22 +217,22 @@ def mean_speedup(*, task_speedups: Required) -> Value:
 @metric(
     level="tasks",
     title="Mean success rate",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="mean over tasks of the share of the task's attempts with success",
+    formula="mean over tasks of the fraction of the task's attempts with success",
     example=Example({"successes": (0.5, 1.0, 0.0, 1.0)}, 0.625),
 )
 def mean_success_rate(*, successes: Required) -> Value:
-    """Share of a task's attempts that broke neither tests nor snapshot, every task counting once."""
+    """Fraction of a task's attempts that broke neither tests nor snapshot, every task counting once."""
     return exact_mean(successes) if successes else missing("no task's success is known")
 
 
 @metric(
     level="tasks",
     title="Accuracy",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
@@ -242,14 +242,14 @@ def mean_success_rate(*, successes: Required) -> Value:
     mean_of="pass_rate",
 )
 def accuracy(*, successes: Required) -> Value:
-    """Share of attempts with success, those without a verdict failed by default; how fast they are does not enter."""
+    """Fraction of successful attempts, regardless of speed; attempts without a verdict count as failed by default."""
     return exact_mean(successes) if successes else missing("no attempt's success is known")
 
 
 @metric(
     level="tasks",
     title="pass@k",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
@@ -257,7 +257,7 @@ def accuracy(*, successes: Required) -> Value:
     example=Example({"chances": (1.0, 0.5)}, 0.75),
 )
 def pass_at_k(*, chances: Required) -> Value:
-    """Share of tasks that k attempts would solve, by the unbiased estimator: n attempts at a task, c with success.
+    """Fraction of tasks that k attempts would solve, by the unbiased estimator: n attempts at a task, c with success.
 
     `rank` shows it of runs, with pass^k (all k attempts pass) beside it, `speedup` of attempts.
     """

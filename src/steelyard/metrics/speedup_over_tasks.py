@@ -61,7 +61,7 @@ def speedup_ratio_hmean_over_tasks(*, speedup_ratios: Required) -> Value:
 @metric(
     level="tasks",
     title="fast_p",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
@@ -69,7 +69,7 @@ def speedup_ratio_hmean_over_tasks(*, speedup_ratios: Required) -> Value:
     example=Example({"speedups": (1.5, 0.9, 3.0), "successes": (True, True, False)}, 1 / 3),
 )
 def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -> Value:
-    """Share of attempts that are correct and more than p times as fast as the unchanged code."""
+    """Fraction of attempts that are correct and more than p times as fast as the unchanged code."""
     met = [bool(good) and fast > fast_p_at for fast, good in zip(speedups, successes, strict=True)]
     return sum(met) / len(met) if met else missing(_NO_TASK)
 
@@ -77,7 +77,7 @@ def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -
 @metric(
     level="tasks",
     title="opt_p",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
@@ -87,7 +87,7 @@ def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -
 def opt_p(
     *, speedups: Required, ratios: Required, successes: Required, opt_p_at: Param, opt_min_speedup: Param
 ) -> Value:
-    """Share of attempts that are correct, clearly faster, and reach the share p of the expert's speed."""
+    """Fraction of attempts that are correct, clearly faster, and reach the share p of the expert's speed."""
     met = [
         bool(good) and fast >= opt_min_speedup and reached > opt_p_at
         for fast, reached, good in zip(speedups, ratios, successes, strict=True)
@@ -98,7 +98,7 @@ def opt_p(
 @metric(
     level="tasks",
     title="opt@k",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
@@ -106,7 +106,7 @@ def opt_p(
     example=Example({"chances": (1.0, 0.5)}, 0.75),
 )
 def opt_at_k(*, chances: Required) -> Value:
-    """Share of tasks that k attempts would solve as well as the expert, by the exact estimator instead of shuffles."""
+    """Fraction of tasks that k attempts would solve as well as the expert, by the exact estimator."""
     return exact_mean(chances) if chances else missing("no task has k attempts")
 
 

@@ -125,7 +125,7 @@ def worst_speedup(*, agent_speedups: Required) -> Value:
 @metric(
     level="task",
     title="Significant regressions",
-    unit="share",
+    unit="fraction",
     better="lower",
     bounds=(0, 1),
     spec="speedup",
@@ -133,7 +133,7 @@ def worst_speedup(*, agent_speedups: Required) -> Value:
     example=Example({"log_speedup_highs": (-0.1, 0.2, 0.5, 0.3)}, 0.25),
 )
 def significant_regressions(*, log_speedup_highs: Required) -> Value:
-    """Share of benchmarks that surely became slower."""
+    """Fraction of benchmarks that surely became slower."""
     highs = log_speedup_highs
     return sum(high < 0 for high in highs) / len(highs) if highs else missing(_NO_INTERVAL)
 
@@ -141,7 +141,7 @@ def significant_regressions(*, log_speedup_highs: Required) -> Value:
 @metric(
     level="task",
     title="Minimum significant gain",
-    unit="share of time",
+    unit="fraction of time",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
@@ -150,7 +150,7 @@ def significant_regressions(*, log_speedup_highs: Required) -> Value:
     example=Example({"log_speedup_lows": (0.6931471805599453, -0.2)}, 0.25),
 )
 def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
-    """Share of the time that was surely saved; noise gives nothing."""
+    """Fraction of the time that was surely saved; noise gives nothing."""
     lows = log_speedup_lows
     return exact_mean([max(0.0, 1 - exp(-low)) for low in lows]) if lows else missing(_NO_INTERVAL)
 
@@ -258,8 +258,8 @@ def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
 
 @metric(
     level="task",
-    title="Largest item's share",
-    unit="share",
+    title="Fraction of the largest item",
+    unit="fraction",
     better="lower",
     bounds=(0, 1),
     spec="speedup",

@@ -28,7 +28,7 @@ def _variance(values: list[float], ddof: float) -> Value:
 @metric(
     level="across",
     title="Tier uplift",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(-inf, inf),
     spec="outcome",
@@ -43,7 +43,7 @@ def tier_uplift(*, tier_score: TierScore, t0_score: BaseScore) -> Value:
 @metric(
     level="across",
     title="Pass rate variance",
-    unit="share²",
+    unit="fraction²",
     better="lower",
     bounds=(0, inf),
     spec="outcome",
@@ -73,7 +73,7 @@ def cost_variance(*, costs: CostMedians, variance_ddof: Param) -> Value:
 @metric(
     level="across",
     title="Composite variance",
-    unit="share²",
+    unit="fraction²",
     better="lower",
     bounds=(0, inf),
     spec="outcome",

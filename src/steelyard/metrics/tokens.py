@@ -28,7 +28,7 @@ def schema_overhead(*, schema_tokens: Sum) -> Value:
 @metric(
     level="group",
     title="Skill efficiency",
-    unit="share",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",
@@ -37,7 +37,7 @@ def schema_overhead(*, schema_tokens: Sum) -> Value:
     per_run=True,
 )
 def skill_efficiency(*, skill_tokens: Sum, schema_tokens: Sum) -> Value:
-    """Share of skills among skill and schema tokens. Skills are SKILL_PROMPT and DOMAIN_EXPERTISE."""
+    """Fraction of skills among skill and schema tokens. Skills are SKILL_PROMPT and DOMAIN_EXPERTISE."""
     nothing = missing("there are neither skill nor schema tokens")
     return ratio(skill_tokens, skill_tokens + schema_tokens, at_zero=nothing)
 
@@ -61,8 +61,8 @@ def token_efficiency_ratio(*, schema_tokens: Sum, skill_tokens: Sum) -> Value:
 
 @metric(
     level="run",
-    title="Cache hit share",
-    unit="share",
+    title="Cache hit rate",
+    unit="fraction",
     better="higher",
     bounds=(0, 1),
     spec="outcome",
@@ -70,14 +70,14 @@ def token_efficiency_ratio(*, schema_tokens: Sum, skill_tokens: Sum) -> Value:
     # 6,000 of 1,000 + 6,000 + 1,000
     example=Example({"input_tokens": 1_000, "cache_read_tokens": 6_000, "cache_write_5m_tokens": 1_000}, 0.75),
 )
-def cache_hit_share(
+def cache_hit_rate(
     *,
     input_tokens: Required,
     cache_read_tokens: Required,
     cache_write_5m_tokens: Optional = None,
     cache_write_1h_tokens: Optional = None,
 ) -> Value:
-    """Share of the input that was served from a cache. Writes count where the record states them, as in a total."""
+    """Fraction of the input that was served from a cache. Writes count where the record states them, as in a total."""
     written = first_known(cache_write_5m_tokens, 0.0) + first_known(cache_write_1h_tokens, 0.0)
     whole = input_tokens + cache_read_tokens + written
     return ratio(cache_read_tokens, whole, at_zero=missing("there was no input"))
@@ -85,18 +85,18 @@ def cache_hit_share(
 
 @metric(
     level="run",
-    title="Sub-agent share",
-    unit="share",
+    title="Sub-agent fraction",
+    unit="fraction",
     better="neither",
     bounds=(0, 1),
     spec="outcome",
     formula="(sub_agent_input_tokens + sub_agent_output_tokens) / total_tokens",
     example=Example({"sub_agent_input_tokens": 2_000, "sub_agent_output_tokens": 500, "total_tokens": 10_000}, 0.25),
 )
-def sub_agent_share(
+def sub_agent_fraction(
     *, sub_agent_input_tokens: Required, sub_agent_output_tokens: Required, total_tokens: Required
 ) -> Value:
-    """Share of the run's tokens that sub-agents took, by its components."""
+    """Fraction of the run's tokens that sub-agents took, by its components."""
     own = sub_agent_input_tokens + sub_agent_output_tokens
     share = ratio(own, total_tokens, at_zero=missing("the run took no tokens"))
     return when(own > total_tokens, missing("the components hold more tokens than the run"), share)
@@ -134,29 +134,29 @@ def component_cost_usd(*, cost_usd: Required) -> Value:
 
 @metric(
     level="component",
-    title="Component share of tokens",
-    unit="share",
+    title="Component fraction of tokens",
+    unit="fraction",
     better="neither",
     bounds=(0, 1),
     spec="outcome",
     formula="component tokens / tokens of all components",
     example=Example({"component_tokens": 250, "total_component_tokens": 1000}, 0.25),
 )
-def component_token_share(*, component_tokens: Required, total_component_tokens: Required) -> Value:
-    """The component type's share of all component tokens."""
+def component_token_fraction(*, component_tokens: Required, total_component_tokens: Required) -> Value:
+    """The component type's fraction of all component tokens."""
     return ratio(component_tokens, total_component_tokens, at_zero=missing("no component took any tokens"))
 
 
 @metric(
     level="component",
-    title="Component share of cost",
-    unit="share",
+    title="Component fraction of cost",
+    unit="fraction",
     better="neither",
     bounds=(0, 1),
     spec="outcome",
     formula="component cost / cost of all components",
     example=Example({"component_cost_usd": 0.25, "total_component_cost_usd": 1.0}, 0.25),
 )
-def component_cost_share(*, component_cost_usd: Required, total_component_cost_usd: Required) -> Value:
-    """The component type's share of the cost of all components."""
+def component_cost_fraction(*, component_cost_usd: Required, total_component_cost_usd: Required) -> Value:
+    """The component type's fraction of the cost of all components."""
     return ratio(component_cost_usd, total_component_cost_usd, at_zero=missing("no component cost anything"))

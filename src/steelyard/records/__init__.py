@@ -115,8 +115,8 @@ if TYPE_CHECKING:
     from steelyard.records._record_types import (
         Amount as Amount,
         Count as Count,
+        Fraction as Fraction,
         Record as Record,
-        Share as Share,
     )
     from steelyard.records._redaction import (
         SHAPES as SHAPES,

@@ -177,7 +177,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact("judge_cost_usd", "amount", "What judging cost.", _NO_JUDGMENTS),
         ),
     ),
-    _simple("stated_impl_rate", "amount", "Share of requirements met, as stated.", field="impl_rate"),
+    _simple("stated_impl_rate", "amount", "Fraction of requirements met, as stated.", field="impl_rate"),
     _simple("stated_duration_seconds", "amount", "How long the run took, as stated.", field="duration_seconds"),
     _simple(
         "elapsed_seconds",

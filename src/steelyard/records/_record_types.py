@@ -10,7 +10,7 @@ from steelyard.records._allowed_values import MAX_VALUE
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_VALUE)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Weight = Annotated[float, msgspec.Meta(gt=0)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 

@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.records._allowed_values import MAX_VALUE
 from steelyard.records._moments import between
-from steelyard.records._record_types import Amount, Count, Name, Record, Share, Weight
+from steelyard.records._record_types import Amount, Count, Fraction, Name, Record, Weight
 from steelyard.records._sums import sum_in_order
 from steelyard.records._tier_schemes import DEFAULT_SCHEME, tier_problem
 from steelyard.records._usage import Usage, add_usage
@@ -93,7 +93,7 @@ class Judgment(Record, frozen=True, kw_only=True):
 
     judge: Name | None = None
     """Who judged; None for an unnamed judge."""
-    weighted_score: Share | None = None
+    weighted_score: Fraction | None = None
     """The score the judge stated; None when only criteria are given."""
     passed: bool | None = None
     """The judge's vote; None when it gave none."""
@@ -201,7 +201,7 @@ class Action(Record, frozen=True, kw_only=True):
 
     weight: Weight = 1.0
     """How much the action counts."""
-    goal_alignment: Share
+    goal_alignment: Fraction
     """1 when it served the goal, 0 when it did not."""
 
 
@@ -297,8 +297,8 @@ class Run(Record, frozen=True, kw_only=True):
     """Why it broke off, if it did."""
     judgments: tuple[Judgment, ...] | None = None
     """What each judge said."""
-    impl_rate: Share | None = None
-    """Share of requirements met, as stated; it wins over judgments."""
+    impl_rate: Fraction | None = None
+    """Fraction of requirements met, as stated; it wins over judgments."""
     usage: Usage | None = None
     """Tokens of the whole run."""
     calls: tuple[Call, ...] | None = None

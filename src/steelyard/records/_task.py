@@ -9,7 +9,7 @@ import msgspec
 from steelyard.errors import nearest
 from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, endless_number, forbidden_text, is_too_long
 from steelyard.records._known_fields import problem_text, unknown_field
-from steelyard.records._record_types import Name, Record, Share
+from steelyard.records._record_types import Fraction, Name, Record
 from steelyard.records._run import Step
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -77,7 +77,7 @@ class MinFunctionality(CommandSucceeds, frozen=True, kw_only=True, tag_field="ty
 class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="judge"):
     """A judge's score reaches a threshold."""
 
-    threshold: Share
+    threshold: Fraction
     """The least score that counts as met."""
     judge: Name | None = None
     """Which of the arena's judges has to give it; None takes any. What a submission says of itself never counts."""
@@ -123,13 +123,13 @@ WEIGHTS_TOLERANCE = 1e-9
 class ScoreWeights(Record, frozen=True, kw_only=True):
     """A task's own weights of the four scores; they must add up to 1, so that scores stay within 0 and 100."""
 
-    efficiency: Share
+    efficiency: Fraction
     """Weight of the efficiency score."""
-    speed: Share
+    speed: Fraction
     """Weight of the speed score."""
-    cost: Share
+    cost: Fraction
     """Weight of the cost score."""
-    correctness: Share
+    correctness: Fraction
     """Weight of the correctness score."""
 
     def __post_init__(self) -> None:

@@ -124,7 +124,7 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
     table.add_column("B", justify="right")
     for word, tasks in (("gained", flips.gained), ("lost", flips.lost)):
         for each in tasks[:FLIPS_SHOWN]:
-            add_row(table, clean(each.task), quantity(each.baseline, "share"), quantity(each.candidate, "share"))
+            add_row(table, clean(each.task), quantity(each.baseline, "fraction"), quantity(each.candidate, "fraction"))
         if len(tasks) > FLIPS_SHOWN:
             add_row(table, f"... {len(tasks) - FLIPS_SHOWN:,} more {word}")
     yield table
@@ -186,7 +186,7 @@ def _cost_text(place: RankedGroup) -> str:
 def _front_text(place: RankedGroup) -> str:
     if place.pareto_optimal is None or place.pareto_frequency is None:
         return DASH
-    return f"{'*' if place.pareto_optimal else ' '} {quantity(place.pareto_frequency, 'share')}"
+    return f"{'*' if place.pareto_optimal else ' '} {quantity(place.pareto_frequency, 'fraction')}"
 
 
 def _passes_table(result: Ranking) -> Iterator[TextTable]:
@@ -210,7 +210,7 @@ def _passes_text(place: RankedGroup, k: int) -> str:
     some, every = place.passes[k]
     if some.estimate is None or every.estimate is None:
         return DASH
-    figures = f"{quantity(some.estimate, 'share')} / {quantity(every.estimate, 'share')}"
+    figures = f"{quantity(some.estimate, 'fraction')} / {quantity(every.estimate, 'fraction')}"
     return figures if some.n == place.tasks else f"{figures}\n({some.n:,} of {place.tasks:,} tasks)"
 
 

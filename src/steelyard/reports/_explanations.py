@@ -14,7 +14,7 @@ from steelyard.results import (
     FIGURES,
     OF_COMPONENT,
     Across,
-    ComponentShare,
+    ComponentFraction,
     Group,
     GroupsExplanation,
     GroupValue,
@@ -83,7 +83,7 @@ def _figure(
 ) -> str:
     """The figure of a metric or fact, or why there is none; shares that are added up are a count."""
     unit = catalog()[name].unit if name in catalog() else "tokens" if name.endswith("_tokens") else ""
-    if reduced_by == "sum" and unit == "share":
+    if reduced_by == "sum" and unit == "fraction":
         unit = "count"
     text = cell_text(value, figure, unit, group.n)
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
@@ -112,13 +112,13 @@ def _components(explanation: GroupsExplanation) -> TextTable:
     table.add_column(heading(explanation.declared.name), justify="right")
     for group in explanation.result.groups:
         for component, share in group.components.items():
-            add_row(table, *_key_cells(explanation, group), component, _share_text(explanation, share))
+            add_row(table, *_key_cells(explanation, group), component, _fraction_text(explanation, share))
         if not group.components:
             add_row(table, *_key_cells(explanation, group), DASH, f"{DASH} no run of the group has components")
     return table
 
 
-def _share_text(explanation: GroupsExplanation, share: ComponentShare) -> str:
+def _fraction_text(explanation: GroupsExplanation, share: ComponentFraction) -> str:
     value: float | None = getattr(share, OF_COMPONENT[explanation.declared.name])
     return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, explanation.declared.unit)
 

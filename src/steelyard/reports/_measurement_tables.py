@@ -72,8 +72,8 @@ def _delivered(result: Measurement) -> str:
         return f"{groups}."
     (least, last), (most, first) = (pick(known, key=lambda pair: pair[0]) for pick in (min, max))
     if least == most:
-        return f"{groups}, each with a pass rate of {quantity(most, 'share')}."
-    ends = [f"{quantity(rate, 'share')} ({_named(group, result)})" for rate, group in ((least, last), (most, first))]
+        return f"{groups}, each with a pass rate of {quantity(most, 'fraction')}."
+    ends = [f"{quantity(rate, 'fraction')} ({_named(group, result)})" for rate, group in ((least, last), (most, first))]
     return f"{groups}: pass rates from {ends[0]} to {ends[1]}."
 
 
@@ -211,13 +211,13 @@ def _components(result: Measurement) -> TextTable:
     for name in result.by:
         table.add_column(name)
     table.add_column("component")
-    for title in ("tokens", "share of tokens", "share of cost"):
+    for title in ("tokens", "fraction of tokens", "fraction of cost"):
         table.add_column(title, justify="right")
     for group in result.groups:
         keys = [key_cell(group.key, name, result.tier_scheme) for name in result.by]
         for component, part in group.components.items():
             if part.tokens != 0:
-                shares = [number_text(share, "share") for share in (part.token_share, part.cost_share)]
+                shares = [number_text(share, "fraction") for share in (part.token_fraction, part.cost_fraction)]
                 add_row(table, *keys, component, number_text(part.tokens, "tokens"), *shares)
     return table
 

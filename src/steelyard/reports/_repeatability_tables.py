@@ -37,10 +37,10 @@ def repeatability_sentence(result: Repeatability) -> str:
     if len(tried) == 1:
         alone = len(result.prompts) == 1
         whose = "" if alone else f" of {tried[0].prompt}, the only prompt with several outputs,"
-        of_all = f"{quantity(shares[0], 'share')} of {'' if alone else 'its '}{tried[0].n:,}"
+        of_all = f"{quantity(shares[0], 'fraction')} of {'' if alone else 'its '}{tried[0].n:,}"
         told = f"the most frequent output{whose} makes up {of_all}."
         return meeting + (told if meeting else f"T{told.removeprefix('t')}")
-    same, usual = sum(share == 1 for share in shares), quantity(median(shares), "share")
+    same, usual = sum(share == 1 for share in shares), quantity(median(shares), "fraction")
     always = f"{same:,} of {counted(len(tried), 'prompt')} always got the same output"
     return f"{meeting}{always}; at the median the most frequent makes up {usual}."
 
@@ -60,7 +60,7 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
     for result in results:
         values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in shown]
         interval = result.intervals.get("r_raw", {})
-        values.insert(1, range_text(interval.get("low"), interval.get("high"), "share"))
+        values.insert(1, range_text(interval.get("low"), interval.get("high"), "fraction"))
         different = number_text(result.metrics.get("unique_signatures"), "signatures")
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
         outputs = f"{result.n:,} of {result.n + result.failed:,}" if result.failed else f"{result.n:,}"

@@ -43,7 +43,7 @@ def speedup_summary_table(result: SpeedupResult) -> TextTable:
     for key, summary in result.summaries.items():
         cells = [_figure(name, summary.fields[name], summary.counts.get(name)) for name in known]
         shares = [passes[key].get(str(k)) for k in tries]
-        add_row(table, key, *cells, *(DASH if share is None else quantity(share, "share") for share in shares))
+        add_row(table, key, *cells, *(DASH if share is None else quantity(share, "fraction") for share in shares))
     return table
 
 

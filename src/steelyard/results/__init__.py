@@ -187,7 +187,7 @@ if TYPE_CHECKING:
         OF_COMPONENT as OF_COMPONENT,
         SHOWN as SHOWN,
         Across as Across,
-        ComponentShare as ComponentShare,
+        ComponentFraction as ComponentFraction,
         Group as Group,
         GroupValue as GroupValue,
         Measurement as Measurement,

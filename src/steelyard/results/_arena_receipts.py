@@ -45,7 +45,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     overall_ranking: int | None
     """Competition rank in the task at the moment of acceptance (of asking, when it was known); None when excluded."""
     percentile: float | None
-    """Share of the task's scores strictly below, in percent; None when excluded."""
+    """Fraction of the task's scores strictly below, in percent; None when excluded."""
     baseline_version: int
     """The baseline that the scores are made with."""
     defaulted: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ class FittedWeights(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float | None
     """The chance of such ratings where the fixed weights are right; None where there are too few ratings."""
     shrinkage: float | None
-    """The share of the plain estimate that is kept; None where the weights stay."""
+    """The fraction of the plain estimate that is kept; None where the weights stay."""
     reason: str | None
     """Why the fixed weights stand; None where others do."""
     parts: tuple[PartDiagnostic, ...]

@@ -44,7 +44,7 @@ TOKEN_KINDS = {
 def metric_axis(metric: Metric, title: str = "") -> Axis:
     """The metric's axis: its own ends, logarithmic for money and time."""
     low, high = (bound if math.isfinite(bound) else None for bound in metric.bounds)
-    unit = "" if metric.unit in ("share", "ratio") else f", {metric.unit}"
+    unit = "" if metric.unit in ("fraction", "ratio") else f", {metric.unit}"
     arrow = {"higher": ", higher is better", "lower": ", lower is better"}.get(metric.better, "")
     log = metric.unit in ("USD", "s")
     return Axis(title=f"{title or metric.title}{unit}{arrow}", unit=metric.unit, low=low, high=high, log=log)
@@ -221,7 +221,7 @@ def matrix_heatmap(result: Matrix, width: int) -> Figure:
     tasks = [row.task for row in result.tasks]
     groups = [key_name(group.key, result.tier_scheme) for group in result.groups]
     cells = [[_matrix_cell(cell, binary=metric.binary) for cell in row.cells] for row in result.tasks]
-    what = "share of runs that pass" if metric.name == "pass_rate" else metric.title.lower()
+    what = "fraction of runs that pass" if metric.name == "pass_rate" else metric.title.lower()
     note = f"{what}; by {result.sort}; {result.n:,} runs, profile {result.profile}"
     title = f"Tasks by {', '.join(result.by)}"
     axis = None if metric.binary else metric_axis(metric)

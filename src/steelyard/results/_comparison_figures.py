@@ -87,7 +87,7 @@ def _scaled(
     limit: float | None = None,
     way: int = 1,
 ) -> Estimate:
-    """The interval as a share of the farthest number in its row; `way` -1 has lower values at the right."""
+    """The interval as a fraction of the farthest number in its row; `way` -1 has lower values at the right."""
     ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
     farthest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0) or 1.0
 

@@ -75,7 +75,7 @@ class ScoreRange:
     score: float
     """The mean of their scores."""
     rate: Interval
-    """The share of them that passed, by their verdicts."""
+    """The fraction of them that passed, by their verdicts."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -87,21 +87,21 @@ class GroupValue:
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentShare:
+class ComponentFraction:
     """One component type's tokens and cost in a group."""
 
     tokens: float | None
-    token_share: float | None
+    token_fraction: float | None
     cost_usd: float | None
-    cost_share: float | None
+    cost_fraction: float | None
     reason: str | None = None
 
 
 OF_COMPONENT = {
     "component_tokens": "tokens",
-    "component_token_share": "token_share",
+    "component_token_fraction": "token_fraction",
     "component_cost_usd": "cost_usd",
-    "component_cost_share": "cost_share",
+    "component_cost_fraction": "cost_fraction",
 }
 """Where a component's metric stands among what is known of a component."""
 
@@ -120,7 +120,7 @@ class Group:
     grade: str | None
     grade_meaning: str | None
     metrics: Mapping[str, Statistics | GroupValue]
-    components: Mapping[str, ComponentShare]
+    components: Mapping[str, ComponentFraction]
 
     @property
     def label(self) -> str:
@@ -295,9 +295,9 @@ def _group_dict(group: Group, tier_scheme: str | None) -> dict[str, Any]:  # Any
     shown["components"] = {
         name: {
             "tokens": json_number(part.tokens),
-            "token_share": json_number(part.token_share),
+            "token_fraction": json_number(part.token_fraction),
             "cost_usd": json_number(part.cost_usd),
-            "cost_share": json_number(part.cost_share),
+            "cost_fraction": json_number(part.cost_fraction),
             **({"reason": part.reason} if part.reason else {}),
         }
         for name, part in group.components.items()

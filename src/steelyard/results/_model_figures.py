@@ -70,7 +70,7 @@ def correctness_reliability(result: CorrectnessEstimates, width: int) -> Figure:
         bins,
         title="Observed pass rate by predicted probability",
         score=Axis(title="Predicted probability (leave-one-task-out)", low=0, high=1),
-        rate=Axis(title="Submissions that passed", unit="share", low=0, high=1),
+        rate=Axis(title="Submissions that passed", unit="fraction", low=0, high=1),
         note=f"Brier score {model.brier:.3f}, calibration error {model.calibration_error:.3f},"
         f" {model.examples:,} submissions",
         width=width,

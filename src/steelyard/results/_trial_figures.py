@@ -49,7 +49,7 @@ def judge_severity(result: Judges, width: int) -> Figure:
 
 
 def judge_reliability(result: Judges, width: int) -> Figure:
-    """The share of runs that passed, by the mean score of their judges."""
+    """The fraction of runs that passed, by the mean score of their judges."""
     if not result.calibration:
         raise UsageError("no judged run has a verdict to compare its score with", hint="state passed in the records")
     bins = [ScoreBin(each.low, each.high, each.score, each.rate.estimate, each.rate.low, each.rate.high, each.rate.n)
@@ -59,7 +59,7 @@ def judge_reliability(result: Judges, width: int) -> Figure:
         bins,
         title="Pass rate by the judges' score",
         score=Axis(title="Mean score of a run's judges", low=0, high=1),
-        rate=Axis(title="Runs that passed", unit="share", low=0, high=1),
+        rate=Axis(title="Runs that passed", unit="fraction", low=0, high=1),
         note=f"{confidence_text(result.level)} (exact), {runs:,} runs; bars: runs; dashed: score = pass rate",
         width=width,
     )
@@ -116,7 +116,7 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
         low, high = interval.get("low"), interval.get("high")
         rows.append(Estimate(label=prompt.prompt, value=prompt.metrics.get("r_raw"), low=low, high=high, note=note))
     metric = catalog()["r_raw"]
-    note = f"{confidence_text(0.95)}; share of the most frequent output"
+    note = f"{confidence_text(0.95)}; fraction of the most frequent output"
     return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note=note, width=width)
 
 

@@ -202,7 +202,7 @@ def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
 
 
 def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], list[Finding]]:
-    """One judgment for each judge and trial: the share of its pairs that it won, a tie counting half.
+    """One judgment for each judge and trial: the fraction of its pairs that it won, a tie counting half.
 
     A pair counts when both orders were judged. Where they disagree, the order decided and not the work: a tie.
     """

@@ -14,7 +14,7 @@ AgentOnlyRule = Literal["drop", "baseline", "worst"]
 IntervalMethod = Literal["order", "bootstrap"]
 VerdictRule = Literal["interval", "asv"]
 
-_Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+_Fraction = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 _Factor = Annotated[float, msgspec.Meta(ge=1)]
 
 
@@ -23,13 +23,13 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     agent_only_failures: AgentOnlyRule = "drop"
     """What a benchmark that fails only under the agent counts as."""
-    interval_level: _Share = 0.95
+    interval_level: _Fraction = 0.95
     """Level of every interval."""
     interval_method: IntervalMethod = "order"
     """How the interval of a median is made."""
     verdict: VerdictRule = "interval"
     """How a benchmark is judged faster or slower."""
-    asv_p: _Share = 0.002
+    asv_p: _Fraction = 0.002
     """Significance level of asv's rule."""
     asv_factor: _Factor = 1.1
     """Smallest factor that asv's rule calls a change."""
@@ -37,18 +37,18 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """How often processes or tasks are resampled."""
     seed: int = 20261115
     """Where resampling starts."""
-    noise_quantile: _Share = 0.95
+    noise_quantile: _Fraction = 0.95
     """The quantile that is called the noise floor."""
     noisy_factor: _Factor = 1.1
     """An interval that reaches past this factor on both sides is too noisy to tell."""
-    max_fraction_limit: _Share = 0.2
-    """Share of the largest item from which on it is a finding."""
+    max_fraction_limit: _Fraction = 0.2
+    """Fraction of the largest item from which on it is a finding."""
     fast_p_points: tuple[float, ...] = (0.5, 1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
     """Where the fast_p curve is taken."""
     opt_p_points: tuple[float, ...] = (0.5, 0.75, 0.9, 0.95, 1.0, 1.1)
     """Where the opt_p curve is taken."""
     opt_p_at: float = 0.95
-    """Share of the expert's speed that counts as reaching it."""
+    """Fraction of the expert's speed that counts as reaching it."""
     opt_min_speedup: float = 1.2
     """Speedup that counts as clearly faster."""
 

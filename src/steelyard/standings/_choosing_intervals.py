@@ -307,7 +307,7 @@ def ratio_interval(
         return None
     if np.any(np.abs([above, below]) > TOO_LARGE):
         return _infinite(np.concatenate([above, below]), method, level)
-    if len(below) and not below.any() and not declared.divides_by_share:
+    if len(below) and not below.any() and not declared.divides_by_fraction:
         reason = "what it divides by is 0 in every run"
         return no_interval(reason, method=method, n=len(below), clusters=0, level=level, estimate=np.inf)
     if weight_by == "tasks":

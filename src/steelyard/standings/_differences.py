@@ -32,8 +32,8 @@ from steelyard.statistics import (
     no_interval,
     paired_bootstrap,
     paired_plus_two,
+    paired_proportions,
     paired_ratios,
-    paired_shares,
     paired_t,
     reached,
     sign_flip,
@@ -256,7 +256,7 @@ def _judged(
         return interval, sign_flip(gaps, resamples=options.resamples, seed=options.seed)
     if single and samples.binary(metric) and options.method == "auto":
         only_a, only_b = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
-        return paired_shares(only_a, only_b, len(gaps), level=options.level), mcnemar_exact(only_a, only_b)
+        return paired_proportions(only_a, only_b, len(gaps), level=options.level), mcnemar_exact(only_a, only_b)
     test = sign_flip(gaps, resamples=options.resamples, seed=options.seed)
     if options.method == "auto" and len(gaps) > 1 and _few_differ(gaps):
         return paired_plus_two(gaps, span=_span(metric), level=options.level), test

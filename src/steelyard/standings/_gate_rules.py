@@ -93,11 +93,13 @@ def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[floa
     if not limit["percent"]:
         return factor, number
     if not moves:
-        if not declared.is_share:
+        if not declared.is_fraction:
             hint = f'"{declared.name} <= baseline * {1 + number / 100:g}"'
-            raise UsageError(f"{text!r}: {declared.name} is no share, so a percentage is of the baseline", hint=hint)
+            raise UsageError(
+                f"{text!r}: {declared.name} is not a fraction, so a percentage is of the baseline", hint=hint
+            )
         return 0.0, number / 100
-    if limit["baseline"] and (declared.is_share or limit["factor"]):
+    if limit["baseline"] and (declared.is_fraction or limit["factor"]):
         points, share = f'"baseline {limit["move"]} {abs(number) / 100:g}"', f'"baseline * {1 + number / 100:g}"'
         hint = f"{points} for percentage points, {share} for a fraction of the baseline"
         raise UsageError(f"{text!r}: ambiguous percentage", hint=hint)
@@ -116,7 +118,7 @@ def _check_level(rule: Rule, declared: Metric) -> None:
     )
     sign = ">=" if rule.at_least else "<="
     hint = f'"{declared.name} {sign} baseline" compares with the baseline'
-    if never and declared.is_share and rule.offset <= 100:
+    if never and declared.is_fraction and rule.offset <= 100:
         percentage = exact_percent(rule.offset / 100)
         hint = f'write a fraction as "{declared.name} {sign} {rule.offset / 100:g}" or {percentage}'
     raise UsageError(message, hint=hint)
@@ -127,6 +129,6 @@ def _check_move(rule: Rule, declared: Metric) -> None:
     low, high = declared.bounds
     if rule.factor == 1 and abs(rule.offset) > high - low:
         message = f"{rule.text!r}: {declared.name} lies between {low:g} and {high:g}"
-        points = f" (1 percentage point is 0.01: {rule.offset / 100:g})" if declared.is_share else ""
+        points = f" (1 percentage point is 0.01: {rule.offset / 100:g})" if declared.is_fraction else ""
         hint = f"give a move from {low - high:g} to {high - low:g}{points}"
         raise UsageError(f"{message}, so it cannot move by {abs(rule.offset):g}", hint=hint)

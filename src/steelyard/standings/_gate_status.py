@@ -17,7 +17,7 @@ from steelyard.statistics import (
     bounded_mean,
     clopper_pearson,
     paired_plus_two,
-    paired_shares,
+    paired_proportions,
     tasks_needed,
 )
 
@@ -121,7 +121,7 @@ def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
     """The same with so many tasks, each of which says what every one of these did."""
     level, bounds = tested.interval.level, catalog()[tested.metric].bounds
     if tested.relative and tested.binary:
-        interval = paired_shares(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
+        interval = paired_proportions(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
     elif tested.relative:
         interval = paired_plus_two(np.full(tasks, value), span=bounds[1] - bounds[0], level=level)
     elif tested.binary:

@@ -77,7 +77,7 @@ def unsettled_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Find
             continue
         lowest, highest = (profile.grade_of(end).grade for end in (median.low, median.high))
         if letters.index(lowest) - letters.index(highest) > 1:
-            ends = bounds_text(median.low, median.high, "share", bare=False)
+            ends = bounds_text(median.low, median.high, "fraction", bare=False)
             message = (
                 f"grade {group.grade} rests on the median composite score, whose {interval_name(median.level)}, "
                 f"{ends}, spans {lowest} to {highest}"

@@ -73,7 +73,7 @@ class CalibratedLogistic:
 
     n: int
     right: float
-    """The share of examples that are right."""
+    """The fraction of examples that are right."""
     center: Floats
     scale: Floats
     """Mean and deviation of each feature, the tool's record last."""
@@ -85,7 +85,7 @@ class CalibratedLogistic:
     brier: float
     """Mean squared difference of left-out chance and outcome."""
     brier_of_base: float
-    """The same for a chance that is always the share of right examples among the others."""
+    """The same for a chance that is always the fraction of right examples among the others."""
     calibration_error: float
     """Expected calibration error: the mean gap of chance and share over bins of as many examples each."""
     bins: tuple[ReliabilityBin, ...]

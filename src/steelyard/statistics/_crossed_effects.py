@@ -46,7 +46,7 @@ class CrossedEffects:
     deviation: float
     """Standard deviation of a single value around what is expected, robust."""
     repeats: float
-    """The share of the error's variance that repeated values of a pair have in common."""
+    """The fraction of the error's variance that repeated values of a pair have in common."""
     low: float
     """With `high`: where a new value lies by the level asked for, in deviations of a prediction."""
     high: float
@@ -135,10 +135,10 @@ class _Fit:
         self.weights = np.ones(len(pairs.n))
 
     def have_in_common(self, repeats: float) -> None:
-        """Let repeated values of a pair have this share of their error's variance in common."""
+        """Let repeated values of a pair have this fraction of their error's variance in common."""
         self.repeats = repeats
         self.share = repeats + (1 - repeats) / self.pairs.n
-        """Variance of a pair's mean, as a share of a single value's."""
+        """Variance of a pair's mean, as a fraction of a single value's."""
 
     def fitted(self) -> Floats:
         """What each pair is expected to be."""

@@ -172,7 +172,7 @@ def auto_medians(
 
 
 def _shares_below(cells: Cells, usable: npt.NDArray[np.bool_], *, level: float) -> tuple[Floats, Floats]:
-    """For each group with two tasks or more, the limits of the share of values below its median."""
+    """For each group with two tasks or more, the limits of the fraction of values below its median."""
     low, high = np.full((2, len(usable)), np.nan)
     rows = _rows(cells, cells.counts, usable)
     low[usable], high[usable] = bounded_limits(*rows, size=int(usable.sum()), bounds=(0.0, 1.0), level=level)

@@ -104,7 +104,7 @@ def check_level(level: float) -> float:
     """The level itself; refused unless it lies between 0 and 1."""
     if not 0 < level < 1:
         share = level / 100 if 1 < level < 100 else LEVEL
-        message = f"a confidence level of {level:g} is not a share between 0 and 1"
+        message = f"a confidence level of {level:g} is not a fraction between 0 and 1"
         raise UsageError(message, hint=f"--confidence {share:g}")
     return level
 

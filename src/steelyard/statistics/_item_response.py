@@ -77,8 +77,8 @@ class _Fit:
         share = (self.of_tasks(counted * self.right) + 0.5) / (self.of_tasks(counted * self.attempts) + 1)
         self.slope = np.zeros(len(share))  # log discrimination
         self.difficulty = np.log((1 - share) / share)
-        own_share = (self.of_tools(self.right) + 0.5) / (self.of_tools(self.attempts) + 1)
-        self.middle = np.log(own_share / (1 - own_share)).clip(-2, 2)
+        own_fraction = (self.of_tools(self.right) + 0.5) / (self.of_tools(self.attempts) + 1)
+        self.middle = np.log(own_fraction / (1 - own_fraction)).clip(-2, 2)
         self.width = self.min_width()
         self.prior_slope = (0.0, FIRST_SPREAD if is_pooled else np.inf)
         self.prior_difficulty = (float(np.mean(self.difficulty)), 2.0) if is_pooled else (0.0, np.inf)

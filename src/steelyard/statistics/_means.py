@@ -124,7 +124,7 @@ def effective_size(share: Floats, standard_error: Floats, clusters: Floats) -> F
 
 
 def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
-    """Interval for a share of runs that come in clusters: Wilson's, at the effective number of runs.
+    """Interval for a fraction of runs that come in clusters: Wilson's, at the effective number of runs.
 
     The effective number is share (1 - share) / se² with the clustered standard error, and Student's quantile with
     G - 1 degrees takes the place of the normal one. It stays inside 0 and 1.
@@ -202,7 +202,7 @@ def exact_median(ordered: Floats, estimate: float | None, rank: int, *, level: f
 def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     """Interval for a median of values that come in clusters (Woodruff 1952).
 
-    The share of values below the median gets its clustered interval, and the values at those shares are the limits.
+    The fraction of values below the median gets its clustered interval, and the values at those shares are the limits.
     """
     numbers = np.asarray(values, dtype=float)
     labels = np.asarray(clusters)

@@ -22,7 +22,7 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
-    """p-values that keep the share of false findings among the findings at the level (Benjamini and Hochberg 1995).
+    """p-values that keep the fraction of false findings among the findings at the level (Benjamini and Hochberg 1995).
 
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.04, 0.04]

@@ -149,7 +149,7 @@ def mcnemar_exact(only_a: int, only_b: int) -> Significance:
     return Significance(p_value=p_value, statistic=float(only_b - only_a), method="mcnemar-exact", n=n, clusters=n)
 
 
-def paired_shares(only_a: int, only_b: int, n: int, *, level: float = LEVEL) -> Interval:
+def paired_proportions(only_a: int, only_b: int, n: int, *, level: float = LEVEL) -> Interval:
     """Interval for share B - share A on n tasks tried once by each (Bonett and Price 2012).
 
     One task is added to each kind of disagreement, which keeps the interval honest when there is little or none.

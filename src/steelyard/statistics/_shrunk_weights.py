@@ -27,7 +27,7 @@ class WeightsFit:
     p_value: float | None
     """The chance of such a contrast where the fixed weights are right; None where there are too few rows."""
     shrinkage: float | None
-    """The share of the contrast that is kept, 0 to 1; None where none is."""
+    """The fraction of the contrast that is kept, 0 to 1; None where none is."""
     n: int
     groups: int
     reason: str | None
@@ -125,7 +125,7 @@ def _centered(values: Floats, groups: Ints) -> Floats:
 
 
 def _shrunk(estimate: Floats, precision: Floats) -> tuple[Floats, float]:
-    """The contrast under a normal prior whose variance is the most likely one, and the share of it that is left."""
+    """The contrast under a normal prior whose variance is the most likely one, and the fraction of it that is left."""
     eigenvalues, vectors = np.linalg.eigh(precision)
     rotated = vectors.T @ estimate
 

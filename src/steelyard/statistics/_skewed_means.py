@@ -20,11 +20,11 @@ REACHED = ((2.5, 0.92), (10.0, 0.82), (30.0, 0.83), (100.0, 0.88), (200.0, 0.90)
 
 
 HARDLY_VARIED = 0.55
-"""Where tasks deviate by less than this share of their mean, intervals hold: at a spread of 0.5 it is 0.53."""
+"""Where tasks deviate by less than this fraction of their mean, intervals hold: at a spread of 0.5 it is 0.53."""
 
 
 def variation(values: Floats) -> float:
-    """The standard deviation of task means as a share of their mean; infinite where that is not above 0."""
+    """The standard deviation of task means as a fraction of their mean; infinite where that is not above 0."""
     mean = float(values.mean())
     return float(np.sort(values).std(ddof=1)) / mean if mean > 0 and len(values) > 1 else np.inf
 
@@ -66,7 +66,7 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
 def skewed_limits(
     values: Floats, weights: Floats, groups: Ints, *, size: int, floor: float, level: float = LEVEL, skewed: bool = True
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Limits of the weighted mean of each group, how many tasks it rests on, and by what share of the mean these vary.
+    """Bounds of the weighted mean of each group, its number of tasks, and their coefficient of variation.
 
     Values are one a task, in sorted order; every group has two or more; unequal weights count as fewer tasks. Hall's
     transformation (1992) of Student's t, or Student's itself; the standard error and the degrees of freedom allow for

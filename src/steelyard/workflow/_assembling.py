@@ -22,7 +22,7 @@ from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import ComponentType, Finding, Missing, component_column
-from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics, group_label
+from steelyard.results import SHOWN, Across, ComponentFraction, Group, GroupValue, Measurement, Statistics, group_label
 from steelyard.statistics import WeightBy
 from steelyard.tables import RunTable
 from steelyard.workflow._tiers import keys_with_scheme
@@ -339,8 +339,8 @@ def _input(
     return GroupValue(value, reason, count=count, missing=place.n - count)
 
 
-def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
-    """Tokens and cost of each component type, and its share of both."""
+def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]:
+    """Tokens and cost of each component type, and its fraction of both."""
 
     def total(type_: ComponentType, what: str) -> float | Missing:
         statistics = reduced[f"{type_.value.lower()}_{what}"]
@@ -361,14 +361,18 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
         return {}
     costs = {type_: known["component_cost_usd"](cost_usd=total(type_, "cost_usd")) for type_ in ComponentType}
     all_tokens, all_costs = _sum(tokens.values()), _sum(costs.values())
-    shares: dict[str, ComponentShare] = {}
+    shares: dict[str, ComponentFraction] = {}
     for type_ in ComponentType:
-        token_share = known["component_token_share"](component_tokens=tokens[type_], total_component_tokens=all_tokens)
-        cost_share = known["component_cost_share"](component_cost_usd=costs[type_], total_component_cost_usd=all_costs)
-        parts = (tokens[type_], token_share, costs[type_], cost_share)
+        token_fraction = known["component_token_fraction"](
+            component_tokens=tokens[type_], total_component_tokens=all_tokens
+        )
+        cost_fraction = known["component_cost_fraction"](
+            component_cost_usd=costs[type_], total_component_cost_usd=all_costs
+        )
+        parts = (tokens[type_], token_fraction, costs[type_], cost_fraction)
         reason = next((part.reason for part in parts if isinstance(part, Missing)), None)
         known_parts = [None if isinstance(part, Missing) else part for part in parts]
-        shares[type_.value] = ComponentShare(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
+        shares[type_.value] = ComponentFraction(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
     return shares
 
 

@@ -77,7 +77,7 @@ class ConfidenceOptions(Options):
     """How sure the answer is to be."""
 
     confidence: float = CONFIDENCE
-    """The confidence level of intervals, as a share."""
+    """The confidence level of intervals, as a fraction."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -160,7 +160,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
     """By mean over tasks, or by who beats whom task by task."""
     min_task_coverage: float = 0.5
-    """Leave out groups that tried a smaller share of the tasks."""
+    """Leave out groups that tried a smaller fraction of the tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -157,7 +157,7 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
 
     if not 0 <= options.min_task_coverage <= 1:
         raise UsageError(
-            f"--min-task-coverage {options.min_task_coverage} is not a share", hint="give a number from 0 to 1"
+            f"--min-task-coverage {options.min_task_coverage} is not a fraction", hint="give a number from 0 to 1"
         )
     return comparable(options.metrics or usual)
 

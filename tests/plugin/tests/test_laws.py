@@ -29,7 +29,7 @@ from steelyard.records import Run, run_facts
 from strategies import runs
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "session.jsonl"
-METRIC = catalog()["output_share"]
+METRIC = catalog()["output_fraction"]
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

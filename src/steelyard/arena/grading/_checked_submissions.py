@@ -143,7 +143,7 @@ class Waiting(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Its share of a piece; the whole piece when its check may take long."""
+        """Its fraction of a piece; the whole piece when its check may take long."""
         if self.submission.artifacts is None:
             return 0
         return STAGED_AT_ONCE if not self.is_stored and runs_commands(self.stored_task.task.success_criteria) else 1

@@ -25,10 +25,10 @@ Floats = npt.NDArray[np.float64]
 
 FEATURES = {
     "judge_score": "mean of the judges' scores that came with it",
-    "judge_criteria": "share of the task's judge criteria that it meets",
-    "compiles": "share of the code_compiles criteria that it meets",
-    "commands": "share of the command criteria, such as linters, that it meets",
-    "other_criteria": "share of the file_exists and no_errors criteria that it meets",
+    "judge_criteria": "fraction of the task's judge criteria that it meets",
+    "compiles": "fraction of the code_compiles criteria that it meets",
+    "commands": "fraction of the command criteria, such as linters, that it meets",
+    "other_criteria": "fraction of the file_exists and no_errors criteria that it meets",
     "says_success": "what it says of itself: 1 success, 0 failure",
     "files": "size of the change: logarithm of 1 plus the files it created",
     "tokens": "tokens, as the logarithm of the ratio to the task's median",

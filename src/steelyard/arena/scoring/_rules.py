@@ -14,8 +14,8 @@ from steelyard.records import (
     MAX_VALUE,
     WEIGHTS_TOLERANCE,
     Finding,
+    Fraction,
     ScoreWeights,
-    Share,
     Task,
     problem_text,
     sum_in_order,
@@ -31,7 +31,7 @@ Score = Annotated[float, msgspec.Meta(ge=0, le=100)]
 Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 RANGES: dict[str, Any] = {  # Any: a type with its limits
-    "weight": Share,
+    "weight": Fraction,
     "step": Annotated[float, msgspec.Meta(ge=0)],
     "floor": Score,
     "score": Score,
@@ -73,7 +73,7 @@ class BaselineTable(RuleTable, frozen=True, kw_only=True):
 class OutlierTable(RuleTable, frozen=True, kw_only=True):
     """From where on a submission looks too good."""
 
-    token_share_of_median: Share
+    token_fraction_of_median: Fraction
     fast_seconds: NotNegative
     few_tool_calls: Annotated[int, msgspec.Meta(ge=0, le=MAX_VALUE)]
     flags_for_review: Positive
@@ -113,7 +113,7 @@ class PeerReviewTable(RuleTable, frozen=True, kw_only=True):
 class DynamicWeightsTable(RuleTable, frozen=True, kw_only=True):
     """Weights learned from ratings, beside the fixed ones."""
 
-    max_shift: Share
+    max_shift: Fraction
     """How far a weight may move from the fixed one at most."""
     min_ratings: Positive
     min_submissions: Positive

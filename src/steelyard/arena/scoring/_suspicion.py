@@ -18,7 +18,7 @@ def outlier_flags(
     limits: OutlierTable, median_tokens: float, total_tokens: int, execution_time: float | None, tool_calls: int
 ) -> tuple[str, ...]:
     """The flags of one submission among others with this median. An unknown time is not a fast one."""
-    is_frugal = total_tokens < median_tokens * limits.token_share_of_median
+    is_frugal = total_tokens < median_tokens * limits.token_fraction_of_median
     is_fast = bool(execution_time) and execution_time is not None and execution_time < limits.fast_seconds
     is_minimal = tool_calls == limits.few_tool_calls
     raised = zip(FLAGS, (is_frugal, is_fast, is_minimal), strict=True)
@@ -33,7 +33,7 @@ def flags_of(
     calls: Sequence[int],
 ) -> list[tuple[str, ...]]:
     """`outlier_flags` of each row, with the median among the others of its task; most have none."""
-    share, fast, few = limits.token_share_of_median, limits.fast_seconds, limits.few_tool_calls
+    share, fast, few = limits.token_fraction_of_median, limits.fast_seconds, limits.few_tool_calls
     return [
         ()
         if count >= median * share and (not time or time >= fast) and call != few

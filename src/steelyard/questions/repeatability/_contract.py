@@ -17,7 +17,7 @@ from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long, problem_
 
 Comparison = Literal["equal", "close", "unordered"]
 ValueType = Literal["integer", "number", "boolean", "string", "list", "object", "null"]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Json = Any  # Any: a JSON value, compared with what the code returns
 
@@ -131,8 +131,8 @@ class Contract(_Part, frozen=True, kw_only=True):
     """How to run the answer when it is a program that reads and prints."""
     cases: tuple[Case, ...] = ()
     """What is tried."""
-    required_pass_rate: Share = 1.0
-    """Share of the cases that must pass."""
+    required_pass_rate: Fraction = 1.0
+    """Fraction of the cases that must pass."""
     constraints: Constraints = Constraints()
     """What the code must look like."""
     limits: ContractLimits = ContractLimits()

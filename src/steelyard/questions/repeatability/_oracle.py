@@ -45,7 +45,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
     """Enough cases passed and every constraint holds."""
     pass_rate: float | None
-    """Share of the cases that passed; None for a contract without cases."""
+    """Fraction of the cases that passed; None for a contract without cases."""
     cases: tuple[CaseResult, ...] = ()
     """Each case, in the contract's order."""
     broken: tuple[str, ...] = ()

@@ -134,7 +134,7 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
 
 
 def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) -> dict[str, dict[str, object]]:
-    """Exact intervals: Clopper and Pearson's for shares of outputs, and that of the modal mass."""
+    """Exact intervals: Clopper and Pearson's for fractions of outputs, and that of the modal mass."""
     from steelyard.statistics import clopper_pearson, modal_mass  # brings numpy and scipy
 
     n = len(compared.signatures)

@@ -81,7 +81,7 @@ def _front_text(pareto_optimal: bool | None, share: float | None) -> str:
     return (
         DASH
         if pareto_optimal is None or share is None
-        else f"{'* ' if pareto_optimal else ''}{quantity(share, 'share')}"
+        else f"{'* ' if pareto_optimal else ''}{quantity(share, 'fraction')}"
     )
 
 
@@ -95,6 +95,6 @@ def _passes(result: Ranking) -> Iterator[Column]:
             estimate = None if interval is None else interval.estimate
             values.append(estimate)
             of = "" if interval is None or interval.n == place.tasks else f" ({interval.n:,} of {place.tasks:,} tasks)"
-            texts.append(DASH if estimate is None else quantity(estimate, "share") + of)
+            texts.append(DASH if estimate is None else quantity(estimate, "fraction") + of)
         title = f"{name}{most}"
         yield Column(name=title, title=title, values=values, decimals=6, texts=texts)

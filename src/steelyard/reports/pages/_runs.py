@@ -12,7 +12,7 @@ from steelyard.reports.pages._cells import id_path, text_column
 from steelyard.reports.pages._page import Column, Facts, LongText, Page, PageTable
 from steelyard.results import ReportOutput, RunList, RunRows
 
-DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "share": 3, "ratio": 3}
+DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "fraction": 3, "ratio": 3}
 COUNTS = {"attempt": "attempt", "total_tokens": "tokens"}
 DIGEST = re.compile(r"[0-9a-f]{40,}\Z")
 MIN_ID_LENGTH = 12
@@ -55,7 +55,7 @@ def _column(name: str, values: Sequence[str | float | None]) -> Column:
         shown = [value if value is None else str(value) for value in values]
         return text_column(name, name.replace("_", " "), _short_ids(shown) if name == "run" else shown)
     declared = catalog()[name]
-    unit = "" if declared.unit in ("share", "ratio") else f", {declared.unit}"
+    unit = "" if declared.unit in ("fraction", "ratio") else f", {declared.unit}"
     return Column(
         name=name, title=declared.title.lower() + unit, values=values, decimals=DECIMALS.get(declared.unit, 3)
     )

@@ -61,7 +61,7 @@ PolicyName = Annotated[
     str | None, Meta(description="`current` or `as-submitted`; the arena's own unless another is named.")
 ]
 Mine = Annotated[bool, Meta(description="Only what the holder of the token submitted; it takes a token.")]
-Confidence = Annotated[float | None, Meta(description="The confidence level of intervals, as a share.")]
+Confidence = Annotated[float | None, Meta(description="The confidence level of intervals, as a fraction.")]
 
 
 class TasksQuery(Paged, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class BiasQuery(Query, frozen=True, kw_only=True):
     """By which policy, and how surely."""
 
     policy: PolicyName = None
-    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a share.")] = 0.95
+    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a fraction.")] = 0.95
 
 
 class LogQuery(Paged, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ class RatingsQuery(Query, frozen=True, kw_only=True):
     criterion: Annotated[str | None, Meta(description="Ratings of this; of submissions as a whole if not given.")] = (
         None
     )
-    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a share.")] = 0.95
+    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a fraction.")] = 0.95
 
 
 class ChangesQuery(Query, frozen=True, kw_only=True):
