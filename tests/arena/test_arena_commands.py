@@ -57,8 +57,8 @@ def test_a_day_in_the_arena_from_the_shell(store_address: str, tmp_path: Path) -
     assert arena("task", "add", str(SAMPLES / "tasks.toml")).status == 0
     done = arena("submit", str(SAMPLES / "submissions.jsonl"))
     assert done.status == 0
-    assert "6 accepted, 0 known before, 0 refused" in done.stdout
-    assert "0 accepted, 6 known before" in arena("submit", str(SAMPLES / "submissions.jsonl")).stdout
+    assert "6 accepted, 0 already known, 0 rejected" in done.stdout
+    assert "0 accepted, 6 already known" in arena("submit", str(SAMPLES / "submissions.jsonl")).stdout
     shown = arena("leaderboard", "fix-race")
     assert "bee-1" in shown.stdout
     assert "manual_review" in shown.stdout
@@ -318,7 +318,7 @@ def test_packed_submissions_are_read_up_to_where_they_break_off(
     twice = tmp_path / f"twice.{packing}"
     twice.write_bytes(pack(packed))
     (refused,) = output(capsys, "submit", str(twice), *at, status=1)["refused"]
-    assert "packed again" in refused["message"]
+    assert "another compressed file" in refused["message"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
     piped = output(capsys, "submit", "-", *at, status=1)
     assert [receipt["status"] for receipt in piped["receipts"]] == ["known", "known"]
@@ -414,7 +414,7 @@ def test_a_stated_failure_stands_in_the_row_of_a_task_without_criteria(
     assert run(["arena", "submit", str(tmp_path / "sent.jsonl"), *at]) == 0
     capsys.readouterr()
     assert run(["arena", "leaderboard", "plain", *at]) == 0
-    noted = [line for line in capsys.readouterr().out.splitlines() if "states that it failed" in line]
+    noted = [line for line in capsys.readouterr().out.splitlines() if "reports failure" in line]
     assert ["lost" in line for line in noted] == [True]
     shown = output(capsys, "leaderboard", "plain", *at)["leaderboard"]
     rows = {row["submission_id"]: (row["success"], row["correctness_score"]) for row in shown}
@@ -422,7 +422,7 @@ def test_a_stated_failure_stands_in_the_row_of_a_task_without_criteria(
     page = page_of(sy.open_arena(at[1]).task_leaderboard("plain"))
     assert page.table is not None
     columns = {column.name: column.values for column in page.table.columns}
-    assert "states that it failed" in dict(zip(columns["submission_id"], columns["notes"], strict=True))["lost"]
+    assert "reports failure" in dict(zip(columns["submission_id"], columns["notes"], strict=True))["lost"]
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
@@ -611,7 +611,7 @@ def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
     capsys.readouterr()
     assert run(["arena", "task", "add", *files, *at]) == 1
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[0] == "2 tasks added, 0 known before, 2 refused."
+    assert shown.out.splitlines()[0] == "2 tasks added, 0 already known, 2 rejected."
     assert [line.split()[0] for line in shown.out.splitlines()[1:]] == ["one", "two"]
     assert f"error: {files[1]}: not TOML" in shown.err
     assert f"    {files[2]}: it cannot be read" in shown.err

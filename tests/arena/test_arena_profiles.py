@@ -70,7 +70,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
         ({"difficulty_factors": {"beginner": 0}}, "> 0"),
         ({"difficulty_factors": {"beginner": -1.0}}, "> 0"),
         ({"category_weights": {"x": {"efficiency": 1, "speed": 1, "cost": 0, "correctness": 0}}}, "add up to 2"),
-        ({"baseline": {"min_tokens": 20_001}}, "min_tokens, median_tokens and max_tokens do not stand in that order"),
+        ({"baseline": {"min_tokens": 20_001}}, "min_tokens, median_tokens and max_tokens must be in ascending order"),
         ({"baseline": {"max_cost": 0.04}}, "min_cost, median_cost and max_cost"),
         ({"baseline": {"max_tokens": 1e300}}, "<= 9007199254740992"),
         ({"baseline": {"submissions": 0}}, ">= 1"),
@@ -144,8 +144,8 @@ def own_bounds(rows: list[dict[str, float | None]]) -> BaselineBounds:
     """The bounds that these submissions make themselves, as a task has them from its fifth on."""
     columns = {name: [row[name] for row in rows] for name in SCORE_INPUTS}
     known = BaselineInputs(**{name: columns[name] for name in BaselineInputs._fields})  # type: ignore[arg-type]  # drawn in these types
-    unstated = dict.fromkeys(BaselineBounds._fields, 1.0)
-    return BaselineBounds(*(baseline_of(known, defaults=unstated, least=1)[name] for name in BaselineBounds._fields))
+    unreported = dict.fromkeys(BaselineBounds._fields, 1.0)
+    return BaselineBounds(*(baseline_of(known, defaults=unreported, least=1)[name] for name in BaselineBounds._fields))
 
 
 @settings(max_examples=200, deadline=None)

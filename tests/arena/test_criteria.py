@@ -131,7 +131,7 @@ def test_who_says_that_it_failed_is_believed(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "a", {"errors.txt": ""})
     for criterion in ({"type": "no_errors", "error_log": "errors.txt"}, {"type": "no_errors"}):
         found = check(criterion, folder, success=False)
-        assert (found.met, found.reason) == (False, "success is stated as false")
+        assert (found.met, found.reason) == (False, "the submission reports success as false")
 
 
 @pytest.mark.parametrize("criterion", [{"threshold": 0.1}, {"threshold": 0.1, "judge": "j1"}], ids=str)
@@ -141,9 +141,9 @@ def test_what_a_submission_s_own_judges_say_is_shown_and_not_counted(tmp_path: P
     judged = check({"type": "judge", **criterion}, folder, judgments=two)
     assert (judged.met, judged.claimed) == (False, False)
     assert judged.reason == (
-        "no judge of the arena has scored it; the submission's own judgments do not count: 'j1' 0.5, 'unnamed' 0.9"
+        "not scored by a judge of the arena; the submission's judgments in the submission are ignored: 'j1' 0.5, 'unnamed' 0.9"
     )
-    assert check({"type": "judge", **criterion}, folder).reason == "no judge of the arena has scored it"
+    assert check({"type": "judge", **criterion}, folder).reason == "not scored by a judge of the arena"
     many = check({"type": "judge", **criterion}, folder, judgments=two * 4).reason
     assert many.endswith("and 3 more")  # 5 of 8 are shown
 
@@ -185,7 +185,7 @@ def test_tests_are_run_and_must_really_pass(tmp_path: Path) -> None:
     none = folder_of(tmp_path / "none", {"solution.py": ""})
     assert not check({"type": "tests_pass"}, none).met
     early = folder_of(tmp_path / "early", {**GOOD, "solution.py": "import os\nos._exit(0)\n"})
-    assert "did not run to their end" in check({"type": "tests_pass"}, early).reason
+    assert "did not finish" in check({"type": "tests_pass"}, early).reason
 
 
 @needs_sandbox
@@ -412,7 +412,7 @@ def test_code_that_meddles_with_its_tests_has_not_passed_them(tmp_path: Path, at
     if attack in IN_VAIN:
         assert found.reason == "3 tests ran, 3 did not pass"
     elif attack in ENDING:
-        assert "did not run to their end" in found.reason
+        assert "did not finish" in found.reason
     elif attack not in ("exit", "skipping"):
         assert found.reason == "the code under test changed the tests or the test library"
 

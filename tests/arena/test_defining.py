@@ -81,9 +81,9 @@ def test_a_wrong_name_is_answered_with_the_nearest_of_its_place(values: dict[str
 @pytest.mark.parametrize(
     ("name", "text", "advice"),
     [
-        ("given.jsonl", '{"id": "a", "task_id": "t"}', "steelyard arena submit takes submissions"),
-        ("given.json", '[{"id": "a", "task_id": "t"}]', "this looks like a submission"),
-        ("given.toml", "id = ", "tasks are TOML or JSON"),
+        ("given.jsonl", '{"id": "a", "task_id": "t"}', "for submissions, use: steelyard arena submit"),
+        ("given.json", '[{"id": "a", "task_id": "t"}]', "this is a submission"),
+        ("given.toml", "id = ", "tasks must be TOML or JSON"),
     ],
 )
 def test_what_is_no_file_of_tasks_is_shown_the_way(
@@ -100,8 +100,8 @@ def test_what_is_no_file_of_tasks_is_shown_the_way(
     [
         (["task", "add"], '{"id": "t", "tools": []}', "tools is empty, so that nobody could take part"),
         (["task", "add"], '{"id": "t", "models": []}', "models is empty"),
-        (["task", "add"], '{"tasks": [{"id": "m1"}], "id": "m2"}', "'id' stands beside 'tasks'"),
-        (["submit"], '{"submissions": [], "task_id": "t"}', "'task_id' stands beside 'submissions'"),
+        (["task", "add"], '{"tasks": [{"id": "m1"}], "id": "m2"}', "unknown key 'id' next to 'tasks'"),
+        (["submit"], '{"submissions": [], "task_id": "t"}', "unknown key 'task_id' next to 'submissions'"),
     ],
 )
 def test_nothing_of_a_file_is_dropped_silently(
@@ -122,7 +122,7 @@ def test_a_bad_task_map_is_not_called_a_task(
     run(["arena", "init", "--store", store_address])
     given = ["--from-runs", str(tmp_path / "runs.jsonl"), "--task-map", str(tmp_path / "map.toml")]
     assert run(["arena", "submit", *given, "--store", store_address]) == 1
-    assert "a task map is TOML or JSON" in capsys.readouterr().err
+    assert "a task map must be TOML or JSON" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_text_that_no_database_takes_is_refused_and_the_other_tasks_are_added(
     assert run(["arena", "task", "add", str(tmp_path / "tasks.json"), "--store", store_address]) == 1
     said = capsys.readouterr().err
     assert "task 'bad': " in said
-    assert "holds a NUL byte or half a character" in said
+    assert "contains a NUL byte or a lone surrogate" in said
     arena = open_arena(store_address)
     assert [one.id for one in arena.tasks()] == ["good"]
-    with pytest.raises(UsageError, match="half a character"):
+    with pytest.raises(UsageError, match="lone surrogate"):
         arena.add_task(as_task({"id": "bad", **values}))
 
 

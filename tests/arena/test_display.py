@@ -36,10 +36,10 @@ def at(store: Store) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("confidence", "shown"),
     [
-        ("0.999", "(99.9%, student)"),
-        ("0.995", "(99.5%, student)"),
-        ("0.975", "(97.5%, student)"),
-        ("0.9", "(90%, "),
+        ("0.999", "(99.9% CI "),
+        ("0.995", "(99.5% CI "),
+        ("0.975", "(97.5% CI "),
+        ("0.9", "(90% CI "),
     ],
 )
 def test_a_confidence_is_shown_as_it_was_given(
@@ -59,13 +59,13 @@ def test_the_headline_says_what_the_leader_does_not_state(store: Store, capsys: 
     address = store.url.set(drivername=store.url.get_backend_name()).render_as_string(hide_password=False)
     assert run(["arena", "leaderboard", "task", "--store", address]) == 0
     headline = capsys.readouterr().out.partition("\n\n")[0]
-    assert headline.endswith("; silent leads without a stated cost (scored 50).")
+    assert headline.endswith("; silent leads without a reported cost (scored 50).")
     assert run(["arena", "leaderboard", "--by", "agent", "--store", address]) == 0
     headline = capsys.readouterr().out.partition("\n\n")[0]
-    assert headline.endswith("; 1 of 1 submission without a stated cost or time (scored 50).")
+    assert headline.endswith("; 1 of 1 submission without a reported cost or time (scored 50).")
     first, second = workflow.leaderboard(address, by=["agent"]).overall
-    assert (first.key, first.unstated) == ({"agent": "b"}, 1)
-    assert (second.key, second.unstated) == ({"agent": "a"}, 0)
+    assert (first.key, first.unreported) == ({"agent": "b"}, 1)
+    assert (second.key, second.unreported) == ({"agent": "a"}, 0)
 
 
 def test_counts_of_a_baseline_are_whole(at: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sandbox.active_isolation().name == "none", reaso
 
 CHANGED = "the code under test changed the tests or the test library"
 FAILED = "3 tests ran, 3 did not pass"
-BROKEN_OFF = "the tests did not run to their end"
+BROKEN_OFF = "the tests did not finish"
 
 CASE = "import unittest\nimport solution\n\n\nclass {}(unittest.TestCase):\n"
 TEST = "    def test_{}(self):\n        self.assertEqual(solution.f(), 1)\n"

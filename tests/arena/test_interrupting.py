@@ -87,7 +87,7 @@ def test_ctrl_c_keeps_what_was_checked_and_says_how_much(
     for row in rows:
         (tmp_path / row["artifacts"] / "seconds.txt").write_text("0")
     again = steelyard("arena", "submit", str(file), "--store", store_address)
-    assert "2 accepted, 4 known before, 0 refused" in again.stdout
+    assert "2 accepted, 4 already known, 0 rejected" in again.stdout
 
 
 def test_plain_ones_do_not_wait_for_one_that_is_slow(store: Store, tmp_path: Path) -> None:

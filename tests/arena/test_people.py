@@ -90,9 +90,9 @@ def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) 
     [
         ("persn", "x", {}, "person"),
         ("person", "x", {"team": "blu"}, "blue"),
-        ("tool", "x", {"team": "blue"}, "in no team"),
-        ("person", " ", {}, "is no id"),
-        ("person", "a\nb", {}, "is no id"),
+        ("tool", "x", {"team": "blue"}, "cannot have a team"),
+        ("person", " ", {}, "invalid id"),
+        ("person", "a\nb", {}, "invalid id"),
         ("person", "x" * 2_000, {}, "longer than"),
         ("person", "x", {"name": "n" * 300}, "longer than"),
     ],

@@ -53,8 +53,8 @@ def told(arena: Arena) -> dict[str, Any]:  # Any: JSON values
     policies: tuple[Policy, ...] = ("current", "as-submitted")
     for policy in policies:
         for task in arena.tasks():
-            leaderboard = task_leaderboard(arena, task.id, policy=policy)
-            answers[f"{policy} {task.id}"] = [leaderboard.to_dict()["leaderboard"], leaderboard.baseline, leaderboard.n]
+            shown = task_leaderboard(arena, task.id, policy=policy)
+            answers[f"{policy} {task.id}"] = [shown.to_dict()["leaderboard"], shown.baseline, shown.n]
         answers[f"{policy} leaders"] = leaderboard(arena, policy=policy).to_dict()
         answers[f"{policy} bias"] = tool_bias(arena, policy=policy).to_dict()
     answers["outliers"] = outliers(arena).to_dict()
@@ -314,7 +314,7 @@ def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena
 
 
 def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
-    with pytest.raises(UsageError, match="only its submitter, 'u1'"):
+    with pytest.raises(UsageError, match="only the submitter \\('u1'\\)"):
         arena.withdraw("s1", by="rev")
     done = arena.withdraw("s1")
     assert done.review is not None
@@ -334,7 +334,7 @@ def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
         ({"verb": "exclude", "reason": "a\0b"}, "NUL byte"),
         ({"verb": "accept", "reason": "x" * 10_001}, "longer than 10,000 characters"),
         ({"verb": "accept", "by": "é" * 600}, "longer than 1024 bytes"),
-        ({"verb": "accept", "by": "\ud800"}, "half a character"),
+        ({"verb": "accept", "by": "\ud800"}, "lone surrogate"),
         ({"verb": "excluded"}, "did you mean 'exclude'"),
     ],
 )
@@ -438,11 +438,11 @@ def test_the_commands_review_and_withdraw(
     assert run(["arena", "review", "s1", "--reinstate", *at]) == 0
     shown = capsys.readouterr().out
     assert "s1  reinstated by me" in shown
-    assert f"s1 counts; task has 6 submissions, baseline version {version + 1}" in shown
+    assert f"s1 is included; task has 6 submissions, baseline version {version + 1}" in shown
     assert run(["arena", "withdraw", "s1", "--reason", "wrong log", *at]) == 0
     assert "withdrawn by u1: wrong log" in capsys.readouterr().out
     assert run(["arena", "withdraw", "s1", *at]) == 0
-    assert "nothing changed: s1 is excluded" in capsys.readouterr().out
+    assert "no change: s1 is excluded" in capsys.readouterr().out
     for words in ((), ("--accept", "--exclude"), ("--accept", "--reinstate")):
         assert asked(capsys, "arena", "review", "s2", *words, *at, status=2)["error"]["kind"] == "usage"
     assert asked(capsys, "arena", "review", "s2", "--exclude", *at, status=2)["error"]["hint"].startswith("--reason")

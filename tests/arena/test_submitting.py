@@ -142,7 +142,7 @@ def test_a_submission_without_an_id_is_named_by_its_content() -> None:
     assert decode_submission(b"{" + said.replace(b"5", b"6") + b"}").id != named.id
     with pytest.raises(DecodeError, match="total_tokens is missing"):
         decode_submission(b'{"task_id": "task", "tool_calls": 1}')
-    with pytest.raises(DecodeError, match="half a character"):
+    with pytest.raises(DecodeError, match="lone surrogate"):
         convert_submission({"task_id": "task", "total_tokens": 1, "tool_calls": 1, "agent": "\ud800"})
 
 
@@ -274,8 +274,8 @@ def test_a_task_admits_only_the_tools_and_models_it_names(arena: Arena) -> None:
     )
     assert isinstance(outcomes[0], Receipt)
     assert [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)] == [
-        "the task admits the tools ant, not 'bee'",
-        "the task admits the models large, not an unnamed one",
+        "the task allows only these tools ant, not 'bee'",
+        "the task allows only these models large, not an unnamed one",
     ]
 
 
@@ -357,12 +357,12 @@ def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> No
     assert found.trend_per_day == pytest.approx((scores[-1] - scores[0]) / 3, abs=0.01)  # a straight line
     assert score_history(arena, task_id="task").n == 4
     arena.add_task(as_task({"id": "new"}))
-    assert score_history(arena, task_id="new", submitter="ada").reason == "0 of 3 submissions that a trend needs"
+    assert score_history(arena, task_id="new", submitter="ada").reason == "0 of 3 submissions for a trend"
     assert score_history(arena).n == 4  # without a name it tells of all
 
 
 def test_a_trend_of_one_moment_is_missing() -> None:
-    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all were submitted at the same moment")
+    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all were submitted at the same time")
 
 
 def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: Arena, monkeypatch: Any) -> None:

@@ -103,7 +103,7 @@ def test_the_same_definition_with_other_files_is_another_task(store: Store, besi
         (beside / "checker/data.txt").rename(beside / "checker/date.txt")
     (refused,) = add_tasks(arena, [beside / "tasks.json"]).rejected
     assert refused.reason == "task 't': a task with this id already exists with other files"
-    assert refused.hint == "give the changed task a new id"
+    assert refused.hint == "use a new id for the changed task"
 
 
 @pytest.mark.parametrize(("kind", "field"), WAYS)
@@ -119,7 +119,7 @@ def test_a_folder_that_is_missing_or_empty_is_refused_when_the_task_is_defined(
     names = {
         "gone": "no such directory",
         "file": "no such directory",
-        "empty": "holds no files",
+        "empty": "is empty",
         "n" * 5000: "cannot be read",
     }
     for name, why in names.items():
@@ -235,7 +235,7 @@ def test_a_task_of_an_older_store_refuses_what_it_cannot_check(store: Store, bes
     assert isinstance(known, Receipt)
     assert known.status == "known"
     assert isinstance(refused, Rejected)
-    assert refused.reason == "the files that the task 't' checks by are not kept in the store"
+    assert refused.reason == "the files that the task 't' needs for its checks are not in the store"
     assert (refused.hint, refused.code) == ("add the task again under a new id", "no_task_files")
     assert isinstance(claimed, Receipt)
     assert claimed.correctness_score == 0
@@ -300,4 +300,4 @@ def test_a_task_shows_how_many_files_are_kept(
     assert shown["plain"] is None
     assert shown["t"]["n"] == 1
     assert run(["arena", "task", "show", "t", *at]) == 0
-    assert f"1 files of its own, SHA-256 {shown['t']['sha256']}" in capsys.readouterr().out
+    assert f"1 task files, SHA-256 {shown['t']['sha256']}" in capsys.readouterr().out

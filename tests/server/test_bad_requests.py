@@ -341,7 +341,7 @@ DEEP: dict[str, bytes] = {
     "in a criterion": b'{"id": "x", "success_criteria": ' + b'[{"a":' * 30_000 + b"1" + b"}]" * 30_000 + b"}",
     "a huge number": b'{"id": "x", "total_tokens": ' + b"9" * 100_000 + b"}",
     "a huge exponent": b'{"id": "x", "total_tokens": 1e999999}',
-    "half a character": b'{"id": "\\ud800", "decision": "\\ud800"}',
+    "lone surrogate": b'{"id": "\\ud800", "decision": "\\ud800"}',
     "no text": b'{"id": "\xff\xfe"}',
     "nothing": b"",
     "NUL": b'{"id": "a\\u0000b", "task_id": "task", "total_tokens": 1, "tool_calls": 1}',

@@ -25,29 +25,29 @@ from steelyard.results import (
     ToolBias,
 )
 
-NO_CRITERIA = "no criteria: 100 by the specification"
+NO_CRITERIA = "no criteria: correctness is 100 by the specification"
 """What a task without criteria says, which would pass for one that every submission meets."""
-STATES_FAILURE = "states that it failed"
+REPORTS_FAILURE = "reports failure"
 """What the row of a submission notes that says so of itself: without criteria its scores do not show it."""
 
 
-def unstated_text(names: Sequence[str]) -> str:
+def unreported_text(names: Sequence[str]) -> str:
     """What a submission leaves out and is scored by a default for; nothing where it states cost and time.
 
-    >>> unstated_text(["estimated_cost", "success"])
-    'stated cost (scored 50)'
+    >>> unreported_text(["estimated_cost", "success"])
+    'reported cost (scored 50)'
     """
     words = {"estimated_cost": "cost", "execution_time": "time"}
-    unstated = [word for name, word in words.items() if name in names]
-    return f"stated {' or '.join(unstated)} (scored 50)" if unstated else ""
+    unreported = [word for name, word in words.items() if name in names]
+    return f"reported {' or '.join(unreported)} (scored 50)" if unreported else ""
 
 
-def leader_unstated_text(leader: Leader) -> str:
+def leader_unreported_text(leader: Leader) -> str:
     """How many submissions of a leader are scored by a default; nothing where none is."""
-    if not leader.unstated:
+    if not leader.unreported:
         return ""
-    unstated = unstated_text(["estimated_cost", "execution_time"])
-    return f"{leader.unstated:,} of {counted(leader.submissions, 'submission')} without a {unstated}"
+    unreported = unreported_text(["estimated_cost", "execution_time"])
+    return f"{leader.unreported:,} of {counted(leader.submissions, 'submission')} without a {unreported}"
 
 
 def criteria_text(count: int) -> str:
@@ -58,9 +58,9 @@ def criteria_text(count: int) -> str:
 def added_lines(added: AddedTasks) -> Iterator[str]:
     """How many tasks are new, then a line for each."""
     new = sum(is_new for _, is_new in added.tasks)
-    yield f"{counted(new, 'task')} added, {len(added.tasks) - new:,} known before, {len(added.rejected):,} refused."
+    yield f"{counted(new, 'task')} added, {len(added.tasks) - new:,} already known, {len(added.rejected):,} rejected."
     for task, is_new in added.tasks:
-        yield f"{task.id}  {'added' if is_new else 'is there already'}; {criteria_text(len(task.success_criteria))}"
+        yield f"{task.id}  {'added' if is_new else 'already known'}; {criteria_text(len(task.success_criteria))}"
 
 
 def task_heading_lines(details: TaskDetails) -> Iterator[str]:
@@ -68,19 +68,19 @@ def task_heading_lines(details: TaskDetails) -> Iterator[str]:
     yield f"{details.task.id}  {details.task.title or ''}".rstrip()
     yield criteria_text(len(details.task.success_criteria))
     if details.files is not None:
-        yield f"{details.files.n} files of its own, SHA-256 {details.files.sha256}"
+        yield f"{details.files.n} task files, SHA-256 {details.files.sha256}"
 
 
 def submitted_line(submitted: Submitted) -> str:
     """How many submissions there are of each kind."""
     before = len(submitted.receipts) - submitted.accepted
-    return f"{submitted.accepted:,} accepted, {before:,} known before, {len(submitted.rejected):,} refused."
+    return f"{submitted.accepted:,} accepted, {before:,} already known, {len(submitted.rejected):,} rejected."
 
 
 def registry_lines(registry: Registry) -> Iterator[str]:
     """A line for each person, team and tool: its display name, its id, a person's team."""
     if not registry.parties:
-        yield "Nobody is registered: steelyard arena register person ID."
+        yield "No users registered. Add one: steelyard arena user add person ID"
     for party in registry.parties:
         yield f"{party.kind} {party.shown}" + (f", team {party.team}" if party.team else "")
 
@@ -96,9 +96,9 @@ def reviewed_lines(reviewed: Reviewed) -> Iterator[str]:
     """What a decision did."""
     if reviewed.review is not None:
         yield review_line(reviewed.review)
-    same = "" if reviewed.changed else "nothing changed: "
+    same = "" if reviewed.changed else "no change: "
     yield (
-        f"{same}{reviewed.submission_id} {'is excluded' if reviewed.status == 'excluded' else 'counts'};"
+        f"{same}{reviewed.submission_id} {'is excluded' if reviewed.status == 'excluded' else 'is included'};"
         f" {reviewed.task_id} has {counted(reviewed.submissions, 'submission')}, baseline version"
         f" {reviewed.baseline_version}"
     )
@@ -110,17 +110,17 @@ def rescored_line(rescored: Rescored) -> str:
     if rescored.policy == "current":
         return f"{shown} scored by {rescored.profile}, policy current"
     return (
-        f"policy as-submitted: {shown} ranked again by the scores of their day, which stay; new ones are scored by"
-        f" {rescored.profile}, and baselines follow it"
+        f"policy as-submitted: {shown} ranked by their original scores; new submissions are scored by"
+        f" {rescored.profile}, which also sets the baselines"
     )
 
 
 def outliers_line(flagged: Outliers) -> str:
     """How many submissions want a person's eye."""
     if not flagged.outliers:
-        return "No submission waits for a review."
+        return "No submissions are waiting for review."
     wait = "1 submission waits" if len(flagged.outliers) == 1 else f"{len(flagged.outliers):,} submissions wait"
-    return f"{wait} for a review: steelyard arena review ID --accept, or --exclude --reason TEXT."
+    return f"{wait} for review: steelyard arena review accept ID, or steelyard arena review exclude ID --reason TEXT"
 
 
 def bias_line(bias: ToolBias) -> str:
@@ -194,7 +194,7 @@ def history_line(history: ScoreHistory) -> str:
     trend = (
         f"no trend: {history.reason}"
         if history.trend_per_day is None
-        else f"trend {history.trend_per_day:+.4g} points a day"
+        else f"trend {history.trend_per_day:+.4g} points per day"
     )
     return f"{counted(history.n, 'submission')}; {trend}"
 
@@ -219,8 +219,8 @@ def change_lines(changed: LeaderboardChanges, *, since: str) -> Iterator[str]:
         )
         if (task.then_profile, task.then_policy) != (task.now_profile, task.now_policy):
             yield (
-                f"    in force: {task.then_profile}, policy {task.then_policy} ->"
-                f" {task.now_profile}, policy {task.now_policy}"
+                f"    profile {task.then_profile}, policy {task.then_policy} ->"
+                f" profile {task.now_profile}, policy {task.now_policy}"
             )
         for move in task.moved:
             if move.now_ranking is None:
@@ -243,7 +243,7 @@ def profile_lines(comparison: ProfileComparison) -> Iterator[str]:
     )
     for task in comparison.tasks:
         tau = f"no tau ({task.reason})" if task.kendall_tau is None else f"tau {task.kendall_tau:.4f}"
-        lead = ", another leader" if task.leader_changes else ""
+        lead = ", new leader" if task.leader_changes else ""
         yield f"    {task.task_id}: {tau}, {task.changed} of {task.n} ranks change{lead}"
     for mover in comparison.movers:
         yield (

@@ -14,8 +14,8 @@ from steelyard.results import Assignments, PeerReview, Rated, WeightVersions
 def rated_line(rated: Rated) -> str:
     """What was rated, and whether it counts in a score."""
     what = f" on {rated.criterion}" if rated.criterion else ""
-    before = "" if rated.replaces is None else f" (before: {rated.replaces:g})"
-    counts = "it counts in correctness" if rated.counts else "it stands beside the scores"
+    before = "" if rated.replaces is None else f" (previously {rated.replaces:g})"
+    counts = "included in correctness" if rated.counts else "not part of any score"
     return f"{rated.submission_id}: {rated.score:g}{what} by {rated.reviewer}{before}; {counts}."
 
 
@@ -23,10 +23,10 @@ def assignments_parts(result: Assignments) -> Iterator[str | TextTable]:
     """How many are to be rated, and by whom."""
     rows = result.assignments
     if not rows:
-        yield "Nobody is to rate anything: steelyard arena assign TASK."
+        yield "No ratings assigned. Assign some: steelyard arena rating assign TASK"
         return
     waiting = sum(not assignment.rated for assignment in rows)
-    yield f"{counted(len(rows), 'rating')} assigned, {waiting:,} of them to come."
+    yield f"{counted(len(rows), 'rating')} assigned, {waiting:,} pending."
     columns = [("task", 0), ("reviewer", 0), ("entry", 0), ("submission", 1), ("state", 0)]
     table = arena_table("To rate", columns, texts=("task", "reviewer", "entry", "submission", "state"))
     for row in rows:
@@ -58,7 +58,7 @@ def ratings_parts(result: PeerReview) -> Iterator[str | TextTable]:
 def ratings_sentence(result: PeerReview) -> str:
     """How many ratings there are, and how far reviewers agree."""
     if not result.n:
-        return "There are no ratings yet."
+        return "No ratings yet."
     agreement = result.agreement
     if agreement["estimate"] is None:
         told = f"agreement unknown ({agreement.get('reason') or 'no submission has two ratings'})"
@@ -82,15 +82,19 @@ def _ends(low: float | None, high: float | None) -> str:
 def weights_lines(result: WeightVersions) -> Iterator[str]:
     """The version in force, what it rests on, and how well each part tells submissions apart."""
     if not result.versions:
-        on = "run: steelyard arena weights --fit" if result.is_on else "a profile with dynamic_weights switches them on"
-        yield f"No weights were learned: {on}."
+        on = (
+            "run: steelyard arena model weights --fit"
+            if result.is_on
+            else "use a profile with dynamic_weights, such as arena-community"
+        )
+        yield f"No weights have been fitted: {on}."
         return
     last = result.versions[-1]
     ratings = f"{counted(last.ratings, 'rating')} of {counted(last.submissions, 'submission')}"
-    state = f"the fixed weights stand: {last.reason}" if last.reason else f"moved by at most {last.max_shift:g}"
+    state = f"the fixed weights remain ({last.reason})" if last.reason else f"shifted by at most {last.max_shift:g}"
     yield f"Version {last.version} from {ratings} to {counted(last.tasks, 'task')}: {state}."
     for name, weight in last.weights.items():
         yield f"{name}: {weight:.4f}, fixed {last.fixed[name]:g}"
     for part in last.parts:
-        told = "does not vary" if part.correlation is None else f"correlation with ratings {part.correlation:+.2f}"
-        yield f"{part.name} tells submissions apart by {part.spread:.2f} points; {told}"
+        told = "no variation" if part.correlation is None else f"correlation with ratings {part.correlation:+.2f}"
+        yield f"{part.name}: standard deviation {part.spread:.2f} points, {told}"

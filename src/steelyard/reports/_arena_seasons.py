@@ -20,7 +20,7 @@ def season_line(season: Season) -> str:
 def seasons_lines(seasons: Seasons) -> Iterator[str]:
     """A line a season."""
     if not seasons.seasons:
-        yield "No season is frozen: steelyard arena freeze NAME."
+        yield "No seasons yet. Create one: steelyard arena season create NAME"
     for entry in seasons.seasons:
         yield f"{entry.name}, frozen {entry.frozen_at[:16]} UTC; sha256 {entry.sha256}"
 

@@ -9,10 +9,10 @@ from steelyard.formatting import counted, decimal_bounds, interval_name, plain, 
 from steelyard.metrics import catalog
 from steelyard.reports._arena_lines import (
     NO_CRITERIA,
-    STATES_FAILURE,
+    REPORTS_FAILURE,
     criteria_text,
-    leader_unstated_text,
-    unstated_text,
+    leader_unreported_text,
+    unreported_text,
 )
 from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
@@ -35,10 +35,10 @@ NOTES_SHOWN = 5
 REVIEW_MARK = " !"
 """Marks a submission that waits for a review, also where there is no room for notes."""
 UNSTATED = {
-    "estimated_cost": "cost not stated: 50 *",
-    "execution_time": "time not stated: 50 *",
-    "iterations": "iterations not stated: 1",
-    "success": "success not stated: true",
+    "estimated_cost": "cost not reported: 50 *",
+    "execution_time": "time not reported: 50 *",
+    "iterations": "iterations not reported: 1",
+    "success": "success not reported: true",
 }
 """What a row says of each number that a submission leaves out; a star marks the score that is none of its own."""
 
@@ -134,7 +134,7 @@ def outliers_table(flagged: Outliers) -> TextTable:
 def bias_table(bias: ToolBias) -> TextTable:
     """One row a tool: its mean difference from the others, the interval, and whether it is systematic."""
     columns = [("agent", 0), ("mean difference", 0), ("interval", 0), ("tasks", 1), ("systematic", 0)]
-    table = arena_table("Points above or below the others on the same tasks", columns, texts=("agent", "systematic"))
+    table = arena_table("Score difference from other tools on the same tasks", columns, texts=("agent", "systematic"))
     for tool in bias.advantages:
         if tool.low is None or tool.high is None or tool.mean_difference is None:
             add_row(table, tool.agent, DASH, DASH, f"{tool.tasks:,}", f"no interval: {tool.reason}")
@@ -162,19 +162,19 @@ def leaderboard_line(leaderboard: TaskLeaderboard) -> str:
     """What stands above the table: the interval, and what made the leaderboard."""
     interval = leaderboard.confidence_interval
     enough = counted(leaderboard.reliable_from, "submission")
-    trust = "" if leaderboard.reliable else f"; ranks are not reliable below {enough}"
+    trust = "" if leaderboard.reliable else f"; ranks are unreliable below {enough}"
     left_out = f" ({len(leaderboard.excluded)} excluded)" if leaderboard.excluded else ""
     mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
     criteria = f"; {NO_CRITERIA}" if leaderboard.criteria == 0 else ""
     first = leaderboard.leaderboard[:1]
-    unstated = [
-        f"; {each.submission_id} leads without a {text}" for each in first if (text := unstated_text(each.defaulted))
+    unreported = [
+        f"; {each.submission_id} leads without a {text}" for each in first if (text := unreported_text(each.defaulted))
     ]
     return (
         f"{counted(leaderboard.n, 'submission')}{left_out}, mean score {mean}"
         f" ({interval_name(interval.level)} {decimal_bounds(interval.low, interval.high)}, {interval.method});"
         f" {settings_named(leaderboard)},"
-        f" baseline version {leaderboard.baseline_version}{trust}{criteria}{''.join(unstated)}."
+        f" baseline version {leaderboard.baseline_version}{trust}{criteria}{''.join(unreported)}."
     )
 
 
@@ -190,7 +190,7 @@ def settings_named(ranking: TaskLeaderboard | Leaderboard) -> str:
     is_twice = len({scorer.profile for scorer in made}) < len(made)
     names = [f"{scorer.profile} of {scorer.since}" if is_twice and scorer.since else scorer.profile for scorer in made]
     shown = [f"{name} ({counted(scorer.submissions, 'submission')})" for name, scorer in zip(names, made, strict=True)]
-    return f"scores of their day by {', '.join(shown)}; now {in_force}"
+    return f"scored by {', '.join(shown)}; current {in_force}"
 
 
 def _unstated(fields: Sequence[str]) -> str:
@@ -209,9 +209,9 @@ def _notes_in_short(leaderboard: Sequence[LeaderboardEntry]) -> str:
 def _notes(entry: LeaderboardEntry | Receipt) -> list[str]:
     notes = [f"{entry.recommended_action}{REVIEW_MARK}"] if entry.recommended_action else []
     notes += entry.flags
-    notes += [STATES_FAILURE] if isinstance(entry, LeaderboardEntry) and entry.hides_failure else []
+    notes += [REPORTS_FAILURE] if isinstance(entry, LeaderboardEntry) and entry.hides_failure else []
     notes += [_unstated(entry.defaulted)] if entry.defaulted else []
-    notes += [f"not verified: {', '.join(entry.claimed)}"] if entry.claimed else []
+    notes += [f"unverified: {', '.join(entry.claimed)}"] if entry.claimed else []
     notes += [f"lower bound of {', '.join(entry.lower_bounds)}"] if entry.lower_bounds else []
     return [*notes, *entry.warnings]
 
@@ -219,12 +219,12 @@ def _notes(entry: LeaderboardEntry | Receipt) -> list[str]:
 def leaders_line(leaderboard: Leaderboard) -> str:
     """Who leads over all tasks."""
     if not leaderboard.overall:
-        return "The arena has no submissions yet: steelyard arena submit FILE."
+        return "No submissions yet. Add some: steelyard arena submit FILE"
     first = [leader for leader in leaderboard.overall if leader.rank == 1]
     names = [_leader_name(leaderboard, leader) for leader in first]
     lead = "leads" if len(names) == 1 else "share the lead"
-    doubt = "" if all(leader.reliable for leader in first) else "; there are too few submissions to rely on it"
-    doubt += "".join(f"; {text}" for leader in first if (text := leader_unstated_text(leader)))
+    doubt = "" if all(leader.reliable for leader in first) else "; too few submissions for reliable ranks"
+    doubt += "".join(f"; {text}" for leader in first if (text := leader_unreported_text(leader)))
     return f"{' and '.join(names)} {lead} with a mean score of {first[0].mean_score:.2f}{doubt}."
 
 
@@ -249,7 +249,7 @@ def _leaders_table(leaderboard: Leaderboard, leaders: Sequence[Leader], *, title
         interval = decimal_bounds(leader.confidence_interval.low, leader.confidence_interval.high)
         named = [leaderboard.shown(key, leader.key[key]) or DASH for key in keys]
         counts = [str(leader.tasks), str(leader.submissions)]
-        doubts = ["" if leader.reliable else "too few to be reliable", leader_unstated_text(leader)]
+        doubts = ["" if leader.reliable else "too few for reliable ranks", leader_unreported_text(leader)]
         note = "; ".join(filter(None, doubts))
         add_row(table, str(leader.rank), *named, f"{leader.mean_score:.2f}", interval, *counts, note)
     return table

@@ -15,7 +15,7 @@ def tool_sentence(result: ToolMetrics) -> str:
     """How many submissions and metrics there are."""
     name = result.tool if result.display_name is None else f"{result.display_name} ({result.tool})"
     if not result.metrics:
-        return f"{name}: {counted(len(result.submissions), 'submission')}; {result.profile} names no metrics for it."
+        return f"{name}: {counted(len(result.submissions), 'submission')}; {result.profile} lists no metrics for it."
     return f"{name}: {counted(len(result.metrics), 'metric')} of {counted(len(result.submissions), 'submission')}."
 
 
@@ -26,7 +26,9 @@ def tool_parts(result: ToolMetrics) -> Iterator[str | TextTable]:
         return
     columns = [("submission", 0), ("task", 1)]
     columns += [column for metric in result.metrics for column in ((metric.name, 0), (f"{metric.name} rank", 0))]
-    table = arena_table("Beside the scores, ranked within the tool", columns, texts=("submission", "task"))
+    table = arena_table(
+        "Tool metrics, ranked within the tool (not part of any score)", columns, texts=("submission", "task")
+    )
     for row in result.submissions:
         cells = []
         for metric in result.metrics:

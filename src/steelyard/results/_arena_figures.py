@@ -52,7 +52,7 @@ def leaderboard_dots(result: TaskLeaderboard, width: int) -> Figure:
         rows.append(Estimate(label=label, value=score, rank=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
     mean = result.confidence_interval
     note = f"{_submissions_text(result.n)}; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
-    note += "" if result.reliable else f"; ranks count from {result.reliable_from:,}"
+    note += "" if result.reliable else f"; ranks are reliable from {result.reliable_from:,} submissions"
     title = f"Leaderboard of {result.task_id}"
     axis = _score(f"{result.sorted_by.capitalize()} score")
     return dots(rows, title=title, axis=axis, note=note, width=width)
@@ -137,11 +137,11 @@ def history_trend(result: ScoreHistory, width: int) -> Figure:
         for each in result.moments
     ]
     whose = " of ".join(name for name in (result.task_id, result.submitter) if name) or "all tasks"
-    slope = "" if result.trend_per_day is None else f", {result.trend_per_day:+.2f} points a day"
+    slope = "" if result.trend_per_day is None else f", {result.trend_per_day:+.2f} points per day"
     return trend(
         points,
         title=f"Scores over time: {whose}",
-        axis=_score("Overall score of the day"),
+        axis=_score("Original overall score"),
         marks=_changes(result.moments) if result.task_id else (),
         note=f"{_submissions_text(result.n)}{slope}; line: best so far",
         width=width,
@@ -178,8 +178,8 @@ def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:
         for each in result.advantages
     ]
     level = confidence_text(result.advantages[0].level) if result.advantages else "no intervals"
-    axis = Axis(title="Points above or below the others on the same tasks")
-    note = f"{level} over tasks; hollow: the interval holds 0"
+    axis = Axis(title="Score difference from other tools on the same tasks")
+    note = f"{level} over tasks; hollow: interval includes 0"
     return dots(rows, title="Systematic advantage by tool", axis=axis, note=note, reference=0.0, width=width)
 
 
@@ -196,7 +196,7 @@ def moved_ranks(result: ProfileComparison, width: int) -> Figure:
         axis=Axis(title="Rank in the task", low=1, down=True),
         before=result.first,
         after=result.second,
-        note=f"the {len(changes):,} largest moves of {result.submissions:,} submissions{tau}",
+        note=f"the {len(changes):,} largest changes among {result.submissions:,} submissions{tau}",
         width=width,
     )
 

@@ -184,7 +184,7 @@ class AllLeaderboards(ArenaResult):
     tasks: tuple[TaskLeaderboard, ...]
 
     def _about(self) -> str:
-        return f"{len(self.tasks):,} tasks, {sum(len(task.leaderboard) for task in self.tasks):,} leaderboard"
+        return f"{len(self.tasks):,} tasks, {sum(len(task.leaderboard) for task in self.tasks):,} submissions"
 
     def to_dicts(self) -> list[Row]:
         """One flat row a submission, task after task."""
@@ -232,7 +232,7 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
     """Mean over tasks of its mean overall score in the task, so that every task counts once."""
     tasks: int
     submissions: int
-    unstated: int
+    unreported: int
     """How many of them state no cost or no time, which scores 50 by the specification."""
     reliable: bool
     """Whether it has enough submissions for its rank to count."""
@@ -279,7 +279,7 @@ class Leaderboard(FieldsResult):
                 "mean_score": leader.mean_score,
                 "tasks": leader.tasks,
                 "submissions": leader.submissions,
-                "unstated": leader.unstated,
+                "unreported": leader.unreported,
                 "reliable": leader.reliable,
                 "confidence_low": leader.confidence_interval.low,
                 "confidence_high": leader.confidence_interval.high,

@@ -38,7 +38,7 @@ class Assignments(FieldsResult):
 
     def _about(self) -> str:
         rated = sum(assignment.rated for assignment in self.assignments)
-        return f"{len(self.assignments):,} to rate, {rated:,} of them rated"
+        return f"{len(self.assignments):,} assigned, {rated:,} rated"
 
     def to_dicts(self) -> list[Row]:
         """One row an assignment."""

@@ -90,7 +90,7 @@ class Submitted(ArenaResult):
 
     def _about(self) -> str:
         stored = len(self.receipts) - self.accepted
-        return f"{self.accepted:,} accepted, {stored:,} known before, {len(self.rejected):,} refused"
+        return f"{self.accepted:,} accepted, {stored:,} already known, {len(self.rejected):,} rejected"
 
     def to_dicts(self) -> list[Row]:
         """One flat row a receipt; lists are joined by semicolons."""
@@ -116,7 +116,7 @@ class AddedTasks(ArenaResult):
         return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
 
     def _about(self) -> str:
-        return f"{sum(new for _, new in self.tasks):,} new of {len(self.tasks):,}, {len(self.rejected):,} refused"
+        return f"{sum(new for _, new in self.tasks):,} new of {len(self.tasks):,}, {len(self.rejected):,} rejected"
 
     def to_dicts(self) -> list[Row]:
         """One row a task."""

@@ -35,7 +35,7 @@ class ReviewLog(FieldsResult):
 
     def _about(self) -> str:
         excluded = sum(review.decision in ("excluded", "withdrawn") for review in self.reviews)
-        return f"{len(self.reviews):,} decisions, {excluded:,} of them exclusions"
+        return f"{len(self.reviews):,} decisions, {excluded:,} exclusions"
 
     def to_dicts(self) -> list[Row]:
         """One row a decision."""

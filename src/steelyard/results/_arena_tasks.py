@@ -109,7 +109,7 @@ class Rescored(FieldsResult):
     """Tasks whose category has no weights."""
 
     def _about(self) -> str:
-        return f"{self.rescored:,} of {self.submissions:,} submissions scored again; {self.profile}, {self.policy}"
+        return f"{self.rescored:,} of {self.submissions:,} submissions rescored; {self.profile}, {self.policy}"
 
     def to_dicts(self) -> list[Row]:
         """One row, without the findings."""

@@ -23,7 +23,7 @@ from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, MAX_DIRECTORY_DEP
 
 MAX_QUOTED_CHARS = 200
 """Characters of a name that an error shows."""
-NO_ARCHIVE = "the artifacts are neither a folder nor a tar or zip archive"
+NO_ARCHIVE = "the artifacts are not a directory, tar or zip archive"
 _PIECE = 1 << 20
 
 
@@ -52,12 +52,13 @@ def locate(artifacts: str, root: Path) -> Path:
         if inside and path.exists():
             return path
     except (OSError, ValueError, RuntimeError) as error:
-        raise ArtifactError(f"the artifacts cannot be found: {said_by(error)}") from error
+        raise ArtifactError(f"cannot find the artifacts: {said_by(error)}") from error
     if not inside:
         raise ArtifactError(
-            "the artifacts lie outside of the folder of the submissions", hint="name them relative to it"
+            "the artifacts are outside the directory of the submissions file",
+            hint="use a path relative to that directory",
         )
-    raise ArtifactError(f"there are no artifacts at {_quoted(artifacts)}")
+    raise ArtifactError(f"artifacts not found: {_quoted(artifacts)}")
 
 
 def _quoted(name: str) -> str:
@@ -80,9 +81,9 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
             else:
                 raise ArtifactError(NO_ARCHIVE)
         except UnreadableFileError as error:
-            raise ArtifactError(f"the artifacts cannot be read: {error.message}", hint=error.hint) from error
+            raise ArtifactError(f"cannot read the artifacts: {error.message}", hint=error.hint) from error
         except OSError as error:
-            raise ArtifactError(f"the artifacts cannot be read: {said_by(error)}") from error
+            raise ArtifactError(f"cannot read the artifacts: {said_by(error)}") from error
         yield Staged(folder, _digest(folder), is_empty=not any(names for _, _, names in os.walk(folder)))
 
 
@@ -100,7 +101,7 @@ def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None
 def _whole(broken: Rejected | None) -> None:
     """Refuse an archive that breaks off: what stands before the break is not what was submitted."""
     if broken is not None:
-        raise ArtifactError(f"the artifacts cannot be read: {broken.reason}")
+        raise ArtifactError(f"cannot read the artifacts: {broken.reason}")
 
 
 class _Copying:
@@ -116,7 +117,7 @@ class _Copying:
         with target.open("wb") as out:
             while piece := os.read(source, _PIECE):
                 if self.stop is not None and self.stop.is_set():
-                    raise AbortedError("reading the artifacts was stopped")
+                    raise AbortedError("reading the artifacts was interrupted")
                 self.budget.take("the artifacts", size=len(piece))
                 out.write(piece)
 

@@ -203,13 +203,13 @@ def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubm
         return CheckedSubmission(submission, stored_task, hashlib.sha256(said).hexdigest(), results, None)
     own = places.task_files.of(stored_task) if criteria else {}
     if own is None:
-        reason = f"the files that the task {stored_task.task.id[:200]!r} checks by are not kept in the store"
+        reason = f"the files that the task {stored_task.task.id[:200]!r} needs for its checks are not in the store"
         return Rejected(
             path=submission.id, reason=reason, hint="add the task again under a new id", code="no_task_files"
         )
     try:
         if places.artifacts is None:
-            raise ArtifactError("no folder was named in which artifacts may lie")
+            raise ArtifactError("the submission has artifacts, but no artifact directory is set")
         with staged(locate(submission.artifacts, places.artifacts), stop=stop) as artifacts:
             digest = submission_digest(submission, artifacts.sha256)
             results = check_all(criteria, submission, artifacts, files=own, stop=stop)
@@ -217,5 +217,5 @@ def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubm
     except ArtifactError as error:
         return Rejected(path=submission.id, reason=error.message, hint=error.hint, code=error.kind)
     except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
-        reason = f"its artifacts could not be checked: {said_by(error)}"
+        reason = f"cannot check the artifacts: {said_by(error)}"
         return Rejected(path=submission.id, reason=reason, hint="submit it again", code="not_checked")

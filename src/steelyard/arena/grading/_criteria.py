@@ -28,7 +28,7 @@ from steelyard.records import (
 )
 from steelyard.results import CriterionResult
 
-NO_ARTIFACTS = "there are no artifacts to check it on"
+NO_ARTIFACTS = "the submission has no artifacts"
 MAX_OUTPUT = 300
 """Characters of a failed command's output that a reason shows."""
 MAX_NAME_CHARS = 100
@@ -155,24 +155,24 @@ def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | N
     if bench is None:
         wanted = _inside(name)
         met = wanted is not None and any(_inside(path) == wanted for path in submission.files_created or ())
-        return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
+        return met, True, f"files_created {'lists' if met else 'does not list'} {name!r}"
     met = bench.find(name) is not None
     return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
 
 
 def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None) -> Verdict:
     if submission.success is False:  # whatever a log says, nobody would say so without a reason
-        return False, True, "success is stated as false"
+        return False, True, "the submission reports success as false"
     if bench is not None and criterion.error_log is not None:
         name = criterion.error_log
         log = bench.find(name)
         if log is None:
             return False, False, f"the error log {name!r} is not among the artifacts"
         is_empty = log.stat().st_size == 0
-        return is_empty, False, f"the error log {name!r} {'is empty' if is_empty else 'holds errors'}"
+        return is_empty, False, f"the error log {name!r} {'is empty' if is_empty else 'contains errors'}"
     if submission.success is None:
-        return True, True, "success is not stated and counts as true"
-    return True, True, "success is stated as true"
+        return True, True, "the submission does not report success, which counts as true"
+    return True, True, "the submission reports success as true"
 
 
 def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | None) -> Verdict:
@@ -198,7 +198,7 @@ def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> V
     )
     record = _record(result.collected.get(place), key)
     if record is None:
-        return False, False, f"the tests did not run to their end ({result.ending})"
+        return False, False, f"the tests did not finish ({result.ending})"
     if record["changed"]:
         return False, False, "the code under test changed the tests or the test library"
     ran, bad = record["ran"], record["bad"]
@@ -232,12 +232,12 @@ def _by_reviewers(criterion: JudgeThreshold, scores: Mapping[str, float]) -> Ver
     own = [scores[name] for name in sorted(named) if name in scores]
     least = criterion.min_ratings or len(named)
     if len(own) < least:
-        return False, False, f"rated by {len(own)} of {len(named)} reviewers, {least} are needed"
+        return False, False, f"{len(own)} of {len(named)} reviewers have rated it; required: {least}"
     score = math.fsum(own) / len(own) / 100
     return (
         score >= criterion.threshold,
         False,
-        f"{len(own)} reviewers gave {score:g}, {criterion.threshold:g} is needed",
+        f"mean of {len(own)} reviewers {score:g}; required: {criterion.threshold:g}",
     )
 
 
@@ -247,15 +247,15 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
     if bench is None:
         return False, False, NO_ARTIFACTS
     if criterion.command is None:
-        return False, False, f"no judge of the arena has scored it{_own_judgments(submission)}"
+        return False, False, f"not scored by a judge of the arena{_own_judgments(submission)}"
     result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
     try:
         score = float(_last_line(result.stdout)) if result.ok else None
     except ValueError:
         score = None
     if score is None or not 0 <= score <= 1:
-        return False, False, f"the judge gave no score from 0 to 1 ({_ending(result)})"
-    return score >= criterion.threshold, False, f"judged {score:g}, {criterion.threshold:g} is needed"
+        return False, False, f"the judge returned no score between 0 and 1 ({_ending(result)})"
+    return score >= criterion.threshold, False, f"judge score {score:g}; required: {criterion.threshold:g}"
 
 
 def _own_judgments(submission: Submission) -> str:
@@ -266,7 +266,7 @@ def _own_judgments(submission: Submission) -> str:
     shown = given[:MAX_JUDGMENTS]
     scores = [f"{(judgment.judge or 'unnamed')[:MAX_NAME_CHARS]!r} {judgment.score:g}" for judgment in shown]
     more = f" and {len(given) - len(shown)} more" if len(given) > len(shown) else ""
-    return f"; the submission's own judgments do not count: {', '.join(scores)}{more}"
+    return f"; judgments in the submission are ignored: {', '.join(scores)}{more}"
 
 
 # Any: each check takes its own criterion class, and the table is looked up by that class
@@ -299,8 +299,8 @@ def _ending(result: sandbox.SandboxResult) -> str:
         return result.ending
     said = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")
     if not said:
-        return f"{result.ending}, without output"
-    return f"{result.ending}, its output ends with {said[-MAX_OUTPUT:]!r}"
+        return f"{result.ending}, no output"
+    return f"{result.ending}, output ends with {said[-MAX_OUTPUT:]!r}"
 
 
 def _last_line(output: bytes) -> str:

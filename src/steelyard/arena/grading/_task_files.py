@@ -61,10 +61,10 @@ def _read_folder(root: Path, named: str, field: str, budget: Budget) -> dict[str
             raise ValueError(f"no such directory in {field}: {named[:200]!r}")
         contents = {path.relative_to(root).as_posix(): _read(path, budget) for path in _plain_files(root)}
     except OSError as error:
-        why = error.strerror or "it is not there"
-        raise ValueError(f"the folder of {field} at {named[:200]!r} cannot be read: {why}") from error
+        why = error.strerror or "no such directory"
+        raise ValueError(f"cannot read the directory {named[:200]!r} in {field}: {why}") from error
     if not contents:
-        raise ValueError(f"the folder of {field} at {named[:200]!r} holds no files")
+        raise ValueError(f"the directory {named[:200]!r} in {field} is empty")
     return contents
 
 
@@ -77,9 +77,9 @@ def _plain_files(root: Path) -> Iterator[Path]:
             shown = repr(path.relative_to(root).as_posix()[:200])
             mode = path.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise ValueError(f"{shown} among the task's own files is a link or no plain file (copy it there)")
+                raise ValueError(f"{shown} in the task's files is not a regular file (replace it by a copy)")
             if not is_storable(str(path.relative_to(root))):
-                raise ValueError(f"{shown} among the task's own files has a name that is not UTF-8 (rename it)")
+                raise ValueError(f"{shown} in the task's files has a name that is not UTF-8 (rename it)")
             if len(path.relative_to(root).parts) > MAX_DIRECTORY_DEPTH.most:
                 raise MAX_DIRECTORY_DEPTH.passed(str(path.relative_to(root))[:200])
             if stat.S_ISREG(mode):

@@ -119,8 +119,8 @@ def other_content(identity: str) -> Rejected:
     """The refusal of an id that was accepted with other content."""
     return Rejected(
         path=identity,
-        reason="this id was accepted before with other content",
-        hint="a changed submission needs an id of its own",
+        reason="a different submission with this id was accepted before",
+        hint="use a new id for a changed submission",
         code="id_with_other_content",
     )
 

@@ -281,7 +281,7 @@ class Arena:
         for what, name, admitted in (("tool", submission.agent, task.tools), ("model", submission.model, task.models)):
             if admitted is not None and name not in admitted:
                 shown = "an unnamed one" if name is None else repr(name)
-                reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
+                reason = f"the task allows only these {what}s: {', '.join(admitted)}; got {shown}"
                 return Rejected(path=submission.id, reason=reason, code="out_of_scope")
         return None
 
@@ -305,7 +305,7 @@ class Arena:
         from steelyard.arena.ingest._scoring_again import rescore_tasks  # heavy: it loads numpy
 
         if (profile or policy) and task_ids:
-            raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
+            raise UsageError("a profile or policy applies to the whole arena", hint="remove the task ids")
         new_rules = None if profile is None else read_rules(profile)
 
         def work(connection: Connection) -> tuple[int, Rules, Policy]:
@@ -382,8 +382,8 @@ def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") 
             write_settings(connection, rules, policy, now_microseconds())
         elif read_settings(connection, store.address) != (rules, policy):
             raise UsageError(
-                "the store holds an arena under other rules",
-                hint="steelyard arena rescore --profile or --policy changes them",
+                "the store contains an arena with another profile or policy",
+                hint="steelyard arena rescore --profile NAME --policy NAME",
             )
         return Arena(store, rules=rules, policy=policy)
 

@@ -26,9 +26,9 @@ def party_kind(name: str) -> PartyKind:
 def check_name(what: str, name: str) -> None:
     """Refuse a name that the store cannot keep or that nobody could type."""
     if not name.strip() or not is_storable(name) or not name.isprintable():
-        raise UsageError(f"{name[:200]!r} is no {what}", hint="use plain text on one line")
+        raise UsageError(f"invalid {what}: {name[:200]!r}", hint="use printable characters on one line")
     if is_too_long(name):
-        raise UsageError(f"the {what} is longer than {MAX_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
+        raise UsageError(f"the {what} is longer than {MAX_NAME_BYTES} bytes in UTF-8", hint="make it shorter")
 
 
 def register(
@@ -41,7 +41,7 @@ def register(
         if len(display_name) > MAX_DISPLAY_NAME_LENGTH:
             raise UsageError(f"the display name is longer than {MAX_DISPLAY_NAME_LENGTH} characters", hint="shorten it")
     if team is not None and kind != "person":
-        raise UsageError(f"a {kind} is in no team", hint="leave --team out")
+        raise UsageError(f"a {kind} cannot have a team", hint="remove --team")
     teams = select(parties.c.id).where(parties.c.kind == "team")
     if team:
         found = is_storable(team) and connection.execute(teams.where(parties.c.id == team)).first()

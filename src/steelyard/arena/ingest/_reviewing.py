@@ -50,14 +50,14 @@ def check_request(request: Request) -> None:
     if request.decision == "excluded" and not (request.reason or "").strip():
         raise UsageError("an exclusion needs a reason", where=request.submission_id[:200], hint='--reason "..."')
     for what, text, is_long in (
-        ("the name of who decides", request.by, request.by is not None and is_too_long(request.by)),
+        ("the reviewer", request.by, request.by is not None and is_too_long(request.by)),
         ("the reason", request.reason, request.reason is not None and len(request.reason) > MAX_REASON_LENGTH),
     ):
         if text is not None and not is_storable(text):
-            raise UsageError(f"{what} holds a NUL byte or half a character", hint="use plain text")
+            raise UsageError(f"{what} contains a NUL byte or a lone surrogate", hint="use valid UTF-8")
         if is_long:
-            limit = f"{MAX_NAME_BYTES} bytes of UTF-8" if text is request.by else f"{MAX_REASON_LENGTH:,} characters"
-            raise UsageError(f"{what} is longer than {limit}", hint="make it shorter")
+            limit = f"{MAX_NAME_BYTES} bytes in UTF-8" if text is request.by else f"{MAX_REASON_LENGTH:,} characters"
+            raise UsageError(f"{what} is longer than {limit}", hint="shorten it")
 
 
 def decide(connection: Connection, request: Request, *, rules: Rules, policy: Policy, now: int) -> Reviewed:
@@ -69,7 +69,7 @@ def decide(connection: Connection, request: Request, *, rules: Rules, policy: Po
     is_excluded = row["excluded_at"] is not None
     request = _by_submitter(request, row) if request.decision == "withdrawn" else request
     if request.decision == "accepted" and is_excluded:
-        raise UsageError("the submission is excluded", where=row["id"], hint="take the exclusion back with --reinstate")
+        raise UsageError("the submission is excluded", where=row["id"], hint="reinstate it first")
     earlier = decisions_after(read_reviews(connection, stored_task.key, row["ordinal"]))
     is_new = {
         "accepted": row["ordinal"] not in earlier.accepted,
@@ -106,8 +106,8 @@ def _by_submitter(request: Request, row: RowMapping) -> Request:
     """The request with its submitter, who alone withdraws a submission."""
     submitter = row["submitter"]
     if submitter is not None and request.by not in (None, submitter):
-        hint = 'a reviewer uses: steelyard arena review ID --exclude --reason "..."'
-        raise UsageError(f"only its submitter, {submitter!r}, withdraws this submission", where=row["id"], hint=hint)
+        hint = "to exclude it as a reviewer: steelyard arena review exclude ID --reason TEXT"
+        raise UsageError(f"only the submitter ({submitter!r}) can withdraw this submission", where=row["id"], hint=hint)
     return request._replace(by=request.by or submitter)
 
 

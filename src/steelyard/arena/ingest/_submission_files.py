@@ -38,8 +38,8 @@ from steelyard.records import (
 from steelyard.scratch import scratch_folder
 from steelyard.settings import FILE_BYTES, PIPED, is_stdin, shown_path
 
-TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
-FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
+TO_SUBMIT = "this is a submission; use: steelyard arena submit"
+FROM_RUNS = "this is a run record; use: steelyard arena submit --from-runs"
 
 
 class LocatedSubmission(NamedTuple):
@@ -55,9 +55,11 @@ class LocatedSubmission(NamedTuple):
 def read_tasks(path: Path) -> Iterator[Task | Rejected]:
     """The tasks in a TOML or JSON file: one task, or several under `tasks`."""
     if path.suffix in READERS.keys() - {".json"}:
-        hint = "steelyard arena submit takes submissions"
-        raise UnreadableFileError(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
-    values = toml_or_json(path, limit=FILE_BYTES, hint="tasks are TOML or JSON")
+        hint = "for submissions, use: steelyard arena submit"
+        raise UnreadableFileError(
+            str(path), f"unsupported file type {path.suffix}: tasks must be TOML or JSON", hint=hint
+        )
+    values = toml_or_json(path, limit=FILE_BYTES, hint="tasks must be TOML or JSON")
     for number, record in enumerate(_listed(path, values, "tasks"), 1):
         try:
             yield convert_task(record)
@@ -75,17 +77,17 @@ def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TO
         listed = values[name]
         others = sorted(values.keys() - {name})
         if others:
-            reason = f"{others[0][:200]!r} stands beside {name!r} and belongs to none of them"
-            raise UnreadableFileError(str(path), reason, hint=f"move it into the list of {name}, or take it out")
+            reason = f"unknown key {others[0][:200]!r} next to {name!r}"
+            raise UnreadableFileError(str(path), reason, hint=f"move it into an entry of {name}, or remove it")
     return listed if isinstance(listed, list) else [listed]
 
 
 def read_task_map(path: Path) -> dict[str, str]:
     """Which task of the arena a run's task is: a table of names in a TOML or JSON file."""
-    task_map = toml_or_json(path, hint="a task map is TOML or JSON")
+    task_map = toml_or_json(path, hint="a task map must be TOML or JSON")
     if not isinstance(task_map, dict) or not all(isinstance(value, str) for value in task_map.values()):
         raise UsageError(
-            "a task map is a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
+            "a task map must be a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
         )
     return task_map
 
@@ -140,11 +142,13 @@ def _submissions(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rej
         yield from _unpacked(path, budget)
         return
     if path.suffix not in READERS:
-        raise UnreadableFileError(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
+        raise UnreadableFileError(
+            str(path), "submissions must be .jsonl, .json, .csv or .parquet, optionally compressed"
+        )
     try:
         yield from READERS[path.suffix](path)
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFileError(str(path), f"it cannot be read: {error}") from error
+        raise UnreadableFileError(str(path), f"cannot read the file: {error}") from error
 
 
 def _unpacked(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
@@ -152,15 +156,17 @@ def _unpacked(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Reject
     with scratch_folder() as folder:
         try:
             if packing(path) not in ONE_FILE:
-                raise UnreadableFileError(str(path), "it is not packed, as its name says")
+                raise UnreadableFileError(str(path), "the file is not compressed, although its name says so")
             broken = unpack(path, str(path), folder, budget=budget.for_packed(path.stat().st_size))
         except OSError as error:
-            raise UnreadableFileError(str(path), f"it cannot be read: {error}") from error
+            raise UnreadableFileError(str(path), f"cannot read the file: {error}") from error
         (inside,) = folder.iterdir()
         if not inside.suffix:
             inside = inside.rename(inside.with_suffix(_ending(inside)))
         if inside.suffix.removeprefix(".") in ONE_FILE:
-            raise UnreadableFileError(str(path), "what it holds is packed again", hint="unpack it once")
+            raise UnreadableFileError(
+                str(path), "the compressed file contains another compressed file", hint="decompress it once"
+            )
         yield from _shown_as(str(path), _submissions(inside, budget))
         if broken is not None:
             yield broken
@@ -195,7 +201,7 @@ def _jsonl(path: Path) -> Iterator[LocatedSubmission | Rejected]:
 
 
 def _json(path: Path) -> Iterator[LocatedSubmission | Rejected]:
-    values = toml_or_json(path, limit=FILE_BYTES, hint="one submission a line is .jsonl")
+    values = toml_or_json(path, limit=FILE_BYTES, hint="for one submission per line, use .jsonl")
     for number, record in enumerate(_listed(path, values, "submissions"), 1):
         yield _placed(path, None, partial(convert_submission, record), record=record, item=number)
 
@@ -223,7 +229,7 @@ def _from_cells(row: Mapping[str, str]) -> Submission:
             try:
                 values[name] = json.loads(values[name])
             except (ValueError, RecursionError) as error:
-                raise DecodeError(f"{name} is not JSON", "lists stand in a cell as JSON") from error
+                raise DecodeError(f"{name} is not valid JSON", "write lists as JSON in the cell") from error
     return convert_submission(values, from_text=True)
 
 

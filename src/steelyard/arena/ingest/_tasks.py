@@ -89,8 +89,6 @@ def _stored_task(key: int, definition: str, rules: Rules) -> StoredTask:
     try:
         task = convert_task(msgspec.json.decode(definition))
     except ValueError as error:  # an older version kept a task that it should have refused
-        raise StoreError(
-            f"a task of the arena cannot be used: {error}", hint="make a new arena, submit again"
-        ) from error
+        raise StoreError(f"invalid task in the arena: {error}", hint="create a new arena and submit again") from error
     asks_nothing = not task.success_criteria and task.tools is None and task.models is None
     return StoredTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)

@@ -24,19 +24,19 @@ DIGITS = 6
 Floats = npt.NDArray[np.float64]
 
 FEATURES = {
-    "judge_score": "mean of the judges' scores that came with it",
-    "judge_criteria": "fraction of the task's judge criteria that it meets",
-    "compiles": "fraction of the code_compiles criteria that it meets",
-    "commands": "fraction of the command criteria, such as linters, that it meets",
-    "other_criteria": "fraction of the file_exists and no_errors criteria that it meets",
-    "says_success": "what it says of itself: 1 success, 0 failure",
-    "files": "size of the change: logarithm of 1 plus the files it created",
-    "tokens": "tokens, as the logarithm of the ratio to the task's median",
-    "tool_calls": "tool calls, likewise",
-    "iterations": "iterations, likewise",
-    "time": "time, likewise",
-    "cost": "cost, likewise",
-    RECORD: "how often the tool passes the tests of other tasks of the category, as a logit",
+    "judge_score": "mean of the judge scores in the submission",
+    "judge_criteria": "fraction of the judge criteria met",
+    "compiles": "fraction of the code_compiles criteria met",
+    "commands": "fraction of the command criteria (such as linters) met",
+    "other_criteria": "fraction of the file_exists and no_errors criteria met",
+    "says_success": "success as reported by the submission (1 or 0)",
+    "files": "size of the change: log(1 + files created)",
+    "tokens": "tokens: log of the ratio to the task's median",
+    "tool_calls": "tool calls: log of the ratio to the task's median",
+    "iterations": "iterations: log of the ratio to the task's median",
+    "time": "time: log of the ratio to the task's median",
+    "cost": "cost: log of the ratio to the task's median",
+    RECORD: "pass rate of the tool on other tasks of the category, as a logit",
 }
 """What the model knows of a submission."""
 _OF_TYPE = {

@@ -46,7 +46,7 @@ def refusal(address: str, *, network: Network, is_secure: bool) -> str | None:
         return None
     if kind in _ALLOWED:
         return f'{address} is a {kind} address; set network = "{kind}" for this target to send there'
-    return f"{address} is {kind}; nothing is ever sent there"
+    return f"{address} is {kind}, which is not allowed"
 
 
 def _kind(address: IPv4Address | IPv6Address) -> str:
@@ -59,7 +59,7 @@ def _kind(address: IPv4Address | IPv6Address) -> str:
     if address.is_link_local:
         return "a link-local address"
     if address.is_unspecified or address.is_multicast or address.is_reserved:
-        return "not the address of a receiver"
+        return "not a unicast address"
     is_public = address.is_global and not (isinstance(address, IPv6Address) and address.is_site_local)
     return "public" if is_public else "private"
 
@@ -89,4 +89,4 @@ def connected(
             problem = error
         else:
             return opened
-    raise problem or OSError(f"{host} has no address")
+    raise problem or OSError(f"cannot resolve {host}")

@@ -23,11 +23,11 @@ EXCLUDED = "submission.excluded"
 REINSTATED = "submission.reinstated"
 KINDS = {
     EVALUATED: "a submission was accepted and scored",
-    OUTLIER: "a submission was accepted and has so many flags that it needs a review",
-    RANK_LOST: f"a submission of the first {TOLD_RANKS} lost its rank to a new submission, a decision or a rating",
-    LEAD_LOST: "a submission that led its task lost the lead to a new submission, a decision or a rating",
+    OUTLIER: "a submission was accepted and flagged for review",
+    RANK_LOST: f"a submission in the top {TOLD_RANKS} lost its rank to a new submission, a review decision or a rating",
+    LEAD_LOST: "the leader of a task lost the lead to a new submission, a review decision or a rating",
     EXCLUDED: "a reviewer excluded a submission, or its submitter withdrew it",
-    REINSTATED: "a reviewer took an exclusion back",
+    REINSTATED: "a reviewer reinstated a submission",
 }
 """The kinds of events that there are, and when one comes to be."""
 

@@ -71,9 +71,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.url is not None:
             self._check_network()
         elif self.network != "public":
-            raise ValueError(f"network is for a url, and target {self.name!r} has none")
+            raise ValueError(f"target {self.name!r} has network but no url")
         if not all(map(is_storable, (*(self.submitters or ()), *(self.teams or ())))):
-            raise ValueError(f"a submitter or team of target {self.name!r} holds a NUL byte or half a character")
+            raise ValueError(f"a submitter or team of target {self.name!r} contains a NUL byte or a lone surrogate")
 
     def _check_network(self) -> None:
         """An error when the url alone tells that nothing may be sent there."""
@@ -82,8 +82,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         is_secure = parts.scheme == "https"
         if self.network == "public" and not is_secure:
             raise ValueError(
-                f"the url of target {self.name!r} is not https; "
-                'set network = "private" or "loopback" if its host is not a public one'
+                f"the url of target {self.name!r} must use https; "
+                'for a private host, set network = "private" or "loopback"'
             )
         if is_address(parts.hostname):  # that of a name is known when it is connected to
             refused = refusal(parts.hostname, network=self.network, is_secure=is_secure)
@@ -111,7 +111,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         try:
             return sendable(self.url)
         except ValueError as error:
-            raise ValueError(f"the url of target {self.name!r} cannot be sent to: {error}") from error
+            raise ValueError(f"invalid url of target {self.name!r}: {error}") from error
 
     def check_environment(self) -> None:
         """An error when something that sending needs is not there: asked before any event is taken."""
@@ -142,14 +142,14 @@ def sendable(url: str) -> str:
     'https://xn--bcher-kva.example/h%C3%B6ok?a=b%20c'
     """
     if not url.isprintable():
-        raise ValueError("it holds a character that cannot be printed")
+        raise ValueError("it contains a non-printable character")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it is not an http or https address")
+        raise ValueError("not an http or https URL")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("it holds a name or password, which is not sent; sign messages with secret_env instead")
+        raise ValueError("URLs with credentials are not supported; sign messages with secret_env")
     if parts.port == 0:
-        raise ValueError("no one has port 0")
+        raise ValueError("port 0 is invalid")
     place = _host(parts.hostname) + (f":{parts.port}" if parts.port is not None else "")
     path, query = (quote(part, safe=LEFT_AS_IT_IS) for part in (parts.path, parts.query))
     return urlunsplit((parts.scheme, place, path, query, ""))
@@ -161,9 +161,9 @@ def _host(name: str) -> str:
     try:
         host = name.encode("idna").decode()
     except UnicodeError as error:  # its text speaks of codecs
-        raise ValueError(f"{name!r} is not the name of a host") from error
+        raise ValueError(f"invalid host name {name!r}") from error
     if not re.fullmatch(r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*\.?", host):
-        raise ValueError(f"{name!r} is not the name of a host")
+        raise ValueError(f"invalid host name {name!r}")
     return host
 
 
@@ -185,7 +185,7 @@ def read_targets(path: Path) -> tuple[Target, ...]:
         raise UsageError(problem_text(error), where=str(path)) from error
     names = [target.name for target in targets]
     if not names or len(set(names)) != len(names):
-        raise UsageError("targets need names, each its own", where=str(path))
+        raise UsageError("target names must be unique", where=str(path))
     for kind in (kind for target in targets for kind in target.kinds or ()):
         if kind not in KINDS:
             raise UnknownNameError("kind of event", kind, KINDS, where=str(path))

@@ -77,7 +77,7 @@ def send(
     waiting.join(target.seconds + MARGIN_SECONDS)
     if problems:
         raise problems[0]
-    return answers[0] if answers else NoAnswer(f"no answer within {target.seconds:g} seconds")
+    return answers[0] if answers else NoAnswer(f"no response within {target.seconds:g} seconds")
 
 
 def _headers(target: Target, event_id: str, kind: str, body: bytes, timestamp: int) -> dict[str, str]:
@@ -113,7 +113,7 @@ def _send(target: Target, headers: dict[str, str], body: bytes, resolve: Resolve
         return NoAnswer(str(error))
     except (OSError, HTTPException) as error:
         return NoAnswer(f"{type(error).__name__}: {error}"[:500])
-    return None if 200 <= status < 300 else f"answered {status}"
+    return None if 200 <= status < 300 else f"HTTP status {status}"
 
 
 @cache
@@ -130,6 +130,6 @@ def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
     assert target.apprise_env is not None  # a target has a url or this
     messenger = apprise.Apprise()
     if not messenger.add(environment(target.apprise_env, target.name)):
-        return "Apprise does not know this kind of address"
+        return "Apprise does not support this URL"
     is_taken = messenger.notify(title=f"steelyard: {kind}", body=body.decode())
-    return None if is_taken else NoAnswer("Apprise could not deliver it")
+    return None if is_taken else NoAnswer("Apprise delivery failed")

@@ -143,7 +143,7 @@ def _findings(fit: TwoWay) -> tuple[Finding, ...]:
     if groups == 1:
         return ()
     message = (
-        f"{groups} groups of reviewers have no submission in common, so that severity and estimates compare only"
+        f"{groups} groups of reviewers have no submission in common; severity and estimates are comparable only"
         " within a group"
     )
     return (Finding(code="reviewers_apart", message=message),)

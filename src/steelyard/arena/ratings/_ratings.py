@@ -38,14 +38,14 @@ class Given(NamedTuple):
 def check_rating(given: Given) -> None:
     """Refuse a rating that cannot be kept, whatever the store holds."""
     if not math.isfinite(given.score) or not 0 <= given.score <= 100:
-        raise UsageError(f"a rating of {given.score:g} is not within 0 and 100", hint="--score 0..100")
+        raise UsageError(f"score {given.score:g} is not between 0 and 100", hint="--score 0..100")
     check_name("reviewer", given.reviewer)
     if given.criterion is not None:
         check_name("criterion", given.criterion)
     if given.comment is not None and not is_storable(given.comment):
-        raise UsageError("the comment holds a NUL byte or half a character", hint="use plain text")
+        raise UsageError("the comment contains a NUL byte or a lone surrogate", hint="use valid UTF-8")
     if given.comment is not None and len(given.comment) > MAX_COMMENT_LENGTH:
-        raise UsageError(f"the comment is longer than {MAX_COMMENT_LENGTH:,} characters", hint="make it shorter")
+        raise UsageError(f"the comment is longer than {MAX_COMMENT_LENGTH:,} characters", hint="shorten it")
 
 
 def rate(arena: Arena, given: Given) -> Rated:
@@ -64,9 +64,11 @@ def _rate(connection: Connection, given: Given, arena: Arena) -> Rated:
     task = find_task(connection, row["task_id"], arena.rules)
     check_switched_on(arena.rules, task.task)
     if row["excluded_at"] is not None:
-        raise UsageError("an excluded submission is not rated", where=row["id"], hint="steelyard arena show ID")
+        raise UsageError("an excluded submission cannot be rated", where=row["id"], hint="steelyard arena show ID")
     if is_own(given.reviewer, row["submitter"], teams_of(connection)):
-        raise UsageError("nobody rates their own submission", where=row["id"], hint="neither does somebody of the team")
+        raise UsageError(
+            "reviewers cannot rate their own submissions", where=row["id"], hint="team members cannot rate it either"
+        )
     before = latest_ratings(connection, task.key, row["ordinal"]).get((given.reviewer, given.criterion))
     now = now_microseconds()
     number = None
@@ -91,8 +93,8 @@ def check_switched_on(rules: Rules, task: Task | None) -> None:
     """Refuse ratings where neither the profile asks for them nor the task names reviewers."""
     named = task is not None and any(getattr(criterion, "reviewers", None) for criterion in task.success_criteria)
     if rules.peer_review is None and not named:
-        hint = "steelyard arena rescore --profile arena-community, or name reviewers in a judge criterion of the task"
-        raise UsageError(f"the profile {rules.name} has no peer review", hint=hint)
+        hint = "steelyard arena rescore --profile arena-community"
+        raise UsageError(f"the profile {rules.name} does not enable peer review", hint=hint)
 
 
 def _submission(connection: Connection, given: Given) -> RowMapping:
@@ -155,7 +157,9 @@ def assign(
         wanted = each if each is not None else arena.rules.reviewers_each
         pool = list(reviewers) or [party.id for party in read_parties(connection, "person")]
         if not pool:
-            raise UsageError("there is nobody to review", hint="--reviewers a,b,c, or register people")
+            raise UsageError(
+                "no reviewers available", hint="use --reviewers a,b,c, or add users: steelyard arena user add"
+            )
         has: dict[int, set[str]] = {}
         for row in _assigned(connection, task_key=task.key):
             has.setdefault(row["ordinal"], set()).add(row["reviewer"])

@@ -46,8 +46,8 @@ def choose_reviewers(
     for entry in entries:
         whole = entry.reviewers.union(able[entry.submission_id])
         if len(whole) < each:
-            message = f"{len(whole)} of {each} reviewers can rate {entry.submission_id[:200]!r}: nobody rates their own"
-            raise UsageError(message, hint="name more reviewers, or fewer for each submission (--each)")
+            message = f"not enough eligible reviewers for {entry.submission_id[:200]!r}: {len(whole)} of {each}"
+            raise UsageError(message, hint="add reviewers, or reduce --per-submission")
     turns = sorted(entries, key=lambda entry: _digest(seed, entry.submission_id))
     chosen: dict[str, list[str]] = {entry.submission_id: [] for entry in entries}
     for place in range(each):

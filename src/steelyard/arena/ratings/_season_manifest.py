@@ -125,7 +125,7 @@ def checks_of(manifest: Document) -> Iterator[VerifyCheck]:
         yield _check(task.id, "scores", _wrong_scores(told, rows, task, rules))
         yield _check(task.id, "ranks", _wrong_ranks(rows))
         both = {row["id"] for row in rows} & {row["submission_id"] for row in told["excluded"]}
-        yield _check(task.id, "exclusions", [f"{name} is excluded and counts" for name in sorted(both)])
+        yield _check(task.id, "exclusions", [f"{name} is both excluded and included" for name in sorted(both)])
 
 
 def _check(task_id: str, what: str, wrong: list[str]) -> VerifyCheck:

@@ -50,7 +50,7 @@ def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
 
 
 def _taken(name: str) -> UsageError:
-    return UsageError(f"there is a season {name!r} already, and a season never changes", hint="choose another name")
+    return UsageError(f"season {name!r} already exists and cannot be changed", hint="choose another name")
 
 
 def season(arena: Arena, name: str) -> Season:
@@ -84,13 +84,13 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verifica
     """Check a season's document: its digest, everything that follows from its numbers, and the arena that kept it."""
     manifest, stated = _read(document, where)
     made = digest_of(manifest)
-    checks = [VerifyCheck(what="digest", holds=made == stated, reason=None if made == stated else f"it is {made}")]
+    checks = [VerifyCheck(what="digest", holds=made == stated, reason=None if made == stated else f"computed {made}")]
     try:
         checks += checks_of(manifest)
         if arena is not None:
             checks += _kept_checks(arena, manifest, made)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise InputError(f"the manifest lacks something or holds what it cannot: {error!r}", where=where) from error
+        raise InputError(f"invalid manifest: {error!r}", where=where) from error
     return Verification(
         name=str(manifest.get("name")),
         sha256=made,
@@ -105,11 +105,13 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verifica
 def _read(document: Any, where: str) -> tuple[Document, str]:  # Any: a JSON value
     manifest = document.get("manifest") if isinstance(document, dict) else None
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(document.get("sha256"), str):
-        hint = "steelyard arena freeze NAME --out manifest.json writes one"
-        raise InputError("this is no manifest of a season", where=where, hint=hint)
+        hint = "create one: steelyard arena season create NAME --out manifest.json"
+        raise InputError("not a season manifest", where=where, hint=hint)
     if manifest.get("format") != FORMAT:
-        hint = "use the version of steelyard that wrote it, or a newer one"
-        raise InputError(f"the manifest has the format {manifest.get('format')}, not {FORMAT}", where=where, hint=hint)
+        hint = "use the steelyard version that wrote it, or a newer one"
+        raise InputError(
+            f"unsupported manifest format {manifest.get('format')}; expected {FORMAT}", where=where, hint=hint
+        )
     return manifest, document["sha256"]
 
 
@@ -117,15 +119,15 @@ def _kept_checks(arena: Arena, manifest: Document, digest: str) -> Iterator[Veri
     """Whether the arena kept this very season, and still has every submission with the content that it had."""
     with arena.read() as connection:
         row = _row(connection, manifest["name"])
-        reason = "the store has no season of that name" if row is None else None
+        reason = "the store does not contain this season" if row is None else None
         if row is not None and row["sha256"] != digest:
-            reason = f"the store keeps {row['sha256']} under that name"
+            reason = f"the store contains {row['sha256']} for this season"
         yield VerifyCheck(what="kept", holds=reason is None, reason=reason)
         for task in manifest["tasks"]:
             wanted = {entry["id"]: entry["sha256"] for entry in task["submissions"]}
             found = look_up(connection, submissions.c.id, submissions.c.digest, list(wanted))
             wrong = [
-                f"{name} {'has other content' if name in found else 'is not in the store'}"
+                f"{name} {'differs from the store' if name in found else 'is not in the store'}"
                 for name, content in wanted.items()
                 if found.get(name) != content
             ]

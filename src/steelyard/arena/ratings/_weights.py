@@ -34,7 +34,7 @@ def fit_arena_weights(arena: Arena) -> FittedModel:
         table = arena.rules.dynamic_weights
         if table is None:
             hint = "steelyard arena rescore --profile arena-community"
-            raise UsageError(f"the profile {arena.rules.name} has no dynamic weights", hint=hint)
+            raise UsageError(f"the profile {arena.rules.name} does not enable dynamic weights", hint=hint)
         rated = rating_table(connection, None, None)
         known = _known(connection, arena, rated)
         general = np.array([arena.rules.constants[f"{name}_weight"] for name in PARTS])
@@ -78,8 +78,8 @@ def _fitted(
     diagnostics: tuple[PartDiagnostic, ...] = ()
     if len(rated.scores) < table.min_ratings or len(told) < table.min_submissions:
         reason = (
-            f"{len(rated.scores)} ratings of {len(told)} submissions; {table.min_ratings} ratings of"
-            f" {table.min_submissions} are needed"
+            f"{len(rated.scores)} ratings of {len(told)} submissions; required: {table.min_ratings} ratings of"
+            f" {table.min_submissions} submissions"
         )
     else:
         quality = two_way(rated.units, rated.raters, rated.scores).quality[[place for place, *_ in told]]

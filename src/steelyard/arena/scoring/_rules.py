@@ -67,7 +67,7 @@ class BaselineTable(RuleTable, frozen=True, kw_only=True):
         for name in ("tokens", "tool_calls", "execution_time", "cost"):
             low, median, high = (getattr(self, f"{which}_{name}") for which in ("min", "median", "max"))
             if not low <= median <= high:
-                raise ValueError(f"min_{name}, median_{name} and max_{name} do not stand in that order")
+                raise ValueError(f"min_{name}, median_{name} and max_{name} must be in ascending order")
 
 
 class OutlierTable(RuleTable, frozen=True, kw_only=True):
@@ -213,7 +213,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
         if task.category is None or task.weights is not None or task.category in self.category_weights:
             return None
         close = nearest(task.category[:200], self.category_weights)
-        advice = f"did you mean {close!r}?" if close else f"those with weights: {', '.join(self.category_weights)}"
+        advice = f"did you mean {close!r}?" if close else f"categories with weights: {', '.join(self.category_weights)}"
         message = (
             f"category {task.category[:200]!r} has no weights in {self.name}; the general weights apply ({advice})"
         )
@@ -239,7 +239,7 @@ def read_rules(profile: Profile) -> Rules:
     """The profile as rules of an arena; every name and number in it is checked."""
     if profile.spec != "arena":
         raise ProfileError(
-            f"this is a profile of the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
+            f"this is a profile for the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
         )
     declared: dict[str, float] = {}
     for metric in score_metrics():
@@ -282,4 +282,4 @@ def _check_constants(constants: Mapping[str, float], where: str) -> None:
         total = sum_in_order(constants[name] for name in weights)
         if weights and abs(total - 1) > WEIGHTS_TOLERANCE:
             hint = ", ".join(f"{name} {constants[name]:g}" for name in weights)
-            raise ProfileError(f"the weights of {metric.name} add up to {total:g}, not to 1", where=where, hint=hint)
+            raise ProfileError(f"the weights of {metric.name} sum to {total:g}, not 1", where=where, hint=hint)

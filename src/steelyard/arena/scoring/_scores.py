@@ -94,7 +94,7 @@ def score(inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[
     return {name: values[name] for name, *_ in plan}
 
 
-_UNKNOWN = Missing("not stated")
+_UNKNOWN = Missing("not reported")
 
 
 @cache

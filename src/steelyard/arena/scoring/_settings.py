@@ -43,7 +43,7 @@ def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
     """The rules and the policy of the arena in this store."""
     values = {row.name: row.value for row in connection.execute(select(settings))}
     if "rules" not in values or values.get("policy") not in POLICIES:
-        raise StoreError("no arena in this store", where=where, hint="steelyard arena init makes one")
+        raise StoreError("no arena in this store", where=where, hint="create one: steelyard arena init")
     return _decoded(values["rules"], values["policy"])
 
 
@@ -64,6 +64,4 @@ def decoded_rules(kept: str) -> Rules:
     try:
         return msgspec.json.decode(kept, type=Rules)
     except msgspec.MsgspecError as error:  # an older version kept rules that it should have refused
-        raise StoreError(
-            f"the arena's rules cannot be used: {error}", hint="make a new arena and submit again"
-        ) from error
+        raise StoreError(f"invalid rules in the arena: {error}", hint="create a new arena and submit again") from error

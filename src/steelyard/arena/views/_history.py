@@ -121,15 +121,15 @@ def slope_per_day(moments: list[int], scores: list[int]) -> tuple[float | None, 
     """Points a day by least squares, or None and why. Sums are of whole numbers, so the order does not matter."""
     n = len(moments)
     if n < 3:
-        return None, f"{n} of 3 submissions that a trend needs"
+        return None, f"not enough submissions for a trend: {n} of 3"
     first = min(moments)
     times = [moment - first for moment in moments]
     spread = n * sum(time * time for time in times) - sum(times) ** 2
     if spread == 0:
-        return None, "all were submitted at the same moment"
+        return None, "all were submitted at the same time"
     together = n * sum(time * value for time, value in zip(times, scores, strict=True)) - sum(times) * sum(scores)
     slope = together / spread * DAY / 100
-    return (slope, None) if math.isfinite(slope) else (None, "the moments lie too close together")
+    return (slope, None) if math.isfinite(slope) else (None, "the submission times are too close together")
 
 
 def leaderboard_changes(

@@ -55,7 +55,7 @@ def leaderboard(
 ) -> Leaderboard:
     """Who leads across all tasks and within each category."""
     scores: dict[str | None, dict[Key, dict[str, Counter[int]]]] = defaultdict(lambda: defaultdict(dict))
-    unstated: dict[str | None, Counter[Key]] = defaultdict(Counter)
+    unreported: dict[str | None, Counter[Key]] = defaultdict(Counter)
     made: Counter[RulesInForce] = Counter()
     with arena.read() as connection:
         teams, names = teams_of(connection), _display_names(read_parties(connection), by)
@@ -70,9 +70,9 @@ def leaderboard(
             for category in {None, view.stored_task.task.category}:
                 counts = scores[category][tuple(key)].setdefault(view.stored_task.task.id, Counter())
                 counts[value] += 1
-                unstated[category][tuple(key)] += not (time and cost)
+                unreported[category][tuple(key)] += not (time and cost)
     ranked = {
-        category: _ranked(scores_by_key, unstated[category], by, arena.rules, confidence)
+        category: _ranked(scores_by_key, unreported[category], by, arena.rules, confidence)
         for category, scores_by_key in scores.items()
     }
     named = {category: ranked[category] for category in sorted(name for name in ranked if name is not None)}
@@ -100,7 +100,7 @@ def _display_names(registered: Iterable[Party], by: Sequence[LeaderKey]) -> dict
 
 def _ranked(
     scores: dict[Key, dict[str, Counter[int]]],
-    unstated: Counter[Key],
+    unreported: Counter[Key],
     by: Sequence[LeaderKey],
     rules: Rules,
     confidence: float | None,
@@ -122,7 +122,7 @@ def _ranked(
                 mean_score=means[key],
                 tasks=len(scores[key]),
                 submissions=submissions,
-                unstated=unstated[key],
+                unreported=unreported[key],
                 reliable=submissions >= rules.leaderboard.reliable_from,
                 confidence_interval=intervals[key],
             )
@@ -173,7 +173,7 @@ def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
         low=low,
         high=high,
         level=confidence,
-        reason=f"{len(values)} of 2 values that an interval needs" if len(values) < 2 else interval.reason,
+        reason=f"not enough values for an interval: {len(values)} of 2" if len(values) < 2 else interval.reason,
         systematic=low is not None and high is not None and (low > 0 or high < 0),
     )
 

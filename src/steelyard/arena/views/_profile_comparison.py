@@ -70,7 +70,7 @@ def _compare(task_id: str, both: pl.DataFrame) -> TaskUnderProfiles:
     tau = kendall_tau(both["overall"].to_numpy(), both["overall_second"].to_numpy())
     reason = None
     if n < 2:
-        reason = f"{n} of 2 submissions that a correlation needs"
+        reason = f"not enough submissions for a correlation: {n} of 2"
     elif tau is None:
         reason = "all scores are equal under one of the profiles"
     leads = [set(both.filter(both[name] == 1)["id"]) for name in ("overall_ranking", "overall_ranking_second")]

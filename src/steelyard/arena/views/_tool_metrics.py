@@ -61,10 +61,10 @@ def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
     known = {name: None for own in (rules.tool_metrics or {}).values() for name in own}
     if names and not known:
         hint = 'add [constants.tool_metrics] with TOOL = ["METRIC"] to the profile'
-        raise UsageError(f"the profile {rules.name} names no metrics of tools", hint=hint)
+        raise UsageError(f"the profile {rules.name} lists no tool metrics", hint=hint)
     for name in names:
         if name not in known:
-            raise UnknownNameError("metric of a tool", name, known)
+            raise UnknownNameError("tool metric", name, known)
     return tuple(dict.fromkeys(names))
 
 
@@ -105,7 +105,7 @@ def _value(name: str, inputs: Mapping[str, Any], profile: Profile) -> tuple[floa
     if isinstance(value, Missing):
         return None, str(value.reason)
     number = float(value)
-    return (number, None) if math.isfinite(number) else (None, "it is infinite")
+    return (number, None) if math.isfinite(number) else (None, "infinite")
 
 
 def _told(name: str) -> ToolMetric:

@@ -28,7 +28,7 @@ def history_page(result: ScoreHistory) -> Page:
         id_column("submission_id", "submission", "submissions", [moment.submission_id for moment in moments]),
         id_column("task_id", "task", "tasks", [moment.task_id for moment in moments]),
         text_column("submitter", "submitter", [moment.submitter for moment in moments]),
-        score_column("overall_score", "score of the day", [moment.overall_score for moment in moments]),
+        score_column("overall_score", "original score", [moment.overall_score for moment in moments]),
         score_column("best_so_far", "best so far", [moment.best_so_far for moment in moments]),
         text_column("lead", "took the lead", ["yes" if moment.submission_id in leads else None for moment in moments]),
         count_column("baseline_version", "baseline", [moment.baseline_version for moment in moments]),
@@ -36,10 +36,10 @@ def history_page(result: ScoreHistory) -> Page:
     )
     page = Page(
         name="history",
-        title="Are we getting better? Who took the lead when?",
+        title="Are scores improving? Who took the lead, and when?",
         answer=_answer(result),
         notes=tuple(review_sentence(review) for review in result.reviews[-REVIEWS_SHOWN:]),
-        table=PageTable(caption="Scores of the day", columns=columns),
+        table=PageTable(caption="Original scores", columns=columns),
         links=(PageLink(f"Leaderboard of {result.task_id}", id_path("tasks", result.task_id)),)
         if result.task_id
         else (),
@@ -65,12 +65,12 @@ def leads_of(result: ScoreHistory) -> list[ScoreMoment]:
 
 def _answer(result: ScoreHistory) -> str:
     if not result.n:
-        return "There is no submission yet."
+        return "No submissions yet."
     if result.trend_per_day is None:
         told = f"{counted(result.n, 'submission')}; no trend: {result.reason}."
     else:
-        way = "rise" if result.trend_per_day > 0 else "fall" if result.trend_per_day < 0 else "stay level"
-        by = f" by {abs(result.trend_per_day):.4g} points a day" if result.trend_per_day else ""
+        way = "rise" if result.trend_per_day > 0 else "fall" if result.trend_per_day < 0 else "are constant"
+        by = f" by {abs(result.trend_per_day):.4g} points per day" if result.trend_per_day else ""
         told = f"Scores {way}{by} over {counted(result.n, 'submission')}."
     leads = leads_of(result)
     if not leads:
@@ -100,7 +100,7 @@ def changes_page(result: LeaderboardChanges) -> Page:
     )
     leads = sum(task.then_leader != task.now_leader for task in result.changes)
     since = result.changes[0].since if result.changes else ""
-    told = f"{counted(len(result.changes), 'task')} changed since {since}; {leads:,} with another leader."
+    told = f"{counted(len(result.changes), 'task')} changed since {since}; {leads:,} with a new leader."
     return Page(
         name="history",
         title="What changed on the leaderboard?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted, decimal_bounds, interval_name
-from steelyard.reports._arena_lines import leader_unstated_text
+from steelyard.reports._arena_lines import leader_unreported_text
 from steelyard.reports._arena_tables import settings_named
 from steelyard.reports.pages._cells import count_column, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
@@ -35,13 +35,13 @@ def leaders_page(result: Leaderboard) -> Page:
     ]
     page = Page(
         name="board",
-        title="Who is best, and how certain is that?",
+        title="Who leads, and how certain is that?",
         answer=_answer(result),
         notes=_categories(result),
         table=PageTable(caption=f"Mean overall score over tasks, by {', '.join(result.by)}", columns=tuple(columns)),
         facts=(
             ("scored by", settings_named(result)),
-            ("mean", "of each task's own mean, so that every task counts once"),
+            ("mean", "mean per task, averaged over tasks"),
             *(interval_facts(intervals[0]) if intervals else ()),
         ),
     )
@@ -55,7 +55,7 @@ def _named(leader: Leader) -> str:
 def _answer(result: Leaderboard) -> str:
     """The leader with its interval, and whose intervals reach into it."""
     if not result.overall:
-        return "There is no submission yet."
+        return "No submissions yet."
     leader, *others = result.overall
     interval = leader.confidence_interval
     told = (
@@ -65,9 +65,9 @@ def _answer(result: Leaderboard) -> str:
     near = [other for other in others if other.confidence_interval.high >= interval.low]
     if near:
         more = f" and {counted(len(near) - 1, 'other')}" if len(near) > 1 else ""
-        told += f" {_named(near[0])}{more} cannot be separated from it: the intervals overlap."
-    told += f" Scored by a default: {text}." if (text := leader_unstated_text(leader)) else ""
-    return told + ("" if leader.reliable else " Its rank is not reliable: it has too few submissions.")
+        told += f" {_named(near[0])}{more} cannot be distinguished from it (overlapping intervals)."
+    told += f" Scored by a default: {text}." if (text := leader_unreported_text(leader)) else ""
+    return told + ("" if leader.reliable else " Its rank is unreliable: too few submissions.")
 
 
 def _categories(result: Leaderboard) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ def registry_page(result: Registry) -> Page:
     about = repr(result).removeprefix("Registry(").removesuffix(")")
     return Page(
         name="registry",
-        title="Who takes part?",
-        answer=f"{about}." if rows else "Nobody is registered.",
+        title="Registered users",
+        answer=f"{about}." if rows else "No users registered.",
         table=PageTable(caption="People, teams and tools", columns=columns),
     )
 
@@ -39,12 +39,12 @@ def assignments_page(result: Assignments) -> Page:
         text_column("entry", "entry", [row.entry for row in rows]),
         text_column("rated", "state", ["rated" if row.rated else "to rate" for row in rows]),
     )
-    told = f"{counted(len(rows), 'rating')} assigned, {waiting:,} of them to come."
+    told = f"{counted(len(rows), 'rating')} assigned, {waiting:,} pending."
     return Page(
         name="assignments",
-        title="Who is to rate what?",
-        answer=told if rows else "Nobody is to rate anything.",
-        notes=("Submissions are blinded: an entry's name does not tell whose it is.",) if rows else (),
+        title="Assigned ratings",
+        answer=told if rows else "No ratings assigned.",
+        notes=("Submissions are blinded: names do not identify the submitter.",) if rows else (),
         table=PageTable(caption="Assignments", columns=columns),
     )
 
@@ -63,7 +63,7 @@ def ratings_page(result: PeerReview) -> Page:
     )
     reviewers = PageTable(
         name="reviewers",
-        caption="Reviewers: points below the mean of the others on the same submissions",
+        caption="Reviewer severity: points below the other reviewers on the same submissions",
         columns=(
             text_column("reviewer", "reviewer", [row.reviewer for row in result.reviewers]),
             count_column("ratings", "ratings", [row.ratings for row in result.reviewers]),
@@ -75,12 +75,12 @@ def ratings_page(result: PeerReview) -> Page:
     )
     return Page(
         name="ratings",
-        title="What do reviewers say?",
+        title="Peer ratings",
         answer=ratings_sentence(result),
         notes=tuple(finding.message for finding in result.findings),
         table=PageTable(caption="Estimates adjusted for reviewer severity", columns=columns),
         also=(reviewers,) if result.reviewers else (),
-        facts=(("model", "submission + severity of the reviewer + chance"), ("ratings", "beside the scores")),
+        facts=(("model", "submission quality - reviewer severity + error"), ("ratings", "not part of any score")),
     )
 
 
@@ -104,7 +104,7 @@ def season_page(result: Season) -> Page:
     ]
     return Page(
         name="season",
-        title="How did the season end?",
+        title="Final leaderboard of the season",
         answer=f"{season_line(result)}.",
         notes=tuple(excluded[:100]),
         table=PageTable(caption=f"Leaderboard of {result.name}", columns=columns),
@@ -122,14 +122,14 @@ def weights_page(result: WeightVersions) -> Page:
         count_column("ratings", "ratings", [row["ratings"] for row in rows]),
         count_column("submissions", "submissions", [row["submissions"] for row in rows]),
         *(number_column(name, name.replace("_", " "), [row[name] for row in rows], places=4) for name in weights),
-        text_column("reason", "the fixed weights stand because", [row["reason"] for row in rows]),
+        text_column("reason", "reason for fixed weights", [row["reason"] for row in rows]),
     )
     return Page(
         name="weights",
-        title="Which weights do reviewers ask for?",
+        title="Weights fitted to peer ratings",
         answer=first,
         notes=tuple(f"{note}." for note in notes),
-        table=PageTable(caption="Versions of the weights, beside the fixed ones", columns=columns),
+        table=PageTable(caption="Versions of the fitted weights", columns=columns),
         facts=(("profile", result.profile),),
     )
 
@@ -152,8 +152,8 @@ def tool_page(result: ToolMetrics) -> Page:
     )
     return Page(
         name="tool",
-        title="What is measured of this tool?",
+        title="Tool metrics",
         answer=tool_sentence(result),
-        table=PageTable(caption="Beside the scores, ranked within the tool", columns=columns),
+        table=PageTable(caption="Metrics ranked within the tool (not part of any score)", columns=columns),
         facts=(("profile", result.profile),),
     )

@@ -17,16 +17,16 @@ def profiles_page(result: ProfileComparison) -> Page:
         id_column("task_id", "task", "tasks", [task.task_id for task in tasks]),
         count_column("n", "submissions", [task.n for task in tasks]),
         number_column("kendall_tau", "Kendall's τ", [task.kendall_tau for task in tasks]),
-        count_column("changed", "ranks that change", [task.changed for task in tasks]),
+        count_column("changed", "changed ranks", [task.changed for task in tasks]),
         text_column("leader_changes", "leader", ["another" if task.leader_changes else "the same" for task in tasks]),
-        text_column("reason", "no τ because", [task.reason for task in tasks]),
+        text_column("reason", "reason for missing τ", [task.reason for task in tasks]),
     )
     page = Page(
         name="profiles",
         title=f"What would change from {result.first} to {result.second}?",
         answer=(
             f"{moved:,} of {counted(result.submissions, 'rank')} would change, and {leaders:,} of"
-            f" {counted(len(tasks), 'task')} would have another leader."
+            f" {counted(len(tasks), 'task')} would have a new leader."
         ),
         table=PageTable(caption="Tasks under both profiles", columns=columns),
         facts=(("profiles", f"{result.first} and {result.second}"), ("submissions", f"{result.submissions:,}")),

@@ -31,13 +31,13 @@ def outliers_page(result: Outliers) -> Page:
         text_column("recommended_action", "action", [outlier.recommended_action.replace("_", " ") for outlier in rows]),
     )
     waits = "waits" if len(rows) == 1 else "wait"
-    told = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for a review."
+    told = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for review."
     return Page(
         name="review",
-        title="What looks too good to be true?",
-        answer=told if rows else "No submission waits for a review.",
+        title="Submissions flagged for review",
+        answer=told if rows else "No submissions are waiting for review.",
         notes=tuple(f"{rule}: {counted(count, 'submission')}." for rule, count in rules.most_common()),
-        table=PageTable(caption="Waiting for a review", columns=columns),
+        table=PageTable(caption="Waiting for review", columns=columns),
     )
 
 
@@ -56,7 +56,7 @@ def decisions_table(decisions: Sequence[Review]) -> PageTable:
     """Every decision with who made it, when and why."""
     return PageTable(
         name="decisions",
-        caption="Decisions, the last first",
+        caption="Decisions, most recent first",
         columns=(
             time_column("decided_at", "decided", [review.decided_at for review in decisions]),
             id_column("submission_id", "submission", "submissions", [review.submission_id for review in decisions]),
@@ -86,7 +86,7 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
     any_reason = any(row.reason for row in rows)
     columns = (
         text_column("agent", "tool", [row.agent for row in rows]),
-        number_column("mean_difference", "points ahead", [row.mean_difference for row in rows], places=2, sign="+"),
+        number_column("mean_difference", "score difference", [row.mean_difference for row in rows], places=2, sign="+"),
         Column(
             name="interval",
             title="interval",
@@ -96,9 +96,9 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
         ),
         count_column("tasks", "tasks", [row.tasks for row in rows]),
         text_column("systematic", "systematic", ["yes" if row.systematic else "inconclusive" for row in rows]),
-        *([text_column("reason", "no interval because", [row.reason for row in rows])] if any_reason else []),
+        *([text_column("reason", "reason for missing interval", [row.reason for row in rows])] if any_reason else []),
     )
-    return PageTable(name="bias", caption="Tools vs. the others on the same tasks", columns=columns)
+    return PageTable(name="bias", caption="Tools vs. other tools on the same tasks", columns=columns)
 
 
 def _ends(row: Advantage) -> str:
@@ -107,10 +107,10 @@ def _ends(row: Advantage) -> str:
 
 def _answer(shown: list[Advantage], tools: int) -> str:
     if not shown:
-        return f"No systematic advantage is shown among {counted(tools, 'tool')}."
+        return f"No systematic advantage detected among {counted(tools, 'tool')}."
     told = [
         f"{row.agent} {'gains' if row.mean_difference > 0 else 'loses'} {abs(row.mean_difference):.2f} points"
         for row in shown
         if row.mean_difference is not None
     ]
-    return f"{'; '.join(told)} vs. the others on the same tasks."
+    return f"{'; '.join(told)} vs. the other tools on the same tasks."

@@ -51,7 +51,7 @@ def _answer(result: Evaluation) -> str:
     made = f" = {' + '.join(parts)}" if parts else ""
     if receipt.overall_ranking is None:
         return f"{whose} is excluded from {receipt.task_id}; its score was {receipt.overall_score:.2f}{made}."
-    return f"{whose} is number {receipt.overall_ranking:,} in {receipt.task_id}: {receipt.overall_score:.2f}{made}."
+    return f"{whose} has rank {receipt.overall_ranking:,} in {receipt.task_id}: {receipt.overall_score:.2f}{made}."
 
 
 def _inputs(score: ScoreReason, sources: dict[str, str]) -> str | None:

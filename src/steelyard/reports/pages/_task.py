@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.formatting import counted, decimal_bounds, exact_percent, interval_name
-from steelyard.reports._arena_lines import STATES_FAILURE, unstated_text
+from steelyard.reports._arena_lines import REPORTS_FAILURE, unreported_text
 from steelyard.reports._arena_tables import settings_named
 from steelyard.reports.pages._cells import (
     count_column,
@@ -29,11 +29,11 @@ def task_page(result: TaskLeaderboard) -> Page:
     """One row a submission: its rank, its score, and the four scores that make it."""
     page = Page(
         name="task",
-        title=f"Who leads {result.task_id}, and is that solid?",
+        title=f"Who leads {result.task_id}, and how reliable is that?",
         answer=_answer(result),
         notes=_notes(result),
         table=PageTable(caption=f"Submissions to {result.task_id}", columns=tuple(_columns(result))),
-        legend=("Dots in a row: efficiency, speed, cost and correctness from 0 to 100.",) if result.leaderboard else (),
+        legend=("Dots per row: efficiency, speed, cost and correctness from 0 to 100.",) if result.leaderboard else (),
         links=(PageLink(f"History of {result.task_id}", f"{id_path('tasks', result.task_id)}/history"),),
         facts=_facts(result),
     )
@@ -53,14 +53,14 @@ def _named(entry: LeaderboardEntry) -> str:
 def _answer(result: TaskLeaderboard) -> str:
     """The leader, how far ahead, and what speaks against trusting it."""
     if not result.leaderboard:
-        return "There is no submission yet." if not result.n else f"{counted(result.n, 'submission')}, none shown."
+        return "No submissions yet." if not result.n else f"{counted(result.n, 'submission')}, none shown."
     leader = result.leaderboard[0]
     score = getattr(leader, f"{result.sorted_by}_score")
     level = [each for each in result.leaderboard if getattr(each, f"{result.sorted_by}_score") == score]
     by = "" if result.sorted_by == "overall" else f" by {result.sorted_by}"
     if len(level) > 1:
         others = counted(len(level) - 1, "other submission")
-        lead = f"{_named(leader)} leads{by} with {score:.2f}, level with {others}"
+        lead = f"{_named(leader)} leads{by} with {score:.2f}, tied with {others}"
     elif len(result.leaderboard) < CONTENDERS:
         lead = f"{_named(leader)} leads{by} with {score:.2f}"
     else:
@@ -73,14 +73,12 @@ def _answer(result: TaskLeaderboard) -> str:
 def _against(result: TaskLeaderboard, leader: LeaderboardEntry) -> str:
     told = []
     if not result.reliable:
-        told.append(
-            f"Not solid: ranks count from {counted(result.reliable_from, 'submission')}, and there are {result.n:,}."
-        )
+        told.append(f"Unreliable: {counted(result.n, 'submission')}; ranks are reliable from {result.reliable_from:,}.")
     if leader.recommended_action:
-        told.append(f"It is flagged for review: {', '.join(leader.flags)}.")
+        told.append(f"Flagged for review: {', '.join(leader.flags)}.")
     elif leader.claimed:
-        told.append(f"Its correctness rests on claims: {', '.join(leader.claimed)}.")
-    told += [f"It has no {text}."] if (text := unstated_text(leader.defaulted)) else []
+        told.append(f"Its correctness is based on unverified claims: {', '.join(leader.claimed)}.")
+    told += [f"It has no {text}."] if (text := unreported_text(leader.defaulted)) else []
     return "".join(f" {sentence}" for sentence in told)
 
 
@@ -94,9 +92,7 @@ def _notes(result: TaskLeaderboard) -> tuple[str, ...]:
         )
     flagged = sum(entry.recommended_action is not None for entry in result.leaderboard)
     told += [f"{counted(flagged, 'submission')} flagged for review."] if flagged else []
-    told += (
-        [f"{counted(len(result.excluded), 'submission')} excluded, each with its reason."] if result.excluded else []
-    )
+    told += [f"{counted(len(result.excluded), 'submission')} excluded."] if result.excluded else []
     return tuple(told)
 
 
@@ -137,7 +133,7 @@ def _short_notes(entry: LeaderboardEntry) -> str:
     """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
     flags = counted(len(entry.flags), "flag")
     told = [f"review ({flags})"] if entry.recommended_action else [flags] if entry.flags else []
-    told += [STATES_FAILURE] if entry.hides_failure else []
+    told += [REPORTS_FAILURE] if entry.hides_failure else []
     for what, names in (
         ("claimed", entry.claimed),
         ("defaulted", entry.defaulted),
@@ -199,8 +195,8 @@ def all_tasks_page(result: AllLeaderboards) -> Page:
     scores = sum(len(task.leaderboard) for task in tasks)
     page = Page(
         name="tasks",
-        title="Who leads each task, and is that solid?",
-        answer=f"{counted(len(tasks), 'task')}; {solid:,} with enough submissions for ranks to count.",
+        title="Who leads each task, and how reliable is that?",
+        answer=f"{counted(len(tasks), 'task')}; {solid:,} with enough submissions for reliable ranks.",
         notes=(f"{counted(scores, 'submission')}.",) if scores else (),
         table=PageTable(caption="Tasks", columns=columns),
         facts=(("scored by", settings_named(tasks[0])), *interval_facts(means[0])) if tasks else (),
@@ -218,7 +214,7 @@ def tasks_page(result: TaskList) -> Page:
     categories = {task.category for task in tasks if task.category}
     known = f" in {len(categories):,} {'category' if len(categories) == 1 else 'categories'}" if categories else ""
     without = sum(not task.success_criteria for task in tasks)
-    beside = f" {without:,} without success criteria: correctness is 100 there." if without else ""
+    beside = f" {without:,} without success criteria (correctness is 100)." if without else ""
     columns = (
         text_column("id", "task", [task.id for task in tasks], links=_links([task.id for task in tasks])),
         text_column("title", "title", [task.title for task in tasks]),
@@ -228,8 +224,8 @@ def tasks_page(result: TaskList) -> Page:
     )
     return Page(
         name="tasks",
-        title="Which tasks are there?",
-        answer=f"{counted(len(tasks), 'task')}{known}.{beside}" if tasks else "There is no task yet.",
+        title="Tasks",
+        answer=f"{counted(len(tasks), 'task')}{known}.{beside}" if tasks else "No tasks yet.",
         table=PageTable(caption="Tasks", columns=columns),
     )
 
@@ -263,7 +259,7 @@ def baseline_page(result: TaskDetails) -> Page:
                 "weights",
                 ", ".join(f"{name.removesuffix('_weight')} {value:g}" for name, value in result.breakdown.items()),
             ),
-            *((("its own files", f"{result.files.n:,}, sha256 {result.files.sha256}"),) if result.files else ()),
+            *((("task files", f"{result.files.n:,}, sha256 {result.files.sha256}"),) if result.files else ()),
         ),
     )
 
