@@ -23,10 +23,16 @@ DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
         ('[[targets]]\nname = "a"\n', "either url or apprise_env"),
         ('[[targets]]\nname = "a"\nurl = "file:///etc/passwd"\n', "not an http"),
         ('[[targets]]\nname = "a"\nurl = "https://x/"\nsecret = "s"\n', "unknown field"),
-        ('[[targets]]\nname = "a"\nurl = "https://x/"\n[[targets]]\nname = "a"\nurl = "https://y/"\n', "must be unique"),
+        (
+            '[[targets]]\nname = "a"\nurl = "https://x/"\n[[targets]]\nname = "a"\nurl = "https://y/"\n',
+            "must be unique",
+        ),
         ('[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = []\n', r"targets number 1, kinds: .* length >= 1$"),
         ('[[targets]]\nname = "a"\nurl = "http://:80/"\n', "invalid url of target 'a'.*not an http"),
-        ('[[targets]]\nname = "a"\nurl = "http://ci.internal/"\n', 'must use https; for a private host, set network = "private"'),
+        (
+            '[[targets]]\nname = "a"\nurl = "http://ci.internal/"\n',
+            'must use https; for a private host, set network = "private"',
+        ),
         ('[[targets]]\nname = "a"\nurl = "https://10.0.0.7/"\n', 'private address; set network = "private"'),
         ('[[targets]]\nname = "a"\nurl = "https://[::1]/"\n', 'loopback address; set network = "loopback"'),
         ('[[targets]]\nname = "a"\nurl = "http://169.254.1.1/"\nnetwork = "private"\n', "link-local.*not allowed"),
