@@ -52,7 +52,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
         (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),
         (["repeatability", "OUTPUTS", "--list-outputs", "--csv"], "--json --list-outputs"),
-        (["repeatability", "OUTPUTS", "--by", "task,task"], "named twice"),
+        (["repeatability", "OUTPUTS", "--by", "task,task"], "duplicate key"),
         (["repeatability", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
         (["serve", "--store", "sqlite:///x.db", "--map", "evalplus"], "--map says how files of runs are read"),
         (["serve", "RUNS", "--map", "evalplsu"], "did you mean 'evalplus'?"),

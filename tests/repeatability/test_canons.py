@@ -45,7 +45,7 @@ def test_a_retired_canon_stays_in_the_history_and_makes_room(tmp_path: Path) -> 
     assert canon_of(store, "p") is None
     second = set_canon(store, made(signature="1" * 64))
     assert canon_history(store, "p") == [retired, second]
-    with pytest.raises(UnknownNameError, match="did you mean 'p'"):
+    with pytest.raises(UnknownNameError, match="known: p"):
         retire_canon(store, "pp")
     store.close()
 

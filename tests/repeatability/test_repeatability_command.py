@@ -102,15 +102,15 @@ def test_nothing_is_written_unless_a_store_is_named(repeat: Repeat, tmp_path: Pa
     first, again = repeat(RUNS, "--contract", CONTRACT), repeat(RUNS, "--contract", CONTRACT)
     assert list(tmp_path.iterdir()) == []
     assert first == again  # the second call knows nothing of the first one's canon
-    assert first[0]["canon"]["origin"] == "not kept"
+    assert first[0]["canon"]["origin"] == "not stored"
 
 
 def test_the_table_begins_with_how_many_outputs_meet_the_contract(steelyard: Steelyard) -> None:
     told = steelyard("repeatability", RUNS, "--contract", CONTRACT).stdout.splitlines()[0]
     assert told.startswith("5 of 5 outputs meet the contract; ")
-    whose = "clamp / made-up / m1, the only prompt with several outputs,"
+    whose = "clamp / made-up / m1 (the only prompt with several)"
     assert steelyard("repeatability", RUNS).stdout.startswith(
-        f"The most frequent output of {whose} makes up 25.0% of its 4."
+        f"The most common output of {whose} accounts for 25.0% of 4."
     )
 
 
@@ -118,7 +118,7 @@ def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_cano
     first, second = repeat(RUNS, "--contract", CONTRACT, *KEPT)
     assert first["key"] == {"task": "clamp", "agent": "made-up", "model": "m1"}
     assert (first["n"], second["n"]) == (4, 1)
-    assert first["canon"]["origin"] == "set now"
+    assert first["canon"]["origin"] == "new"
     assert first["canon"]["from_run"] == "r1"
     assert second["canon"] == {**first["canon"], "origin": "stored"}
     assert first["isolation"] in ("bubblewrap", "landlock")
@@ -207,7 +207,7 @@ def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat:
     (folder / "notes.db").write_bytes(b"\xff")
     [result] = repeat(str(folder), "--contract", CONTRACT, "--list-outputs")
     assert [sample["run"] for sample in result["samples"]] == [f"answer_{n * 5}.md" for n in range(1, 6)]
-    assert result["canon"]["origin"] == "not kept"
+    assert result["canon"]["origin"] == "not stored"
     assert [finding["code"] for finding in result["findings"]] == ["left_out"]
     assert result["metrics"]["r_anchor"] == 0.8  # four of five
     assert not (tmp_path / "steelyard.db").exists()
@@ -218,8 +218,8 @@ def test_folders_under_one_contract_are_told_apart(steelyard: Steelyard, tmp_pat
     for name in ("1.py", "2.py", "old/1.py"):
         (tmp_path / "mixed" / name).write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
     done = steelyard("repeatability", "mixed", "--contract", CONTRACT)
-    whose = "clamp (mixed), the only prompt with several outputs,"
-    told = f"3 of 3 outputs meet the contract; the most frequent output of {whose} makes up 100.0% of its 2."
+    whose = "clamp (mixed) (the only prompt with several)"
+    told = f"3 of 3 outputs meet the contract; the most common output of {whose} accounts for 100.0% of 2."
     assert done.stdout.startswith(told)
     prompts = json.loads(steelyard("repeatability", "mixed", "--contract", CONTRACT, "--json").stdout)["prompts"]
     assert [prompt["prompt"] for prompt in prompts] == ["clamp (mixed/old)", "clamp (mixed)"]

@@ -80,15 +80,15 @@ def test_no_warning_speaks_of_sides_that_the_user_did_not_name(sides: dict[str, 
     lost = sy.speedup(baseline=both, candidate=sides["after"])
     same = sy.speedup(baseline=sides["before"], candidate=f"same={sides['before']}")
     told = {finding.code: finding.message for finding in (*lost.findings, *same.findings)}
-    assert told["agent_only_failures"] == "1 benchmark usable in the unchanged code but not after the change: m.time_y"
-    assert told["duplicate_results"].startswith("the results of same (attempt 1) and the unchanged code are identical")
+    assert told["agent_only_failures"] == "1 benchmark valid for the unchanged code but not after the change: m.time_y"
+    assert told["duplicate_results"].startswith("the results of same (attempt 1) and the unchanged code are bit-identical")
     assert not [message for message in told.values() if "nop" in message]
 
 
 def test_the_sentence_has_the_experts_own_speedup(sides: dict[str, str]) -> None:
     result = sy.speedup(nop=sides["other"], oracle=sides["after"], agent=[f"ant:m={sides['before']}"])
     # 8 s to 4 s is 2 times as fast, the expert's 8 s to 2 s is 4 times
-    assert speedup_sentence(result).endswith(", 2.000 less than the expert's 4.000.")
+    assert speedup_sentence(result).endswith(", 2.000 less than the reference solution (4.000).")
 
 
 def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_all_bars_share_one_scale_and_begin_below_each_other(tmp_path: Path) -> 
     assert [line.count("█") for line in lines] == [20, 20, 20, 10, 10, 10, 0]  # ln 2 is half of ln 4
     for tree, mark in ((lines[:3], "▶"), (lines[3:6], "◀")):
         assert len({line.index(mark) for line in tree}) == 1
-    assert lines[-1] == "Bars: log scale, ▶ faster, ◀ slower; the longest is 4.000x."
+    assert lines[-1] == "Bars: log scale, ▶ faster, ◀ slower; longest bar: 4.000x."
 
 
 def test_a_benchmark_shows_the_interval_of_its_speedup(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_too_few_samples_for_an_interval_are_said(
     printed = capsys.readouterr()
     # the range of 3 samples holds the median in 1 - 2 / 2^3 = 75% of all cases, of 6 in 97%
     assert ("(1 without an interval)" not in printed.out) == enough
-    warning = "1 benchmark with too few samples to tell a change from noise; a 95% CI needs 6 samples a side"
+    warning = "1 benchmark with too few samples to distinguish a change from noise; a 95% CI needs 6 samples per side"
     assert (warning not in printed.err) == enough
     # who asks for no intervals gets no warning
     assert run(["speedup", "--baseline", before, "--candidate", after, "--interval", "none"]) == 0
@@ -259,6 +259,6 @@ def test_a_benchmark_under_another_name_is_named_with_the_remedy(tmp_path: Path)
     after = timed(tmp_path / "a.jsonl", 1.0, 1.2, name="./run new")
     told = {finding.code: finding.message for finding in sy.speedup(baseline=before, candidate=after).findings}
     assert told["agent_only_failures"] == (
-        "1 benchmark usable in the unchanged code but not after the change: ./run old; only after the change: "
-        "./run new. Benchmarks are matched by name, so name both sides alike (hyperfine: -n NAME)"
+        "1 benchmark valid for the unchanged code but not after the change: ./run old; only after the change: "
+        "./run new. Benchmarks are matched by name (hyperfine: -n NAME)"
     )

@@ -218,7 +218,7 @@ def test_a_folder_of_tasks(tmp_path: Path) -> None:
 def test_the_title_counts_the_attempts_of_all_agents(command: Command, tmp_path: Path) -> None:
     make_folder(tmp_path)
     write(tmp_path / "t1" / "agents" / "other" / "m.json", timings(time_x=2.0, time_y=3.0))
-    assert "5 attempts at 2 tasks" in command(str(tmp_path)).stdout
+    assert "5 attempts on 2 tasks" in command(str(tmp_path)).stdout
 
 
 def test_a_folder_named_twice_counts_once(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_file_of_its_own_wins_over_what_stands_beside_the_times(tmp_path: Path
 
 # No expert
 
-NO_EXPERT = "there are no timings of an expert (oracle)"
+NO_ORACLE = "no timings of a reference solution (oracle)"
 ADVANTAGES = ("agent_advantage", *(f"agent_advantage_level{level}" for level in range(1, 5)))
 
 
@@ -133,11 +133,11 @@ def test_without_an_expert_speedups_stand_and_advantages_are_missing_with_the_re
     assert fields["task_speedup"] == pytest.approx(8**0.25)  # speedups 2, 8, 1/2 and 1: all four are valid now
     assert (fields["num_benchmarks"], fields["num_valid_benchmarks"]) == (4, 4)
     assert {name: fields[name] for name in ADVANTAGES} == dict.fromkeys(ADVANTAGES)
-    assert {name: reasons[name] for name in ADVANTAGES} == dict.fromkeys(ADVANTAGES, NO_EXPERT)
+    assert {name: reasons[name] for name in ADVANTAGES} == dict.fromkeys(ADVANTAGES, NO_ORACLE)
     assert fields["per_benchmark_speedups"]["m.time_f"] == {"agent/nop": 0.5, "oracle/nop": None, "advantage": None}
     ours = found["measures"]["tool:model"]
     assert (ours["worst_speedup"], ours["log_advantage"], ours["log_advantage_low"]) == (0.5, None, None)
-    assert ours["missing"]["max_fraction"] == ours["missing"]["log_advantage"] == NO_EXPERT
+    assert ours["missing"]["max_fraction"] == ours["missing"]["log_advantage"] == NO_ORACLE
     assert [finding["code"] for finding in found["findings"]].count("no_oracle") == 1
 
 
@@ -146,11 +146,11 @@ def test_without_an_expert_summaries_say_why_too() -> None:
     found = measured(alone).result(many=True).to_dict()
     summary, why = found["summary"]["tool:model"], found["summary_missing"]["tool:model"]
     assert summary["mean_speedup"] == pytest.approx(8**0.25)
-    assert why["agent_advantage"] == why["agent_advantage_level2"] == why["cost_weighted_advantage"] == NO_EXPERT
+    assert why["agent_advantage"] == why["agent_advantage_level2"] == why["cost_weighted_advantage"] == NO_ORACLE
     ours = found["overall"]["tool:model"]
     assert (ours["mean_log_advantage"], ours["opt_p"], ours["opt@k"]) == (None, None, None)
-    assert ours["missing"]["mean_log_advantage"] == NO_EXPERT
-    assert NO_EXPERT in ours["missing"]["opt_p"]
+    assert ours["missing"]["mean_log_advantage"] == NO_ORACLE
+    assert NO_ORACLE in ours["missing"]["opt_p"]
     assert ours["fast_p"]["1.5"] == 1.0  # the fourth root of 8 is 1.68
 
 
@@ -203,7 +203,7 @@ def test_stated_speedups_without_a_word_of_the_expert_have_none(tmp_path: Path) 
     path = write(tmp_path / "results.json", {"results": [trial(tool_m=agent)]})
     found = speedup(path).to_dict()["tasks"]["t"]
     assert found["agents"][KEY]["task_speedup"] == 4.0
-    assert found["missing"][KEY]["agent_advantage"] == NO_EXPERT
+    assert found["missing"][KEY]["agent_advantage"] == NO_ORACLE
 
 
 def test_the_command_needs_no_expert_and_says_that_there_is_none(tmp_path: Path) -> None:
@@ -212,4 +212,4 @@ def test_the_command_needs_no_expert_and_says_that_there_is_none(tmp_path: Path)
     assert done.status == 0
     assert "4.000x" in done.stdout
     assert "expert" not in done.stdout
-    assert NO_EXPERT in done.stderr
+    assert NO_ORACLE in done.stderr

@@ -101,7 +101,7 @@ def test_the_command_takes_the_policy_and_names_it(tmp_path: Path) -> None:
     shown = commands.steelyard("speedup", path, "--unscored", "exclude")
     assert shown.status == 0  # a trial without a verdict is no bad input
     assert "without a verdict: excluded" in shown.stdout
-    assert "is left out of success rates" in shown.stderr
+    assert "is excluded from success rates" in shown.stderr
     assert "without a verdict: failed" in commands.steelyard("speedup", path).stdout
     assert commands.steelyard("speedup", path, "--unscored", "drop").status == 2
 
@@ -203,7 +203,7 @@ def test_a_run_record_has_the_verdict_that_other_verbs_give_it(
     result = speedup(TaskFiles(nop=paths["nop"], oracle=paths["oracle"], agents={KEY: paths["agent"]}))
     assert (result.attempts[0].payload.success, result.attempts[0].payload.task_speedup) == (success, speed)
     told = [finding.message for finding in result.findings if finding.code == "no_snapshot"]
-    assert told == (["no snapshot is given: success rests on the stated verdict alone"] if success else [])
+    assert told == (["no snapshot: success is based on the stated verdict only"] if success else [])
     (group,) = sy.measure(paths["agent"], metrics=["pass_rate"]).to_dict()["groups"]
     assert group["metrics"]["pass_rate"]["mean"] == (None if success is None else float(success))
 

@@ -1,4 +1,4 @@
-"""Repeatability for a terminal: a table over prompts, and the distances before and after repair as bars."""
+"""Terminal output of repeatability: a table of prompts, and bars of distances before and after repair."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre"
 WITHOUT_CANON = ("r_raw", "r_bytes", "mean_pairwise_distance", "pairs_within_tau")
 SPARED = {"r_bytes": 5, "r_anchor_pre": 3, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
 _BAR = 16
-"""Cells of the longest bar: two of them and their counts fit into 60 columns."""
+"""Width of the longest bar: two bars with counts fit into 60 columns."""
 MAX_FAILING_OUTPUTS = 10
-"""How many outputs that do not meet the contract are listed unasked."""
+"""Number of failing outputs listed by default."""
 MAX_BARS = 8
-"""With more prompts than this, the table alone is shown."""
+"""Maximum number of prompts with bars."""
 _EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def repeatability_sentence(result: Repeatability) -> str:
-    """How many outputs meet the contract, where one was checked, and how often the same output came."""
+    """Return how many outputs meet the contract, and the share of the most common output."""
     verdicts = [sample.compliant_pre for prompt in result.prompts for sample in prompt.samples]
     checked = [verdict for verdict in verdicts if verdict is not None]
     meeting = f"{sum(checked):,} of {len(checked):,} outputs meet the contract; " if checked else ""
     tried = [prompt for prompt in result.prompts if prompt.n > 1 and prompt.metrics.get("r_raw") is not None]
     if not tried:
-        return f"{meeting}no prompt was answered twice." if checked else "No prompt was answered twice."
+        return f"{meeting}no prompt has two outputs." if checked else "No prompt has two outputs."
     shares = sorted(share for prompt in tried if (share := prompt.metrics["r_raw"]) is not None)
     if len(tried) == 1:
         alone = len(result.prompts) == 1
-        whose = "" if alone else f" of {tried[0].prompt}, the only prompt with several outputs,"
-        of_all = f"{quantity(shares[0], 'fraction')} of {'' if alone else 'its '}{tried[0].n:,}"
-        told = f"the most frequent output{whose} makes up {of_all}."
-        return meeting + (told if meeting else f"T{told.removeprefix('t')}")
+        whose = "" if alone else f" of {tried[0].prompt} (the only prompt with several)"
+        of_all = f"{quantity(shares[0], 'fraction')} of {tried[0].n:,}"
+        sentence = f"the most common output{whose} accounts for {of_all}."
+        return meeting + (sentence if meeting else f"T{sentence.removeprefix('t')}")
     same, usual = sum(share == 1 for share in shares), quantity(median(shares), "fraction")
-    always = f"{same:,} of {counted(len(tried), 'prompt')} always got the same output"
-    return f"{meeting}{always}; at the median the most frequent makes up {usual}."
+    always = f"{same:,} of {counted(len(tried), 'prompt')} gave identical outputs"
+    return f"{meeting}{always}; median share of the most common output: {usual}."
 
 
 def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
-    """One row a prompt; a dash for what is missing."""
+    """Return the table with one row per prompt; a dash means missing."""
     table = plain_table()
     table.add_column("prompt")
     table.add_column("outputs", justify="right")
-    table.add_column("different", justify="right", spare=2)
+    table.add_column("distinct", justify="right", spare=2)
     shown = shown_metrics(results)
     for name in shown:
         table.add_column(catalog()[name].title, justify="right", spare=SPARED.get(name, 0))
@@ -61,17 +61,17 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
         values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in shown]
         interval = result.intervals.get("r_raw", {})
         values.insert(1, range_text(interval.get("low"), interval.get("high"), "fraction"))
-        different = number_text(result.metrics.get("unique_signatures"), "signatures")
+        distinct = number_text(result.metrics.get("unique_signatures"), "signatures")
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
         outputs = f"{result.n:,} of {result.n + result.failed:,}" if result.failed else f"{result.n:,}"
-        add_row(table, result.prompt, outputs, different, *values, canon)
+        add_row(table, result.prompt, outputs, distinct, *values, canon)
     return table
 
 
 def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable:
-    """One row an output: whether it meets the contract and why not, and how far it is from the canon.
+    """Return the table with one row per output: its verdict, the reason, and its distance to the canon.
 
-    With `failing`, only those that do not meet the contract, the first few of them.
+    With `failing`, only the first outputs that do not meet the contract.
     """
     rows = [
         (result, sample)
@@ -80,12 +80,12 @@ def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable
         if not failing or sample.compliant_pre is False
     ]
     more = len(rows) - MAX_FAILING_OUTPUTS if failing else 0
-    beside = f" (the first {MAX_FAILING_OUTPUTS} of {len(rows):,}; --list-outputs lists all)" if more > 0 else ""
-    table = plain_table(f"Outputs that do not meet the contract{beside}" if failing else "Outputs")
+    note = f" (first {MAX_FAILING_OUTPUTS} of {len(rows):,}; --list-outputs lists all)" if more > 0 else ""
+    table = plain_table(f"Outputs that do not meet the contract{note}" if failing else "Outputs")
     if len(results) > 1:
         table.add_column("prompt")
     table.add_column("output", justify="right")
-    table.add_column("from")
+    table.add_column("source")
     if not failing:
         table.add_column("meets the contract")
     table.add_column("distance\nbefore repair", justify="right", spare=1)
@@ -100,13 +100,13 @@ def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable
 
 
 def shown_metrics(results: Sequence[PromptResult]) -> tuple[str, ...]:
-    """What is shown of prompts; without any canon, how the outputs differ from each other."""
+    """Return the metrics to show; without a canon, those that compare outputs with each other."""
     return SHOWN if any(result.canon for result in results) else WITHOUT_CANON
 
 
 def distance_bars(result: PromptResult) -> Iterator[str]:
-    """How many outputs lie how far from the canon, before (left) and after (right) repair; empty rows are left out."""
-    yield f"distance to the canon: {result.prompt} (n {result.n}, tau {result.tau:g})"
+    """Yield a histogram of the distances to the canon, before (left) and after (right) repair."""
+    yield f"distance to the canon: {result.prompt} (n = {result.n}, tau = {result.tau:g})"
     before = _counts([sample.d_pre for sample in result.samples])
     after = _counts([sample.d_post for sample in result.samples])
     most = max([*before, *after, 1])
@@ -123,7 +123,7 @@ def _labels() -> list[str]:
 
 
 def _counts(distances: Sequence[float]) -> list[int]:
-    """Outputs at 0 exactly, then in each interval up to and with its upper end."""
+    """Count outputs at exactly 0, then per interval (upper end included)."""
     counts = [sum(distance == 0 for distance in distances)]
     for low, high in pairwise(_EDGES):
         counts.append(sum(low < distance <= high for distance in distances))

@@ -1,4 +1,4 @@
-"""What the specification of speedup asks of each agent over its tasks, as a table for a terminal."""
+"""Terminal table of the speedup specification's metrics per agent, over tasks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ OVER_TASKS = (
     "total_cost",
     "cost_weighted_advantage",
 )
-"""What of the summary is shown, besides what the first table has."""
+"""Metrics shown in addition to the first table."""
 SPARED = {"agent_advantage_level1": 2, "agent_advantage_level2": 4, "agent_advantage_level3": 4}
-"""What leaves a narrow terminal first; what is absent here stays longest."""
+"""Columns that a narrow terminal drops, the highest number first."""
 MAX_TRIES = 5
 """The largest k of pass@k that is shown."""
 
 
 def speedup_summary_table(result: SpeedupResult) -> TextTable:
-    """One row an agent: success, advantages by level, cost, and pass@k for each k that all its tasks allow."""
+    """Return the table with one row per agent: success, advantages by level, cost, and pass@k."""
     table = plain_table("Over tasks: success, advantage by level, cost, pass@k")
     table.add_column("agent")
-    # without an expert there are no advantages to show
+    # Without a reference solution there are no advantages.
     compared = any(summary.fields["agent_advantage"] is not None for summary in result.summaries.values())
     known = [name for name in OVER_TASKS if compared or "advantage" not in name]
     for name in known:
@@ -48,7 +48,7 @@ def speedup_summary_table(result: SpeedupResult) -> TextTable:
 
 
 def _figure(name: str, value: float | None, count: Mapping[str, int] | None) -> str:
-    """The number, and below it from how many it was made where that is not all of them."""
+    """Return the number, with the number of tasks below it if some tasks lack it."""
     if value is None:
         return DASH
     text = number_text(value, catalog()[name].unit)

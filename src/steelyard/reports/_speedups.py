@@ -1,4 +1,4 @@
-"""Speedups for people: a table of agents, and a tree of benchmarks with bars."""
+"""Terminal output of speedups: a table of agents, and a tree of benchmarks with bars."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from steelyard.reports._terminal_trees import TextTree
 from steelyard.results import BenchmarkNode, SpeedupResult
 
 BAR = 20
-"""Cells of the longest bar to either side of 1x."""
+"""Width of the longest bar."""
 _POLICIES = {"fail": "without a verdict: failed", "exclude": "without a verdict: excluded"}
 
 
 def speedup_sentence(result: SpeedupResult) -> str:
-    """Who made the code fastest, and whether the expert was outdone."""
+    """Return the largest speedup, and how it compares with the reference solution."""
     known = {
         key: speedup
         for key, summary in result.summaries.items()
@@ -33,21 +33,22 @@ def speedup_sentence(result: SpeedupResult) -> str:
     counts = result.summaries[best].counts
     count = counts["mean_speedup"]
     advantage = result.summaries[best].fields["agent_advantage"]
-    beside = ""
+    comparison = ""
     if advantage is not None:
-        # both are arithmetic means over tasks: over the same ones, their difference is the expert's
-        expert = f" {known[best] - advantage:.3f}" if count == counts["agent_advantage"] else ""
-        beside = f", {abs(advantage):.3f} {'more' if advantage >= 0 else 'less'} than the expert's{expert}"
+        # Both are means over tasks; over the same tasks, their difference is the reference solution's speedup.
+        reference = f" ({known[best] - advantage:.3f})" if count == counts["agent_advantage"] else ""
+        more = "more" if advantage >= 0 else "less"
+        comparison = f", {abs(advantage):.3f} {more} than the reference solution{reference}"
     if not result.many:
-        return _of_one_task(result, best, beside)
+        return _of_one_task(result, best, comparison)
     return (
         f"{best} has the largest mean speedup: {known[best]:.3f} times as fast over {count['n']:,} of "
-        f"{counted(count['of'], 'task')}{beside}."
+        f"{counted(count['of'], 'task')}{comparison}."
     )
 
 
-def _of_one_task(result: SpeedupResult, best: str, beside: str) -> str:
-    """How many times as fast the fastest is, and how many of its benchmarks say so."""
+def _of_one_task(result: SpeedupResult, best: str, comparison: str) -> str:
+    """Return the speedup of the fastest candidate, and the number of faster and slower benchmarks."""
     attempt = next(attempt for attempt in result.attempts if attempt.agent == best)
     payload = attempt.payload
     verdicts = Counter(
@@ -56,7 +57,7 @@ def _of_one_task(result: SpeedupResult, best: str, beside: str) -> str:
         if payload.per_benchmark_speedups[name].agent is not None
     )
     words = {"faster": "faster", "slower": "slower", "unclear": "unclear", "unknown": "without an interval"}
-    told = ", ".join(f"{verdicts[verdict]} {word}" for verdict, word in words.items() if verdicts[verdict])
+    listed = ", ".join(f"{verdicts[verdict]} {word}" for verdict, word in words.items() if verdicts[verdict])
     valid = f"{payload.num_valid_benchmarks:,} of {counted(payload.num_benchmarks, 'benchmark')}"
     fastest = ", the fastest," if len(result.summaries) > 1 else ""
     speed = "not measured"
@@ -64,11 +65,11 @@ def _of_one_task(result: SpeedupResult, best: str, beside: str) -> str:
         slower = "slower: " if payload.task_speedup < 1 else ""
         is_noise = set(verdicts) == {"unclear"}
         speed = f"{'within noise: ' if is_noise else slower}{payload.task_speedup:.3f} times as fast"
-    return f"{best}{fastest} is {speed} over {valid}{f' ({told})' if told else ''}{beside}."
+    return f"{best}{fastest} is {speed} over {valid}{f' ({listed})' if listed else ''}{comparison}."
 
 
 def speedup_table(result: SpeedupResult) -> TextTable:
-    """The table of one task's files with one row an attempt, or over tasks one row an agent."""
+    """Return the table of one task (one row per attempt), or over tasks (one row per agent)."""
     return _overall_table(result) if result.many else _task_table(result)
 
 
@@ -96,7 +97,10 @@ _SPARED = {
 def _task_table(result: SpeedupResult) -> TextTable:
     figures: tuple[tuple[str, ...], tuple[str, ...]] = (_OF_PAYLOAD, _OF_MEASURES)
     if not any(attempt.tree is not None and attempt.tree.oracle is not None for attempt in result.attempts):
-        figures = ("task_speedup",), ("worst_speedup", "significant_regressions")  # nobody has an advantage
+        figures = (
+            ("task_speedup",),
+            ("worst_speedup", "significant_regressions"),
+        )  # without a reference solution there are no advantages
     table = plain_table(f"One task, profile {result.profile}")
     table.add_column("agent")
     table.add_column("valid", justify="right", spare=2)
@@ -114,7 +118,7 @@ def _task_table(result: SpeedupResult) -> TextTable:
 
 
 def _overall_table(result: SpeedupResult) -> TextTable:
-    made = f"{counted(len(result.attempts), 'attempt')} at {counted(len(result.coverage), 'task')}"
+    made = f"{counted(len(result.attempts), 'attempt')} on {counted(len(result.coverage), 'task')}"
     table = plain_table(f"{made}, profile {result.profile}, {_POLICIES[result.unscored]}")
     table.add_column("agent")
     table.add_column("tasks", justify="right", spare=2)
@@ -160,7 +164,7 @@ def _share(count: Mapping[str, int]) -> str:
 
 
 def _counted(value: float | None, name: str, count: Mapping[str, int]) -> str:
-    """The number, and below it from how many tasks it was made where that is not all of them."""
+    """Return the number, with the number of tasks below it if some tasks lack it."""
     partly = value is not None and count["n"] < count["of"]
     return f"{_number(value, name)}\n({_share(count)})" if partly else _number(value, name)
 
@@ -170,10 +174,9 @@ def _flag(value: bool | None) -> str:
 
 
 def benchmark_trees(result: SpeedupResult) -> list[TextTree]:
-    """The benchmarks of each attempt by module, class and function, and what the bars mean.
+    """Return the benchmarks of each attempt by module, class and function, and a legend.
 
-    All bars share one log scale: the longest is the largest change beyond noise. Noise is drawn on that scale, without
-    a color that judges it.
+    All bars share one log scale; the longest is the largest change beyond noise. Noise has no color.
     """
     trees = [(attempt.agent, attempt.tree) for attempt in result.attempts if attempt.tree is not None]
     changes = [value for _, tree in trees for value in _speedups(tree)]
@@ -181,7 +184,7 @@ def benchmark_trees(result: SpeedupResult) -> list[TextTree]:
     grown = [_grown(agent, tree, abs(math.log(largest))) for agent, tree in trees]
     if largest == 1:
         return grown
-    return [*grown, TextTree(f"Bars: log scale, ▶ faster, ◀ slower; the longest is {quantity(largest, 'ratio')}x.")]
+    return [*grown, TextTree(f"Bars: log scale, ▶ faster, ◀ slower; longest bar: {quantity(largest, 'ratio')}x.")]
 
 
 def _speedups(node: BenchmarkNode) -> Iterator[float]:
@@ -200,14 +203,14 @@ def _grown(label: str, node: BenchmarkNode, longest: float) -> TextTree:
 def _line(node: BenchmarkNode, longest: float) -> tuple[str, Painted | None]:
     agent, oracle = node.agent, node.oracle
     if agent is None:
-        return f"no valid benchmark of {node.size}", None
+        return f"0 of {node.size} valid", None
     cells = min(round(abs(math.log(agent)) / longest * BAR), BAR) if longest > 0 else 0
     bar = ("◀" if agent < 1 else "▶") + "█" * cells if cells else "|"
     ahead: Style = "green" if agent >= (oracle or 1) else "yellow" if agent >= 1 else "red"
-    beside = ["within noise"] if node.is_noise else []
+    notes = ["within noise"] if node.is_noise else []
     if node.low is not None and node.high is not None:
-        beside.insert(0, bounds_text(node.low, node.high, "ratio", bare=False))
-    beside += [] if oracle is None else [f"expert {quantity(oracle, 'ratio')}x"]
-    beside += [] if node.valid == node.size else [f"{node.valid} of {node.size} valid"]
-    told = f" ({', '.join(beside)})" if beside else ""
-    return f"{quantity(agent, 'ratio')}x{told}", Painted(bar, "dim" if node.is_noise else ahead)
+        notes.insert(0, bounds_text(node.low, node.high, "ratio", bare=False))
+    notes += [] if oracle is None else [f"reference {quantity(oracle, 'ratio')}x"]
+    notes += [] if node.valid == node.size else [f"{node.valid} of {node.size} valid"]
+    listed = f" ({', '.join(notes)})" if notes else ""
+    return f"{quantity(agent, 'ratio')}x{listed}", Painted(bar, "dim" if node.is_noise else ahead)

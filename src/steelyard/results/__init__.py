@@ -218,7 +218,7 @@ if TYPE_CHECKING:
         ReadSummary as ReadSummary,
     )
     from steelyard.results._repeatability import (
-        CanonFacts as CanonFacts,
+        CanonInfo as CanonInfo,
         OutputSample as OutputSample,
         PromptResult as PromptResult,
         RepairStep as RepairStep,

@@ -1,4 +1,4 @@
-"""What `repeatability` gives: how repeatable the outputs of each prompt are, before and after repair."""
+"""Result of `repeatability`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from steelyard.results._base import Result, versioned
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the numbers depend on; numbers of other versions are not compared with them."""
+    """Versions the numbers depend on; numbers of different versions are not comparable."""
 
     normalization: str
     oracle: str
     distance: str
     extraction: str
     repair: str | None = None
-    """None when no repair of ours ran."""
+    """None if Steelyard repaired nothing."""
 
     def on_rows(self) -> dict[str, str]:
-        """The columns that every CSV row carries."""
+        """Return the version columns of every CSV row."""
         return {
             "normalization_version": self.normalization,
             "oracle_version": self.oracle,
@@ -43,7 +43,7 @@ class OutputSample(msgspec.Struct, frozen=True, kw_only=True):
     """One output: before and after repair."""
 
     sample: int
-    """Its place among the prompt's outputs, from 1."""
+    """Number of the output within the prompt, from 1."""
     run: str | None = None
     """The run or file it came from."""
     digest: str
@@ -53,33 +53,33 @@ class OutputSample(msgspec.Struct, frozen=True, kw_only=True):
     d_pre: float
     d_post: float
     compliant_pre: bool | None = None
-    """Whether the oracle passed the output; None when it did not run."""
+    """Whether the output passed the oracle; None if the oracle did not run."""
     compliant_post: bool | None = None
-    """Whether the oracle passed the repaired output; None when it did not run."""
+    """Whether the repaired output passed the oracle; None if the oracle did not run."""
     reason: str = ""
-    """Why the oracle did not pass it."""
+    """Why it failed the oracle."""
     fell_back: bool = False
-    """Whether it does not parse, so that its plain text was compared."""
+    """Whether it was compared as plain text because it does not parse."""
     approximate: bool = False
     """Whether a distance is an upper bound."""
     steps: tuple[RepairStep, ...] = ()
     """Repair steps that were applied."""
     repair_ended: str = ""
-    """Why repair ended; empty when none ran."""
+    """Why repair ended; empty if no repair ran."""
     repair_bound: bool = False
-    """Whether the work budget of the profile ended repair: this is how far it came."""
+    """Whether the profile's work budget ended the repair early."""
     code: str = ""
     """The program as extracted."""
     code_post: str = ""
     """The program after repair."""
 
 
-class CanonFacts(msgspec.Struct, frozen=True, kw_only=True):
+class CanonInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The canon that outputs were compared with."""
 
     signature: str
     origin: str
-    """`stored`, `set now`, `not kept` or `experiment file`."""
+    """`stored`, `new` (stored by this call), `not stored` or `experiment file`."""
     from_run: str | None = None
     normalized: str
 
@@ -93,23 +93,23 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     """Outputs that were compared."""
     failed: int = 0
-    """Samples that were asked for and broke off without an output."""
+    """Samples that failed without an output."""
     profile: str
     tau: float
     level: str
     versions: Versions
     isolation: str | None = None
-    """What kept the outputs from everything else while the oracle ran them; None when it did not run."""
+    """Sandbox in which the oracle ran the outputs; None if the oracle did not run."""
     metrics: dict[str, float | None]
     reasons: dict[str, str]
-    """Why a metric is missing, by its name."""
+    """Reason for each missing metric, by name."""
     intervals: dict[str, dict[str, Any]]  # Any: numbers and text of an interval
-    canon: CanonFacts | None
+    canon: CanonInfo | None
     samples: tuple[OutputSample, ...]
     pair_distances: tuple[tuple[str, str, float], ...] = ()
-    """The distance of every two distinct outputs before repair, by their signatures; empty where there are too many."""
+    """Distance of each pair of distinct outputs before repair, by signature; empty if there are too many."""
     stored: dict[str, float | None] | None = None
-    """The same metrics of another tool's repaired outputs, where the input has them and our repair ran."""
+    """The same metrics for repaired outputs in the input, if Steelyard also repaired the outputs."""
     findings: tuple[Finding, ...] = ()
 
     def to_dict(self, *, samples: bool = False) -> dict[str, Any]:  # Any: JSON values
@@ -139,7 +139,7 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
         return shape
 
     def row(self) -> dict[str, Any]:  # Any: cells of any type
-        """The metrics as one flat row, with the versions they depend on."""
+        """Return the metrics as one flat row, with their versions."""
         names = sorted(metric.name for metric in catalog().at("prompt"))
         values = {name: self.metrics.get(name) for name in names}
         return {"prompt": self.prompt, "n": self.n, "tau": self.tau, **values, **self.versions.on_rows()}
@@ -147,16 +147,16 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, repr=False)
 class Repeatability(Result):
-    """The prompts in the order given, and what was rejected."""
+    """Prompts in input order, and rejected input."""
 
     prompts: tuple[PromptResult, ...]
     rejected: tuple[Rejected, ...] = ()
     findings: tuple[Finding, ...] = ()
-    """What is to be said of the whole input: the records that were rejected, contracts that nothing used."""
+    """Findings about the input as a whole: rejected records, unused contracts."""
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
-        """The findings of the whole input, then those of each prompt."""
+        """Findings about the input, then about each prompt."""
         return one_a_kind((*self.findings, *(finding for prompt in self.prompts for finding in prompt.findings)))
 
     def _about(self) -> str:
@@ -164,11 +164,11 @@ class Repeatability(Result):
         return f"{len(self.prompts):,} prompts, {outputs:,} outputs"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a prompt."""
+        """Return one row per prompt."""
         return [prompt.row() for prompt in self.prompts]
 
     def to_dict(self, *, samples: bool = False) -> dict[str, Any]:  # Any: JSON values
-        """The documented JSON shape; with `samples`, every output too."""
+        """Return the documented JSON shape; with `samples`, including every output."""
         return versioned(self._shape(samples=samples))
 
     def _shape(self, *, samples: bool = False) -> dict[str, Any]:  # Any: JSON values

@@ -22,7 +22,7 @@ ABSENT = -1
 """The row of a benchmark that a side does not have."""
 NO_COST = Missing("no cost is given")
 NO_TRAJECTORY = Missing("no log is given")
-NO_EXPERT = Missing("there are no timings of an expert (oracle)")
+NO_ORACLE = Missing("no timings of a reference solution (oracle)")
 
 CostOrigin = Literal["stated", "priced", "lower_bound"]
 """How a cost came to be known; of a lower bound, that at least so much was paid."""
@@ -37,7 +37,7 @@ class Attempt:
     """The key `agent:model`."""
     nop: Side
     oracle: Side | None
-    """The expert's side; None where nobody measured an expert."""
+    """Timings of the reference solution, if any."""
     side: Side
     number: int = 1
     nop_repeat: Side | None = None
@@ -103,7 +103,7 @@ class BenchmarkTable:
     oracle: Floats
     """Speedups over nop as measured; NaN where there is none."""
     comparable: Flags
-    """Usable but for the agent's side: under nop and oracle, or under nop alone where there is no expert."""
+    """Valid on all sides except the agent's: nop and oracle, or nop only if there is no oracle."""
     counted: Flags
     """What enters the figures: valid ones, and by the profile's rule those that failed only under the agent."""
     effective: Floats
@@ -146,9 +146,9 @@ def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule 
     mine = _speedups(metrics.agent_speedup, "agent_median", pool, nop, agent)
     theirs = _speedups(metrics.oracle_speedup, "oracle_median", pool, nop, oracle)
     of_attempt = _attempt_of_rows(starts)
-    without_expert = np.array([attempt.oracle is None for attempt in attempts], dtype=bool)[of_attempt]
+    without_oracle = np.array([attempt.oracle is None for attempt in attempts], dtype=bool)[of_attempt]
     unchanged = _speedups(metrics.agent_speedup, "agent_median", pool, nop, nop)
-    comparable = np.isfinite(np.where(without_expert, unchanged, theirs))
+    comparable = np.isfinite(np.where(without_oracle, unchanged, theirs))
     effective, counted = _by_rules(attempts, of_attempt, mine, comparable, agent_only_failures)
     return BenchmarkTable(
         attempts=tuple(attempts),

@@ -16,7 +16,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.records import Missing
 from steelyard.results import Payload
 from steelyard.speedups._asv_rule import asv_changes
-from steelyard.speedups._benchmark_table import ABSENT, NO_EXPERT, BenchmarkTable
+from steelyard.speedups._benchmark_table import ABSENT, NO_ORACLE, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import nullable, without_missing
 from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
@@ -88,14 +88,14 @@ def _task_inputs(
     effective, oracle = table.effective[rows], table.oracle[rows]
     seen = counted & ~agent_only
     lows, highs = _ends(table, rows, surety, options)
-    of_expert = {
+    of_oracle = {
         "oracle_speedups": oracle[counted].tolist(),
         "measured_oracle_speedups": oracle[seen].tolist(),
         "unmatched_oracle_speedups": [] if attempt.fallback else oracle[agent_only].tolist(),
         "items": metrics.advantage.function(agent_speedup=effective, oracle_speedup=oracle)[counted].tolist(),
     }
     return {
-        **(dict.fromkeys(of_expert, NO_EXPERT) if attempt.oracle is None else of_expert),
+        **(dict.fromkeys(of_oracle, NO_ORACLE) if attempt.oracle is None else of_oracle),
         "agent_speedups": effective[counted].tolist(),
         **{name: list(compress(numbers, counted.tolist())) for name, numbers in attempt.nop.groups.items()},
         "measured_agent_speedups": effective[seen].tolist(),

@@ -47,7 +47,7 @@ _OWN_FIELDS = {
     "RUN": ("cost_usd", "trajectory_length"),
 }
 """By which fields a file is seen to speak of one agent instead of being keyed by agent."""
-_EXPERT = "oracle"
+_ORACLE = "oracle"
 """The expert's key in files that speak of agents."""
 
 
@@ -103,7 +103,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
     oracle = None if expert is None else side_of(expert.timings)
     again = None if files.nop_repeat is None else side_of(reading.timings(files.nop_repeat).timings)
     about = _about(files, reading)
-    of_expert = _merged(about[_EXPERT], expert)
+    of_oracle = _merged(about[_ORACLE], expert)
     logs = _readable_logs(files, reading)
     for key, path in sorted(files.agents.items()):
         try:
@@ -125,9 +125,9 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
                 side=side_of(file.timings),
                 nop_repeat=again,
                 tests=known.tests,
-                oracle_tests=of_expert.tests,
+                oracle_tests=of_oracle.tests,
                 snapshot=known.snapshot,
-                oracle_snapshot=of_expert.snapshot,
+                oracle_snapshot=of_oracle.snapshot,
                 harness=None if file.run is None else file.run.verdict,
                 cost_usd=cost,
                 cost_origin=cost_origin,
@@ -230,21 +230,21 @@ def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
             cost_usd=amount(_stated(files.runs, runs, key, "cost_usd", amount, reading)),
             trajectory_length=count(_stated(files.runs, runs, key, "trajectory_length", count, reading)),
         )
-        for key in sorted(keys | {_EXPERT})
+        for key in sorted(keys | {_ORACLE})
     }
 
 
 def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str, TestResults | None]:
     """Test results by agent and of the expert, from reports of one of them each and from a file of ours by key."""
-    reports = {_EXPERT if is_baseline(key, _EXPERT) else key: path for key, path in files.test_reports.items()}
-    _check_keys(reports.keys() - {_EXPERT}, keys, None, reading)
+    reports = {_ORACLE if is_baseline(key, _ORACLE) else key: path for key, path in files.test_reports.items()}
+    _check_keys(reports.keys() - {_ORACLE}, keys, None, reading)
     by_key = files.tests
     if by_key is not None and not is_stdin(by_key) and format_of_tests(by_key) is not None:
         reports.setdefault(_only_agent(keys, by_key, "give each with --tests agent:model=FILE"), by_key)
         by_key = None
     entries = {key: (str(by_key), tests_of(entry)) for key, entry in _keyed(by_key, "TESTS", keys, reading).items()}
     entries |= {key: (str(path), tests_in(path)) for key, path in reports.items()}
-    tests = {key: entries[key][1] for key in sorted(entries.keys() & (keys | {_EXPERT}))}
+    tests = {key: entries[key][1] for key in sorted(entries.keys() & (keys | {_ORACLE}))}
     reading.note(
         [
             Rejected(
@@ -302,8 +302,8 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
         raise UnreadableFileError(str(path), "it must be one JSON object, by agent:model")
     if any(name in values for name in _OWN_FIELDS[block]):
         return {_only_agent(keys, path, "key it by agent:model"): values}
-    named = {_EXPERT if is_baseline(key, _EXPERT) else key: value for key, value in values.items()}
-    _check_keys({key for key in named if key != _EXPERT and not is_baseline(key, "nop")}, keys, str(path), reading)
+    named = {_ORACLE if is_baseline(key, _ORACLE) else key: value for key, value in values.items()}
+    _check_keys({key for key in named if key != _ORACLE and not is_baseline(key, "nop")}, keys, str(path), reading)
     return named
 
 

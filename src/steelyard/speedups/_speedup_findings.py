@@ -1,4 +1,4 @@
-"""What a reader should know before believing the numbers."""
+"""Warnings and notes about speedup results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.formats import NO_BLOCK
 from steelyard.formatting import interval_name, percent
 from steelyard.profiles import Unscored
 from steelyard.records import Finding, Missing
-from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
+from steelyard.speedups._benchmark_table import NO_ORACLE, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._failures import snapshot_failed
 from steelyard.speedups._identical_agents import identical_agents
@@ -19,10 +19,10 @@ from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Side
 from steelyard.speedups._speedup_intervals import BASES, MIN_PROCESSES, samples_needed
 
-UNCHANGED, EXPERT = "the unchanged code", "the expert's change"
-"""What the sides beside the agent's are called, also for those who only have timings before and after a change."""
+UNCHANGED, REFERENCE = "the unchanged code", "the reference solution"
+"""Names of the sides that are not an agent's."""
 SHOWN = 5
-"""How many names a message lists before it says how many more there are."""
+"""Number of names that a message lists."""
 
 
 def findings_of(
@@ -31,7 +31,7 @@ def findings_of(
     figures: Sequence[Mapping[str, float | Missing]],
     options: SpeedupConstants,
 ) -> list[Finding]:
-    """All findings, attempt by attempt, then over tasks."""
+    """Return all findings: per attempt, then over tasks."""
     findings: list[Finding] = []
     for index, attempt in enumerate(table.attempts):
         where = f"{attempt.trial}, {attempt.agent}"
@@ -43,7 +43,7 @@ def findings_of(
         share = figures[index]["max_fraction"]
         rows = table.rows(index)
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
-    findings += _of_experts(table.attempts)
+    findings += _of_oracles(table.attempts)
     findings += duplicates(table.attempts)
     findings += identical_agents(table.attempts)
     findings += _unpaired(table.attempts)
@@ -52,7 +52,7 @@ def findings_of(
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are.
+    """Return the first names and the number of others.
 
     >>> listed(["a", "b"])
     'a, b'
@@ -68,28 +68,25 @@ def _counted(names: Sequence[str]) -> str:
 def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Finding]:
     attempt, rows = table.attempts[index], table.rows(index)
     if not table.valid[rows].any():
-        message = "no benchmark is valid on every side: there is nothing to measure"
+        message = "no benchmark is valid on every side, so there is nothing to measure"
         yield Finding(code="nothing_valid", message=message, where=where)
     failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
     if failing:
-        expert = "" if attempt.oracle is None else f" and with {EXPERT}"
-        message = f"{_counted(failing)} usable in {UNCHANGED}{expert} but not after the change: {listed(failing)}"
+        reference = "" if attempt.oracle is None else f" and {REFERENCE}"
+        message = f"{_counted(failing)} valid for {UNCHANGED}{reference} but not after the change: {listed(failing)}"
         known = set(attempt.nop.names)
         if new := [name for name in attempt.side.measured_names if name not in known]:
-            message += (
-                f"; only after the change: {listed(new)}. Benchmarks are matched by name, so name both sides alike"
-            )
-            message += " (hyperfine: -n NAME)"
+            message += f"; only after the change: {listed(new)}. Benchmarks are matched by name (hyperfine: -n NAME)"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if attempt.success is True and attempt.snapshot is None:
         ground = "tests" if attempt.tests is not None else "stated verdict"
-        message = f"no snapshot is given: success rests on the {ground} alone"
+        message = f"no snapshot: success is based on the {ground} only"
         yield Finding(code="no_snapshot", severity="info", message=message, where=where)
     if attempt.snapshot == NO_BLOCK:
-        message = "FC-Eval's file has no snapshot block, which counts as a failed snapshot"
+        message = "the FC-Eval file has no snapshot block, which counts as a failed snapshot"
         yield Finding(code="missing_snapshot_block", message=message, where=where)
     if attempt.cost_origin == "lower_bound":
-        message = "the cost is a lower bound: some tokens are not known, or not how they fall into calls"
+        message = "the cost is a lower bound: some token counts, or their split into calls, are unknown"
         yield Finding(code="cost_lower_bound", message=message, where=where)
     if attempt.fallback:
         message = "the attempt failed, so its benchmarks count as unchanged (speedup 1.0)"
@@ -97,8 +94,8 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
 
 
 def unscored_attempts(attempts: Sequence[Attempt], unscored: Unscored) -> Iterator[Finding]:
-    """Attempts without a verdict, and what they count as."""
-    as_what = {"fail": "counts as failed in", "exclude": "is left out of"}[unscored]
+    """Report attempts without a verdict and how they are counted."""
+    as_what = {"fail": "counts as failed in", "exclude": "is excluded from"}[unscored]
     for attempt in attempts:
         if isinstance(attempt.success, Missing):
             message = f"the attempt has no verdict and {as_what} success rates: {attempt.success.reason}"
@@ -106,37 +103,37 @@ def unscored_attempts(attempts: Sequence[Attempt], unscored: Unscored) -> Iterat
             yield Finding(code="success_unknown", severity="info", message=message, where=where)
 
 
-def _of_experts(attempts: Sequence[Attempt]) -> Iterator[Finding]:
-    """What is to be known of each task's expert, once however many agents are measured against it."""
+def _of_oracles(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    """Report problems of each task's reference solution once, for all agents."""
     first_attempts = {attempt.task: attempt for attempt in reversed(attempts)}
     for task, attempt in sorted(first_attempts.items()):
         if attempt.oracle is None:
-            message = f"{NO_EXPERT.reason}: speedups stand, advantages are missing"
+            message = f"{NO_ORACLE.reason}, so advantages are missing"
             yield Finding(code="no_oracle", severity="info", message=message, where=task)
         if attempt.oracle_tests is not None and attempt.oracle_tests.not_passed:
             count = attempt.oracle_tests.not_passed
-            message = f"{count} of the tests fail under the expert's change: an attempt fails only beyond them"
+            message = f"{count} tests fail with {REFERENCE}; attempts may fail the same tests"
             yield Finding(code="oracle_tests_fail", severity="info", message=message, where=task)
         if snapshot_failed(attempt.oracle_snapshot):
-            message = "the snapshot fails under the expert's change: what attempts are measured against is in doubt"
+            message = f"the snapshot fails with {REFERENCE}, so advantages may be invalid"
             yield Finding(code="oracle_snapshot_fails", message=message, where=task)
 
 
 def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
-    sides = {f"with {EXPERT}": attempt.oracle, "after the change": attempt.side}
+    sides = {f"with {REFERENCE}": attempt.oracle, "after the change": attempt.side}
     for name, side in ((name, side) for name, side in sides.items() if side is not None):
         other = _other_versions(attempt.nop, side)
         if other:
-            message = f"the benchmark's own code is another {name} than in {UNCHANGED}: {listed(other)}"
+            message = f"the benchmark code differs {name} from {UNCHANGED}: {listed(other)}"
             yield Finding(code="code_version_differs", message=message, where=where)
         if attempt.nop.environments and side.environments and attempt.nop.environments != side.environments:
-            pair = f"{_joined(attempt.nop.environments)} in {UNCHANGED}, {_joined(side.environments)} {name}"
+            pair = f"{_joined(attempt.nop.environments)} for {UNCHANGED}, {_joined(side.environments)} {name}"
             yield Finding(
                 code="environment_differs", message=f"measured in different environments: {pair}", where=where
             )
     if attempt.nop.other_units:
         others = attempt.nop.other_units
-        message = f"{_counted(others)} of something else than time, not compared: {listed(others)}"
+        message = f"{_counted(others)} not measured in time, so not compared: {listed(others)}"
         yield Finding(code="not_a_time", severity="info", message=message, where=where)
 
 
@@ -159,7 +156,7 @@ def _noisy(
         noisy = table.valid[rows] & (surety.speedup.low[rows] < -limit) & (surety.speedup.high[rows] > limit)
     names = [table.name(rows.start + int(row)) for row in np.flatnonzero(noisy)]
     if names:
-        message = f"{_counted(names)} too noisy to tell faster from slower: {listed(names)}"
+        message = f"{_counted(names)} too noisy to distinguish faster from slower: {listed(names)}"
         yield Finding(code="too_noisy", message=message, where=where)
 
 
@@ -177,9 +174,9 @@ def _too_few_samples(
         for row in np.flatnonzero(table.valid[rows] & ~surety.judged[rows] & few & timed)
     ]
     if names:
-        enough = f"{needed} samples a side, or {MIN_PROCESSES} processes"
+        enough = f"{needed} samples per side, or {MIN_PROCESSES} processes"
         message = (
-            f"{_counted(names)} with too few samples to tell a change from noise; "
+            f"{_counted(names)} with too few samples to distinguish a change from noise; "
             f"a {interval_name(options.interval_level)} needs {enough}: {listed(names)}"
         )
         yield Finding(code="too_few_samples", message=message, where=where)
@@ -188,21 +185,21 @@ def _too_few_samples(
 def dominant(
     share: float | Missing | None, size: int, what: str, options: SpeedupConstants, where: str
 ) -> Iterator[Finding]:
-    """A finding when one item gives too much of a mean; with few items one always does."""
+    """Report an item that dominates a mean of more than a few items."""
     limit = options.max_fraction_limit
     if share is not None and not isinstance(share, Missing) and share > limit and size * limit > 1:
-        message = f"one {what} of {size} gives {percent(share)} of the mean advantage"
+        message = f"one {what} of {size} contributes {percent(share)} of the mean advantage"
         yield Finding(code="dominant_item", message=message, where=where)
 
 
 def duplicates(attempts: Sequence[Attempt]) -> Iterator[Finding]:
-    """Agents whose times at a task are the same to the bit, among themselves or with a baseline."""
+    """Report agents with bit-identical times on a task, to each other or to a baseline."""
     seen: dict[tuple[str, bytes], list[str]] = {}
     for attempt in attempts:
         sides = (
             (f"{attempt.agent} (attempt {attempt.number})", attempt.side),
             (UNCHANGED, attempt.nop),
-            (EXPERT, attempt.oracle),
+            (REFERENCE, attempt.oracle),
         )
         for who, side in sides:
             vector = None if side is None else _vector(side)
@@ -210,13 +207,13 @@ def duplicates(attempts: Sequence[Attempt]) -> Iterator[Finding]:
             if who not in holders:
                 holders.append(who)
     for (task, _), holders in sorted(seen.items(), key=lambda entry: (entry[0][0], entry[1])):
-        if len(holders) > 1 and set(holders) != {UNCHANGED, EXPERT}:
-            message = f"the results of {' and '.join(sorted(holders))} are identical to the last bit"
+        if len(holders) > 1 and set(holders) != {UNCHANGED, REFERENCE}:
+            message = f"the results of {' and '.join(sorted(holders))} are bit-identical"
             yield Finding(code="duplicate_results", message=message, where=task)
 
 
 def _vector(side: Side) -> bytes | None:
-    """The side's numbers as bytes; None when they say too little to be suspicious: stated speedups that are all 1."""
+    """Return the side's numbers as bytes; None if identity would not be suspicious (stated speedups of 1)."""
     if side.values.size:
         return side.values.tobytes()
     known = side.medians[np.isfinite(side.medians)]
@@ -229,7 +226,7 @@ def _vector(side: Side) -> bytes | None:
 
 
 def coverage(attempts: Sequence[Attempt]) -> dict[str, dict[str, int]]:
-    """How many attempts each agent has at each task."""
+    """Count the attempts of each agent on each task."""
     agents = sorted({attempt.agent for attempt in attempts})
     table = {task: dict.fromkeys(agents, 0) for task in sorted({attempt.task for attempt in attempts})}
     for attempt in attempts:
@@ -242,7 +239,7 @@ def _unpaired(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     partial = [task for task, row in table.items() if 0 in row.values()]
     if partial:
         message = (
-            f"the agents did not attempt the same tasks, so their means are over different sets: {len(partial)} of "
+            f"agents attempted different tasks, so their means are not comparable: {len(partial)} of "
             f"{len(table)} tasks lack an agent ({listed(partial)})"
         )
         yield Finding(code="unpaired_tasks", message=message)
@@ -255,5 +252,5 @@ def _mixed_trajectories(attempts: Sequence[Attempt]) -> Iterator[Finding]:
             origins.setdefault(attempt.agent, set()).add(attempt.trajectory_origin)
     for agent, kinds in sorted(origins.items()):
         if len(kinds) > 1:
-            message = f"trajectory lengths are counted in different ways ({', '.join(sorted(kinds))}) and averaged"
+            message = f"the mean trajectory length mixes different counts ({', '.join(sorted(kinds))})"
             yield Finding(code="mixed_trajectory_origins", message=message, where=agent)

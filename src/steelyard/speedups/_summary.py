@@ -12,7 +12,7 @@ from steelyard.metrics import Metric, geometric_mean, harmonic_mean
 from steelyard.profiles import Unscored
 from steelyard.records import Missing, exact_mean
 from steelyard.results import SpeedupSummary
-from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
+from steelyard.speedups._benchmark_table import NO_ORACLE, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import without_missing
 from steelyard.statistics import Interval, clustered, pass_at_k, skewed_mean
@@ -229,11 +229,11 @@ def overall(
     """Our figures of one agent over its tasks."""
     attempts, own_figures = [table.attempts[index] for index in indexes], [figures[index] for index in indexes]
     at_tasks, verdicts = _Tasks(attempts), verdicts_of(attempts, unscored)
-    to_expert = _to_expert(at_tasks, own_figures)
+    to_oracle = _to_oracle(at_tasks, own_figures)
     curves, counts = _curves(attempts, verdicts, own_figures, options)
-    fields, reasons = without_missing(to_expert | curves)
+    fields, reasons = without_missing(to_oracle | curves)
     means = at_tasks.means(of_attempt["log_advantage"] for of_attempt in own_figures)
-    counts |= dict.fromkeys(to_expert, n_of(len(means), len(at_tasks.rows)))
+    counts |= dict.fromkeys(to_oracle, n_of(len(means), len(at_tasks.rows)))
     passed = passes(attempts, verdicts)
     counts |= {"pass@k_beyond": passed.counts(beyond=True)}
     interval = _over_tasks(fields["mean_log_advantage"], means, options)
@@ -244,7 +244,7 @@ def overall(
     )
 
 
-def _to_expert(at_tasks: _Tasks, figures: Sequence[Figures]) -> dict[str, float | Missing]:
+def _to_oracle(at_tasks: _Tasks, figures: Sequence[Figures]) -> dict[str, float | Missing]:
     """How an agent stands to the expert, every task counting once, as the same kind of mean of its attempts."""
 
     def over_tasks(declared: Metric, values: Sequence[float | Missing], of: Callable[[list[float]], float]) -> Any:
@@ -287,7 +287,7 @@ def _curves(
     # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
     speeds = [_or_zero(of_attempt["task_speedup"]) for of_attempt in figures]
     ratios = [
-        NO_EXPERT if attempt.oracle is None else _or_zero(of_attempt["speedup_ratio_hmean"])
+        NO_ORACLE if attempt.oracle is None else _or_zero(of_attempt["speedup_ratio_hmean"])
         for attempt, of_attempt in zip(attempts, figures, strict=True)
     ]
     fast = _complete(speedups=speeds, successes=verdicts)

@@ -44,7 +44,7 @@ from steelyard.questions.repeatability import (
     signature,
 )
 from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
-from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Repeatability, Versions
+from steelyard.results import CanonInfo, OutputSample, PromptResult, RepairStep, Repeatability, Versions
 from steelyard.workflow._code_options import RepeatabilityOptions
 from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input
 from steelyard.workflow._verb import verb
@@ -73,24 +73,25 @@ def repeatability(
 
 
 def measure_repeatability(
-    outputs: RepeatabilityInput, options: RepeatabilityOptions, told: Callable[[PromptResult], None]
+    outputs: RepeatabilityInput, options: RepeatabilityOptions, on_prompt: Callable[[PromptResult], None]
 ) -> Repeatability:
-    """The same; `told` is given each prompt as soon as it is measured, so that rows can be written as they come."""
+    """Measure repeatability and call `on_prompt` with each prompt as soon as it is measured."""
     by = tuple(options.by)
     for key in by:
         if key not in KEYS and not is_own_key(key):
             raise UnknownNameError("key to group by", key, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
-        raise UsageError("a key to group by is named twice")
+        raise UsageError("duplicate key in --by")
     if options.language is not None:
         language_named(options.language)
     level = None if options.normalize is None else level_named(options.normalize)
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     tau = constants_of(catalog()["p_tau_pre"], profile)["tau"] if options.tau is None else options.tau
     if profile.spec != "repeatability":
-        raise UsageError(f"profile {profile.name!r} belongs to the {profile.spec} specification")
+        hint = "use a repeatability profile: --profile repeatability-1"
+        raise UsageError(f"profile {profile.name!r} is for the {profile.spec} specification", hint=hint)
     if not 0 <= tau <= 1:
-        raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
+        raise UsageError(f"--tau must be between 0 and 1 (got {tau})")
     contracts, mapping = Contracts(options.contract), options.mapping()
     prompts, rejected, found_reading = read_prompts(
         list(each_input(outputs, mapping)),
@@ -108,7 +109,7 @@ def measure_repeatability(
     findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
     measured: list[PromptResult] = []
     for prompt in worker.run(prompts):
-        told(prompt)
+        on_prompt(prompt)
         measured.append(prompt)
     return Repeatability(tuple(measured), tuple(rejected), tuple(findings))
 
@@ -126,7 +127,7 @@ class _Worker:
         self._benches: dict[tuple[Level, str | None], Workbench] = {}
 
     def run(self, prompts: Sequence[Prompt]) -> Iterator[PromptResult]:
-        """Each prompt's result, in order."""
+        """Yield the result of each prompt, in order."""
         store = self._open_store(prompts)
         try:
             shelf = CanonShelf(store)
@@ -140,12 +141,12 @@ class _Worker:
         wanted = any(prompt.contract is not None and not prompt.is_experiment for prompt in prompts)
         if self.options.store is None or not wanted:
             return None
-        from steelyard.store import open_store  # brings SQLAlchemy
+        from steelyard.store import open_store  # imports SQLAlchemy
 
         return open_store(self.options.store)
 
     def _bench(self, prompt: Prompt) -> Workbench:
-        # prose has no language unless a level that needs one is asked for
+        # Prose has no language unless --normalize needs one.
         named = prompt.language or (PYTHON if self.level else "")
         language = language_of(named)
         stated = prompt.contract.level if prompt.contract is not None else None
@@ -179,7 +180,7 @@ class _Worker:
             reasons=reasons,
             intervals=prompt_intervals(compared, values),
             isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
-            canon=_canon_facts(canon),
+            canon=_canon_info(canon),
             samples=tuple(samples),
             pair_distances=tuple((signature(a), signature(b), apart) for (a, b), apart in compared.distances.items()),
             stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
@@ -193,7 +194,7 @@ class _Worker:
         )
 
     def _oracle(self, prompt: Prompt) -> Oracle | None:
-        """The oracle where it is needed: to find the canon, or to repair."""
+        """Return the oracle if it is needed to choose the canon or to repair."""
         if prompt.contract is None or (prompt.is_experiment and not self.options.repair):
             return None
         return Oracle(prompt.contract, no_sandbox=self.options.no_sandbox)
@@ -201,7 +202,7 @@ class _Worker:
     def _repaired(
         self, codes: Sequence[str], canon: ChosenCanon | None, oracle: Oracle | None, bench: Workbench
     ) -> dict[str, Repaired]:
-        """Each distinct output after repair."""
+        """Repair each distinct output."""
         if canon is None or oracle is None:
             return {}
 
@@ -215,7 +216,7 @@ class _Worker:
     def _stored(
         self, prompt: Prompt, bench: Workbench, canon: ChosenCanon | None, ours: Compared
     ) -> dict[str, float | None] | None:
-        """The metrics of the repaired outputs that came with the input."""
+        """Return the metrics of the repaired outputs in the input."""
         if all(answer.repaired is None for answer in prompt.answers):
             return None
         goal = None if canon is None else canon.normalized
@@ -224,15 +225,15 @@ class _Worker:
 
 
 def _whole(profile: Profile, name: str, default: int) -> int:
-    """A budget of the profile: a whole number, so that what is counted can be compared with it."""
+    """Return a budget of the profile as an integer."""
     value = profile.constant(name, default)
     if value < 0 or value != int(value):
-        raise ProfileError(f"constant {name!r} must be a whole number from 0 on", where=profile.name)
+        raise ProfileError(f"constant {name!r} must be a non-negative integer (got {value})", where=profile.name)
     return int(value)
 
 
 def _without_missing(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Numbers with null where there is none, and the reasons beside."""
+    """Split values into numbers (None if missing) and reasons."""
     numbers = {name: None if isinstance(value, Missing) else value for name, value in values.items()}
     return numbers, {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
 
@@ -273,7 +274,7 @@ def _samples(
     samples = []
     for number, answer in enumerate(prompt.answers, 1):
         ours = repaired.get(answer.code)
-        # Where we were asked to repair and could not, another tool's repair does not stand in for ours.
+        # If our repair was requested but impossible, another tool's repair does not replace it.
         stored = answer.code if repairs or answer.repaired is None else answer.repaired
         after = stored if ours is None else ours.code
         before, later = bench.distance(answer.code, goal), bench.distance(after, goal)
@@ -304,10 +305,10 @@ def _samples(
     return samples
 
 
-def _canon_facts(canon: ChosenCanon | None) -> CanonFacts | None:
+def _canon_info(canon: ChosenCanon | None) -> CanonInfo | None:
     if canon is None:
         return None
-    return CanonFacts(
+    return CanonInfo(
         signature=canon.signature, origin=canon.origin, from_run=canon.from_run, normalized=canon.normalized
     )
 
@@ -322,36 +323,41 @@ def _findings(
 ) -> Iterator[Finding]:
     where = prompt.name
     if not samples:
-        message = "there are no outputs: r_raw and r_anchor are 0 by definition, everything else is missing"
+        message = "no outputs: r_raw and r_anchor are 0 by definition; all other metrics are missing"
         yield Finding(code="no_outputs", message=message, where=where)
     elif canon is None:
-        why = "no output passes the oracle" if prompt.contract else "there is no contract to find one by"
+        why = "no output passes the oracle" if prompt.contract else "no contract"
         if prompt.is_experiment:
             why = "the file has none"
-        message = f"no canon: {why}, so the distance of every output to it is 1; outputs are compared with each other"
+        message = f"no canon ({why}): outputs are compared with each other, and every distance to the canon is 1"
         yield Finding(code="no_canon", message=message, where=where)
     elif repairs and prompt.contract is None:
-        message = "there is no contract to check repairs by, so nothing is repaired"
+        message = "nothing is repaired, because there is no contract to check repairs"
         yield Finding(code="not_repaired", message=message, where=where)
     fallen = sum(sample.fell_back for sample in samples)
     if fallen:
         language = f" as {prompt.language}" if prompt.language else ""
-        message = f"{fallen} of {len(samples)} outputs do not parse{language}; their plain text was compared"
+        message = f"{fallen} of {len(samples)} outputs do not parse{language} and were compared as plain text"
         yield Finding(code="fell_back", message=message, where=where)
     if any(sample.approximate for sample in samples):
-        yield Finding(code="approximate", message="a distance is an upper bound: the texts are too long", where=where)
+        yield Finding(
+            code="approximate", message="some distances are upper bounds because outputs are too long", where=where
+        )
     bounded = sum(sample.repair_bound for sample in samples)
     if bounded:
         message = (
-            f"the work budget ended the repair of {bounded} of {len(samples)} outputs; what was reached by then counts"
-            " (repair_work and repair_checks of the profile)"
+            f"repair of {bounded} of {len(samples)} outputs stopped at the work budget"
+            " (repair_work and repair_checks in the profile)"
         )
         yield Finding(code="repair_bound", message=message, where=where)
     worse = sum(sample.d_post > sample.d_pre for sample in samples)
     if worse:
         message = f"repair moved {worse} of {len(samples)} outputs away from the canon"
         yield Finding(code="repair_worsened", message=message, where=where)
-    for name, sign, said in (("delta_mu", 1, "the mean distance grew"), ("delta_p_tau", -1, "fewer are within tau")):
+    for name, sign, said in (
+        ("delta_mu", 1, "the mean distance is larger"),
+        ("delta_p_tau", -1, "fewer outputs are within tau"),
+    ):
         change = metrics[name]
         if isinstance(change, float) and change * sign > 0:
             yield Finding(code=f"{name}_worsened", message=f"after repair {said} ({change:+.3f})", where=where)

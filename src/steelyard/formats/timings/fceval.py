@@ -192,8 +192,8 @@ def _speedups(
         tuple(_stated(name, number(entry.get(key))) for name, entry in entries.items())
         for key in ("oracle/nop", "agent/nop")
     )
-    no_expert = entries and not any("oracle/nop" in entry for entry in entries.values())
-    return tuple(_stated(name, 1.0) for name in entries), None if no_expert else oracle, agent
+    without_oracle = entries and not any("oracle/nop" in entry for entry in entries.values())
+    return tuple(_stated(name, 1.0) for name in entries), None if without_oracle else oracle, agent
 
 
 def _stated(name: str, speedup: float | None) -> Timing:

@@ -77,7 +77,7 @@ def choose_canon(
         return None
     in_force = shelf.get(contract.id)
     if in_force is not None:
-        return _checked(in_force, prompt, bench, "stored" if shelf.store is not None else "not kept")
+        return _checked(in_force, prompt, bench, "stored" if shelf.store is not None else "not stored")
     for answer, verdict in zip(prompt.answers, verdicts, strict=True):
         if verdict.passed:
             text = bench.form(answer.code).text
@@ -94,7 +94,7 @@ def choose_canon(
                     origin=answer.run,
                 )
             )
-            return _checked(canon, prompt, bench, "set now" if shelf.store is not None else "not kept")
+            return _checked(canon, prompt, bench, "new" if shelf.store is not None else "not stored")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Does it answer the same way twice: the outputs of each prompt compared."""
+"""Page of repeatability: the outputs of each prompt compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.results import PromptResult, Repeatability
 
 
 def repeatability_page(result: Repeatability) -> Page:
-    """One row a prompt: how often the same output came, and how near the others are."""
+    """Return the page with one row per prompt."""
     prompts = result.prompts
     versions = sorted({tuple(sorted(prompt.versions.on_rows().items())) for prompt in prompts})
     shown = [name for name in shown_metrics(prompts) if any(prompt.metrics.get(name) is not None for prompt in prompts)]
@@ -22,7 +22,7 @@ def repeatability_page(result: Repeatability) -> Page:
         id_column("prompt", "prompt", "repeatability", [prompt.prompt for prompt in prompts]),
         count_column("n", "outputs", [prompt.n for prompt in prompts]),
         count_column(
-            "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
+            "unique_signatures", "distinct", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
         ),
         *_figures(prompts, shown),
     )
@@ -31,7 +31,7 @@ def repeatability_page(result: Repeatability) -> Page:
         columns = (*columns, text_column("canon", "canon", origins))
     page = Page(
         name="repeatability",
-        title="Does it answer the same way twice?",
+        title="Are the outputs repeatable?",
         answer=repeatability_sentence(result),
         legend=tuple(f"{catalog()[name].title}: {' '.join(catalog()[name].doc.split())}" for name in shown),
         table=PageTable(caption="Prompts", columns=columns),
@@ -41,7 +41,7 @@ def repeatability_page(result: Repeatability) -> Page:
             *(("versions", ", ".join(version for _, version in each)) for each in versions),
         ),
     )
-    # of one prompt, which outputs are alike says more than how many are
+    # For a single prompt, pairwise distances are more informative.
     names = ["distances" if len(prompts) == 1 else "dots"]
     names += ["repair"] if any(prompt.canon for prompt in prompts) else []
     return with_figures(page, result, names, tall=False)

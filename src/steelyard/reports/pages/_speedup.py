@@ -1,4 +1,4 @@
-"""What got faster, what got slower: agents against no change and against the expert."""
+"""Page of speedups of agents over the unchanged code and the reference solution."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SUMMED = ("mean_speedup", "agent_advantage", "accuracy", "mean_cost_per_task", "
 
 
 def speedup_page(result: SpeedupResult) -> Page:
-    """One row an agent: how much faster, how sure, and at what cost."""
-    made = f"{counted(len(result.attempts), 'attempt')} at {counted(len(result.coverage), 'task')}"
-    unscored = "counted as failed" if result.unscored == "fail" else "left out"
+    """Return the page with one row per agent."""
+    made = f"{counted(len(result.attempts), 'attempt')} on {counted(len(result.coverage), 'task')}"
+    unscored = "counted as failed" if result.unscored == "fail" else "excluded"
     page = Page(
         name="speedup",
-        title="What got faster, what got slower?",
+        title="What is faster, what is slower?",
         answer=speedup_sentence(result),
         table=PageTable(caption=made, columns=tuple(_columns(result))),
         facts=(
@@ -65,7 +65,7 @@ def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
 
 
 def _summed(result: SpeedupResult, name: str) -> Column:
-    """A figure of each agent with how many tasks it stands on, where that is not all of them."""
+    """Return a metric per agent, with its number of tasks if some tasks lack it."""
     values, texts = [], []
     for summary in result.summaries.values():
         value, count = summary.fields[name], summary.counts[name]
