@@ -17,7 +17,7 @@ from typing import Any
 import genai_prices
 import numpy as np
 
-from steelyard.prices import open_book, price_columns, price_run
+from steelyard.prices import open_price_table, price_columns, price_run
 from steelyard.records import TOKEN_KINDS, Call, Run, Usage
 
 MODELS = (
@@ -83,14 +83,14 @@ def by_genai(calls: dict[str, Any]) -> list[float]:
 
 
 def one_by_one(calls: dict[str, Any]) -> list[float]:
-    """Our book, one call after another."""
-    book = open_book()
+    """Our price table, one call after another."""
+    price_table = open_price_table()
     moments = [moment.replace(tzinfo=UTC) for moment in calls["at"].tolist()]
     rows = zip(*(calls["tokens"][kind].tolist() for kind in TOKEN_KINDS), strict=True)
     costs = []
     for model, at, counts in zip(calls["models"], moments, rows, strict=True):
         usage = Usage(**dict(zip(TOKEN_KINDS, counts, strict=True)))
-        costs.append(float(book.price(usage, model=model, at=at)))
+        costs.append(float(price_table.price(usage, model=model, at=at)))
     return costs
 
 
@@ -107,13 +107,13 @@ def as_runs(calls: dict[str, Any]) -> list[Run]:
 
 def by_runs(runs: list[Run]) -> list[float]:
     """Our runs, one after another, their calls added up."""
-    book = open_book()
-    return [float(price_run(run, book)) for run in runs]
+    price_table = open_price_table()
+    return [float(price_run(run, price_table)) for run in runs]
 
 
 def by_columns(calls: dict[str, Any]) -> list[float]:
     """Our columns, names looked up included."""
-    costs: list[float] = price_columns(open_book(), **calls).cost_usd.tolist()
+    costs: list[float] = price_columns(open_price_table(), **calls).cost_usd.tolist()
     return costs
 
 

@@ -31,7 +31,7 @@ from steelyard.demo import demo_files
 from steelyard.errors import SteelyardError
 from steelyard.formats import read_timings, trajectory_of
 from steelyard.mappings import load_mapping
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability import Contracts, read_prompts
 from steelyard.runner import load_plan
@@ -78,8 +78,8 @@ def readers(folder: Path) -> dict[str, Reader]:
     extra.mkdir()
     (extra / "map.toml").write_text('[tasks]\n"parse-csv" = "fix-race"\n')
     (extra / "tests.json").write_text('{"a:m": {"tests": {"passed": ["t"], "failed": []}, "cost_usd": 0.5}}')
-    (extra / "book.toml").write_bytes(
-        next((PACKAGE / "prices" / "books").glob("*.toml")).read_bytes()[:MAX_SAMPLE_LENGTH]
+    (extra / "price table.toml").write_bytes(
+        next((PACKAGE / "prices" / "tables").glob("*.toml")).read_bytes()[:MAX_SAMPLE_LENGTH]
     )
     mappings = (*sorted((PACKAGE / "mappings").glob("*.toml")),)
     made = {
@@ -93,7 +93,7 @@ def readers(folder: Path) -> dict[str, Reader]:
         "a contract": Reader(Contracts, (SAMPLES / "repeatability" / "clamp.toml", demo / "contract.toml")),
         "outputs": Reader(_prompts, (*_files(SAMPLES / "repeatability", "clamp_*"), *_files(demo / "outputs"))),
         "a profile": Reader(lambda path: load_profile(str(path)), _files(PACKAGE / "profiles", "*.toml")),
-        "a price book": Reader(lambda path: open_book(str(path)), (extra / "book.toml",)),
+        "a price table": Reader(lambda path: open_price_table(str(path)), (extra / "price table.toml",)),
         "a mapping": Reader(load_mapping, mappings),
         "a plan": Reader(load_plan, _files(demo / "plans", "*.toml")),
     }

@@ -20,7 +20,7 @@ from steelyard.arena import read_submissions, read_targets, read_task_map, read_
 from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UsageError
 from steelyard.files import Budget
 from steelyard.formats import PlacedRun, read_timings, trajectory_of
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability import Contracts, read_prompts
 from steelyard.records import Rejected
@@ -93,7 +93,7 @@ DOORS = {
     "a profile of dotted keys": Door(
         "mine.toml", lambda path: load_profile(str(path)), TEXT_BYTES, "constants." + "a." * 100_000 + "a = 1"
     ),
-    "a price book": Door("book.toml", lambda path: open_book(str(path)), TEXT_BYTES, DEEP_TOML),
+    "a price table": Door("price table.toml", lambda path: open_price_table(str(path)), TEXT_BYTES, DEEP_TOML),
 }
 OPENINGS = {
     "log.json": '{"sessionId":"s","projectHash":"p","messages":[]}',
@@ -349,7 +349,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("prices/_file.py", "Path('book.toml').read_text()"),
+        ("prices/_file.py", "Path('price table.toml').read_text()"),
         ("formats/codex.py", "import gzip"),
         ("workflow/measure.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),

@@ -20,7 +20,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def field(name: str, **parts: object) -> FieldCompleteness:
-    result: CompletenessSummary = sy.completeness([Run(task="t", **parts)], prices="seed")  # type: ignore[arg-type]
+    result: CompletenessSummary = sy.completeness([Run(task="t", **parts)], prices="spec")  # type: ignore[arg-type]
     return result.total.fields[name]
 
 

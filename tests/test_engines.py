@@ -96,7 +96,7 @@ TYPES = {
 
 def both(facts: list[dict[str, Any]], engine: str) -> tuple[Engine, Engine]:
     frame = pl.DataFrame(facts, schema_overrides=TYPES)
-    other = RunTable(frame=frame.lazy(), n=frame.height, book="", engine=engine)
+    other = RunTable(frame=frame.lazy(), n=frame.height, price_table="", engine=engine)
     return LocalEngine(frame.lazy(), frame.height, PROFILE), engine_of(other, PROFILE)
 
 

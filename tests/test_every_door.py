@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.formats import usage_of
-from steelyard.prices import cost_of, open_book
+from steelyard.prices import cost_of, open_price_table
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
 from steelyard.speedups import TaskFiles
 from steelyard.tables import _gathering as gathering
@@ -27,7 +27,7 @@ from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 FORMATS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
-BOOK = open_book()
+PRICES = open_price_table()
 
 
 class Weighed(NamedTuple):
@@ -52,7 +52,7 @@ def by_records(paths: Sequence[Path]) -> dict[str, Weighed]:
 
 def weighed(run: Run) -> Weighed:
     usage = run.total_usage or Usage()
-    cost = cost_of(run, BOOK)
+    cost = cost_of(run, PRICES)
     return Weighed(tuple(getattr(usage, kind) for kind in TOKEN_KINDS), cost.usd, cost.how == "lower_bound")
 
 
@@ -71,7 +71,7 @@ def by_measure(paths: Sequence[Path]) -> dict[str, Weighed]:
 
 def by_arena(paths: Sequence[Path]) -> tuple[dict[str, tuple[int, float | None]], int]:
     """Tokens and cost by id of what `arena submit --from-runs` submits, and how many runs it refuses."""
-    items = list(submissions_from_runs(paths, FromRuns(None, BOOK, None)))
+    items = list(submissions_from_runs(paths, FromRuns(None, PRICES, None)))
     refused = sum(isinstance(item, Rejected) and item.code == "bad_submission" for item in items)
     placed = [item.submission for item in items if not isinstance(item, (Rejected, Finding))]
     return {one.id: (one.total_tokens, one.estimated_cost) for one in placed}, refused
@@ -208,7 +208,7 @@ def test_speedup_takes_the_cost_that_every_door_tells(tmp_path: Path, used: dict
     )
     result = sy.speedup(files, interval="none")
     run = decode_run(agent.read_bytes())
-    expected = cost_of(run, BOOK)
+    expected = cost_of(run, PRICES)
     (summary,) = result.to_dict()["summary"].values()
     assert summary["total_cost"] == expected.usd
     codes = {finding.code for finding in result.findings}

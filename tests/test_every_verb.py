@@ -150,7 +150,7 @@ def test_runs_are_chosen_with_the_same_words(verb: str) -> None:
 def test_the_prices_asked_for_are_those_that_runs_are_read_with(verb: str) -> None:
     required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is dataclasses.MISSING}
     if "prices" in declared(VERBS[verb]):
-        assert VERBS[verb](**required, prices="seed").reading().prices == "seed"
+        assert VERBS[verb](**required, prices="spec").reading().prices == "seed"
 
 
 @pytest.mark.parametrize("verb", WITH_TABLES)

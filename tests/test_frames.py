@@ -184,7 +184,7 @@ def test_a_column_that_stands_twice_is_refused() -> None:
 
 def test_a_table_of_runs_has_the_manners_of_a_result() -> None:
     table = sy.read(pd.DataFrame({"task": ["<script>", "\x1b[31mred"], "passed": [True, None]}))
-    assert repr(table) == f"RunTable(2 runs, prices {table.book})"
+    assert repr(table) == f"RunTable(2 runs, prices {table.price_table})"
     assert "<script>" not in table._repr_html_()
     assert "\x1b" not in table._repr_html_()
     assert table.to_pandas()["task"].tolist() == table.to_polars()["task"].to_list() == ["<script>", "\x1b[31mred"]

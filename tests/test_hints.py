@@ -36,7 +36,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
             "names must be comma-separated",
             "--by day,model,task",
         ),
-        (["measure", "runs.jsonl", "--prices", "seed", "other"], "unexpected argument 'other'", "steelyard measure"),
+        (["measure", "runs.jsonl", "--prices", "spec", "other"], "unexpected argument 'other'", "steelyard measure"),
         (["arena", "leaderboard", "--bogus"], "unknown option '--bogus'", "steelyard arena leaderboard --help"),
         (["comapre"], "unknown command 'comapre'", "did you mean 'compare'?"),
         (["usage", "--montn"], "unknown option '--montn'", "steelyard usage --help"),

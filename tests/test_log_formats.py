@@ -14,7 +14,7 @@ import pytest
 from agent_stores import opencode_store
 from gathered import only, runs
 from steelyard.formats import PlacedRun
-from steelyard.prices import open_book, price_run
+from steelyard.prices import open_price_table, price_run
 from steelyard.records import Failure, Finding, Judgment, Rejected, Usage
 from steelyard.tables import gather
 
@@ -516,7 +516,7 @@ class TestHarnesses:
     def test_harbors_recorded_cost_is_the_priced_one(self) -> None:
         run = only(SAMPLES / "harbor" / "trial.json")
         assert run.cost_usd == 0.125  # 20,000 x $5 and 1,000 x $25 per million
-        assert price_run(run, open_book("maintained")) == pytest.approx(0.125, abs=1e-9)
+        assert price_run(run, open_price_table("genai-prices")) == pytest.approx(0.125, abs=1e-9)
 
     def test_what_lies_in_a_trials_folder_is_about_the_trial(self, tmp_path: Path) -> None:
         trial = tmp_path / "job" / "sort-parcels__x1"

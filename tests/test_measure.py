@@ -131,15 +131,15 @@ def test_unknown_cost_is_not_free() -> None:
 def test_cost_is_priced_from_tokens_and_a_reported_one_wins() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
     priced = sy.Run(task="t", model="claude-opus-4-5", usage=usage)
-    assert only(priced, prices="seed")["cost_usd"]["mean"] == 90.0  # 15 + 75
+    assert only(priced, prices="spec")["cost_usd"]["mean"] == 90.0  # 15 + 75
     reported = sy.Run(task="t", model="claude-opus-4-5", usage=usage, cost_usd=30.0)
-    assert only(reported, prices="seed")["cost_usd"]["mean"] == 30.0
-    assert "cost_differs" in codes(reported, prices="seed")
+    assert only(reported, prices="spec")["cost_usd"]["mean"] == 30.0
+    assert "cost_differs" in codes(reported, prices="spec")
 
 
 def test_an_unknown_model_leaves_the_cost_missing_and_names_the_nearest() -> None:
     run = sy.Run(task="t", model="claude-opus-4-6x", usage=Usage(input_tokens=1, output_tokens=1))
-    result = sy.measure([run], prices="seed")
+    result = sy.measure([run], prices="spec")
     assert result.to_dict()["groups"][0]["metrics"]["cost_usd"]["mean"] is None
     finding = next(finding for finding in result.findings if finding.code == "unpriced")
     assert "claude-opus-4-5" in finding.message
@@ -311,7 +311,7 @@ def test_components_have_tokens_cost_and_shares() -> None:
         Component(type=ComponentType.DOMAIN_EXPERTISE, output_tokens=50_000),
     )
     run = sy.Run(task="t", model="claude-sonnet-4", components=parts)
-    group = sy.measure([run], prices="seed").to_dict()["groups"][0]
+    group = sy.measure([run], prices="spec").to_dict()["groups"][0]
     schema = group["components"]["TOOL_SCHEMA"]
     assert schema["tokens"] == 750_000
     assert schema["token_fraction"] == 0.75

@@ -34,7 +34,7 @@ def test_files_of_every_kind_group_alike_and_are_priced_as_written(tmp_path: Pat
     measured = sy.measure(path, by=["model"])
     assert models(measured) == [("claude-sonnet-4-5", 3)]
     cost = measured.to_dict()["groups"][0]["metrics"]["total_cost_usd"]
-    # $3 and $15 a million under the first two names; the book does not know the third
+    # $3 and $15 a million under the first two names; the price table does not know the third
     assert cost["value"] == pytest.approx(2 * (1000 * 3 + 10 * 15) / 1e6)
 
 

@@ -150,27 +150,27 @@ PRICED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("verb", WHOLE)
 def test_a_table_is_runs_for_verbs_over_whole_records_too(verb: str) -> None:
-    work, chosen = WHOLE[verb], {"where": "agent=a", "prices": "seed"}
+    work, chosen = WHOLE[verb], {"where": "agent=a", "prices": "spec"}
     table = sy.read(PRICED, **chosen)
     assert work(table).to_dict() == work(PRICED, **chosen).to_dict()
-    assert work(sy.read(sy.read(PRICED, prices="seed"), where="agent=a")).to_dict() == work(table).to_dict()
+    assert work(sy.read(sy.read(PRICED, prices="spec"), where="agent=a")).to_dict() == work(table).to_dict()
 
 
 @pytest.mark.parametrize("verb", [*sorted(WHOLE.keys() - {"judges"}), "measure", "read"])
 def test_a_table_is_priced_once_and_naming_another_book_is_refused(verb: str) -> None:
     work = WHOLE.get(verb) or getattr(sy, verb)
-    table = sy.read(PRICED, prices="seed")
-    work(table, prices="seed")
-    with pytest.raises(UsageError, match=r"priced already, by seed .*sy\.read\(path, prices='maintained'\)"):
-        work(table, prices="maintained")
+    table = sy.read(PRICED, prices="spec")
+    work(table, prices="spec")
+    with pytest.raises(UsageError, match=r"priced already, by spec .*sy\.read\(path, prices='genai-prices'\)"):
+        work(table, prices="genai-prices")
 
 
 def test_a_baseline_that_is_a_table_prices_the_runs_too() -> None:
-    table = sy.read(PRICED, prices="seed")
+    table = sy.read(PRICED, prices="spec")
     (check,) = sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1").checks
     assert check.candidate == check.baseline is not None
-    with pytest.raises(UsageError, match=r"priced already, by seed .*sy\.read\(path, prices='maintained'\)"):
-        sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1", prices="maintained")
+    with pytest.raises(UsageError, match=r"priced already, by spec .*sy\.read\(path, prices='genai-prices'\)"):
+        sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1", prices="genai-prices")
 
 
 def test_a_table_of_what_cannot_be_read_again_is_refused_where_records_are_needed() -> None:

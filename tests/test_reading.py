@@ -331,7 +331,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def flat_values(column: str) -> st.SearchStrategy[Any]:
     known = {
         "tier": st.just("T1"),
-        "tier_scheme": st.just("seed"),
+        "tier_scheme": st.just("spec"),
         "outcome": st.sampled_from(["passed", "failed", "errored", "not_scored"]),
         "started_at": st.integers(-(10**15), 0).map(lambda n: EPOCH + timedelta(microseconds=n)),
         "ended_at": st.integers(0, 10**15).map(lambda n: EPOCH + timedelta(microseconds=n)),
@@ -384,7 +384,7 @@ def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -
     assert sorted(rejected.line or 0 for rejected in table.rejected) == [2, 3, 4]
 
 
-@pytest.mark.parametrize("schemes", [None, ["seed", "ours", None]])
+@pytest.mark.parametrize("schemes", [None, ["spec", "ours", None]])
 def test_a_wrong_tier_of_a_flat_file_is_set_aside(tmp_path: Path, schemes: list[str | None] | None) -> None:
     path = tmp_path / "runs.parquet"
     frame = pl.DataFrame({"task": ["t", "u", "v"], "tier": ["T9", "gold" if schemes else "T1", "T0"]})

@@ -352,7 +352,7 @@ def test_speedups_as_text_and_as_dictionaries_are_the_same() -> None:
     [
         ("metrics", "metrics"),
         ("metrics cost_of_pass", "metrics"),
-        ("prices", "books"),
+        ("prices", "price_tables"),
         ("prices o3", "prices"),
         ("profiles", "profiles"),
         ("profiles outcome-1", "constants"),

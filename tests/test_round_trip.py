@@ -131,7 +131,7 @@ BAD_CELLS = [
     *({"started_at": [NAIVE, NAIVE], "ended_at": [None, NAIVE - timedelta(days=1)]},),
 ]
 GOOD_CELLS = [
-    *({"tier_scheme": ["seed", None]}, {"tier": ["gold", "T1"], "tier_scheme": ["mine", None]}, {"impl_rate": [1, 0]}),
+    *({"tier_scheme": ["spec", None]}, {"tier": ["gold", "T1"], "tier_scheme": ["mine", None]}, {"impl_rate": [1, 0]}),
     *({"usage.input_tokens": [None, 1], "usage.output_tokens": [None, None]}, {"total_tokens": [5, None]}),
     *({"provenance": ['{"usage": "reported"}', None]}, {"calls": ['[{"usage": {"input_tokens": 1}}]', None]}),
     *({"x_a": [1, None], "x_b": [None, None], "x_c": ["12", "[1]"]}, {"x_day": [NAIVE, None]}),

@@ -36,7 +36,7 @@ def runs(*schemes: str, tiers: tuple[str, ...] = ("T0", "T2")) -> list[Run]:
 
 
 # What T2 stands for; T0 is "vanilla" in the seed and "prompts" in Scylla's.
-NAMES = {"seed": ("T0 vanilla", "T2 skills"), SCYLLA: ("T0 prompts", "T2 tooling")}
+NAMES = {"spec": ("T0 vanilla", "T2 skills"), SCYLLA: ("T0 prompts", "T2 tooling")}
 
 
 @pytest.mark.parametrize("scheme", NAMES)
@@ -100,14 +100,14 @@ def test_the_tiers_of_a_scheme_of_ones_own_are_their_own_names() -> None:
 
 
 def test_two_schemes_are_kept_apart_and_each_is_named(tmp_path: Path) -> None:
-    both = runs("seed", SCYLLA)
+    both = runs("spec", SCYLLA)
     for result in (sy.measure(both, by=["tier"]), sy.rank(both, by=["tier"]), sy.judges(both, by=["tier"])):
         assert result.by == ("tier_scheme", "tier")
         assert "tier_schemes" in {finding.code for finding in result.findings}
     names = {
         (group["key"]["tier_scheme"], group["tier_name"]) for group in sy.measure(both, by="tier").to_dict()["groups"]
     }
-    assert names == {("seed", "vanilla"), ("seed", "skills"), (SCYLLA, "prompts"), (SCYLLA, "tooling")}
+    assert names == {("spec", "vanilla"), ("spec", "skills"), (SCYLLA, "prompts"), (SCYLLA, "tooling")}
     assert sy.judges(both, by=["tier"]).group_tests["j"].groups == 4
     table = steelyard("rank", write(tmp_path / "runs.jsonl", both), "--by", "tier", "--quiet").stdout
     assert all(name in table for pair in NAMES.values() for name in pair)
@@ -117,33 +117,33 @@ def test_two_schemes_are_kept_apart_and_each_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("b", ["tier=T2", {"tier": "T2", "tier_scheme": SCYLLA}])
 def test_sides_of_two_schemes_are_refused_unless_each_names_its_own(b: str | dict[str, str]) -> None:
-    with pytest.raises(UsageError, match="T0 vanilla in seed") as refused:
-        sy.compare(runs("seed", SCYLLA), baseline="tier=T0", candidate=b)
+    with pytest.raises(UsageError, match="T0 vanilla in spec") as refused:
+        sy.compare(runs("spec", SCYLLA), baseline="tier=T0", candidate=b)
     assert "tier_scheme=" in (refused.value.hint or "")
     # tier T0 of one scheme against T2 of another would be compared without a word
-    apart = [*runs("seed", tiers=("T0",)), *runs(SCYLLA, tiers=("T2",))]
+    apart = [*runs("spec", tiers=("T0",)), *runs(SCYLLA, tiers=("T2",))]
     with pytest.raises(UsageError, match="2 schemes"):
         sy.compare(apart, baseline="tier=T0", candidate="tier=T2")
 
 
 def test_sides_that_name_their_schemes_are_compared_with_a_finding() -> None:
-    a, b = f"tier=T0,tier_scheme={SCYLLA}", "tier=T2,tier_scheme=seed"
-    result = sy.compare(runs("seed", SCYLLA), baseline=a, candidate=b)
+    a, b = f"tier=T0,tier_scheme={SCYLLA}", "tier=T2,tier_scheme=spec"
+    result = sy.compare(runs("spec", SCYLLA), baseline=a, candidate=b)
     assert "tier_schemes" in {finding.code for finding in result.findings}
-    assert (result.baseline.label, result.pairs[0].candidate.label) == (f"T0 prompts {SCYLLA}", "T2 skills seed")
+    assert (result.baseline.label, result.pairs[0].candidate.label) == (f"T0 prompts {SCYLLA}", "T2 skills spec")
 
 
 def test_a_gate_does_not_hold_tiers_of_two_schemes_against_each_other() -> None:
-    with pytest.raises(UsageError, match="T2 skills in seed"):
-        sy.gate(runs(SCYLLA), baseline=runs("seed"), rule=["pass_rate >= -0.1"], where="tier=T2")
+    with pytest.raises(UsageError, match="T2 skills in spec"):
+        sy.gate(runs(SCYLLA), baseline=runs("spec"), rule=["pass_rate >= -0.1"], where="tier=T2")
     assert sy.gate(runs(SCYLLA), baseline=runs(SCYLLA), rule=["pass_rate >= -1"], where="tier=T2").tasks == 3
 
 
 @pytest.mark.parametrize("verb", ["measure", "judges"])
 def test_choosing_one_tier_of_two_schemes_is_told(tmp_path: Path, verb: str) -> None:
-    file = write(tmp_path / "runs.jsonl", runs("seed", SCYLLA))
+    file = write(tmp_path / "runs.jsonl", runs("spec", SCYLLA))
     found = json.loads(steelyard(verb, file, "--where", "tier=T2", "--json").stdout)["findings"]
     [told] = [finding for finding in found if finding["code"] == "tier_schemes"]
-    assert "T2 tooling in scylla-2026 and T2 skills in seed" in told["message"]
-    one = json.loads(steelyard(verb, file, "--where", "tier=T2,tier_scheme=seed", "--json").stdout)["findings"]
+    assert "T2 tooling in scylla-2026 and T2 skills in spec" in told["message"]
+    one = json.loads(steelyard(verb, file, "--where", "tier=T2,tier_scheme=spec", "--json").stdout)["findings"]
     assert "tier_schemes" not in {finding["code"] for finding in one}

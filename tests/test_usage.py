@@ -19,15 +19,15 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
-from steelyard.prices import cost_of, open_book
+from steelyard.prices import cost_of, open_price_table
 from steelyard.records import TOKEN_KINDS, Call, DayFinder, Run, Usage, zone_of
 from steelyard.results import UsageSummary
 from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
-BOOK = open_book("seed")
+PRICES = open_price_table("spec")
 CHEAP, DEAR = "claude-sonnet-4", "claude-opus-4-5"
-"""Input at 3 and at 15 dollars a million by the seed's book."""
+"""Input at 3 and at 15 dollars a million by the seed's price table."""
 NOWHERE = {"CLAUDE_CONFIG_DIR": "", "CODEX_HOME": "", "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""}
 
 
@@ -41,7 +41,7 @@ def run(id_: str, *calls: Call, **fields: object) -> Run:
 
 
 def used(runs: object, **options: object) -> UsageSummary:
-    return sy.usage(runs, **{"tz": "UTC", "prices": "seed", **options})  # type: ignore[call-overload,no-any-return]
+    return sy.usage(runs, **{"tz": "UTC", "prices": "spec", **options})  # type: ignore[call-overload,no-any-return]
 
 
 def costs(result: UsageSummary) -> dict[tuple[str | None, ...], float | None]:
@@ -362,7 +362,7 @@ class TestRejected:
         assert later.sentence == f"At least $0.0000 in the asked-for time: {said}."
 
     def test_says_why_the_status_is_not_0_where_findings_are_not_printed(self, file: str) -> None:
-        done = steelyard("usage", file, "--quiet", "--prices", "seed")
+        done = steelyard("usage", file, "--quiet", "--prices", "spec")
         assert (done.status, done.stderr) == (1, "")
         assert "1 record rejected" in done.stdout
         assert "if it is still being written, read it again later" in steelyard("usage", file).stderr
@@ -391,7 +391,7 @@ class TestRejected:
         assert used(file, since="2025-12").total.lower_bound
 
     def test_makes_the_total_of_a_report_a_lower_bound(self, file: str) -> None:
-        usage = sy.report(file, prices="seed").usage
+        usage = sy.report(file, prices="spec").usage
         assert usage is not None
         assert (usage.total.lower_bound, usage.rejected_count) == (True, 1)
 
@@ -417,7 +417,7 @@ class TestBudget:
         if "cut" in extra:
             with Path(file).open("a", encoding="utf-8") as written:
                 written.write('{"task": "t", "calls": [{"mod')
-        done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json", "--allow-rejected")
+        done = steelyard("usage", file, "--budget", budget, "--prices", "spec", "--json", "--allow-rejected")
         assert done.status == status
         told = {0: "pass", 3: "fail", 4: "inconclusive"}[status]
         assert json.loads(done.stdout)["budget"] == {"usd": float(budget), "status": told}
@@ -513,7 +513,7 @@ def test_groups_add_up_to_the_total_and_the_total_to_what_each_run_cost(records:
     assert sums["calls"] == (result.total.calls or 0)
     assert sums["unpriced_calls"] == result.total.unpriced_calls
     assert float(sums["cost_usd"]) == pytest.approx(result.total.cost_usd or 0.0, rel=1e-12)
-    each = [cost_of(record, BOOK) for record in runs]
+    each = [cost_of(record, PRICES) for record in runs]
     known = sum(Fraction(cost.usd) for cost in each if cost.usd is not None)
     assert (result.total.cost_usd or 0.0) >= float(known) * (1 - 1e-12)
     if all(cost.usd is not None for cost in each):
@@ -525,8 +525,8 @@ def test_groups_add_up_to_the_total_and_the_total_to_what_each_run_cost(records:
 class TestExplained:
     """What a run's tokens cost is traced to its calls, their day and the prices of the day."""
 
-    def explained(self, record: Run, book: str = "seed") -> list[dict[str, object]]:
-        shape = sy.explain([record], "cost_usd", run="a", prices=book).to_dict()["explanation"]
+    def explained(self, record: Run, price_table: str = "spec") -> list[dict[str, object]]:
+        shape = sy.explain([record], "cost_usd", run="a", prices=price_table).to_dict()["explanation"]
         [priced] = [part for part in shape["inputs"] if part["name"] == "priced_cost_usd"]
         return priced.get("inputs", [])
 
@@ -543,9 +543,9 @@ class TestExplained:
     def test_calls_above_a_context_tier_have_its_price(self) -> None:
         at = "2026-01-31T12:00:00Z"
         small, large = (call(at, "claude-sonnet-4-5", tokens) for tokens in (1_000, 300_000))
-        assert "x $3 per" in str(self.explained(run("a", small), "maintained")[0]["formula"])
-        assert "x $6 per" in str(self.explained(run("a", large), "maintained")[0]["formula"])
-        assert "x $3 or $6 per" in str(self.explained(run("a", small, large), "maintained")[0]["formula"])
+        assert "x $3 per" in str(self.explained(run("a", small), "genai-prices")[0]["formula"])
+        assert "x $6 per" in str(self.explained(run("a", large), "genai-prices")[0]["formula"])
+        assert "x $3 or $6 per" in str(self.explained(run("a", small, large), "genai-prices")[0]["formula"])
 
     def test_what_has_no_price_says_why(self) -> None:
         part, other = self.explained(run("a", call(None, "no-such-model"), call(None)))
@@ -561,11 +561,11 @@ class TestReport:
     def test_its_sections_are_what_the_verbs_say(self) -> None:
         for limits in ({}, {"since": "2026-01-31"}, {"where": f"model={CHEAP}"}):
             runs = [run("a", *self.RUNS[0].calls or (), model=CHEAP, started_at=datetime(2026, 2, 1, tzinfo=UTC))]
-            report = sy.report(runs, prices="seed", sections=["usage", "completeness"], **limits)
+            report = sy.report(runs, prices="spec", sections=["usage", "completeness"], **limits)
             assert report.usage is not None
             assert report.usage.to_dict() == used(runs, by=["month", "model"], **limits).to_dict()
             assert report.completeness is not None
-            assert report.completeness.to_dict() == sy.completeness(runs, prices="seed", **limits).to_dict()
+            assert report.completeness.to_dict() == sy.completeness(runs, prices="spec", **limits).to_dict()
             assert "--by month,model --tz UTC" in report.commands["usage"]
 
     def test_runs_without_tokens_or_cost_have_no_usage(self) -> None:

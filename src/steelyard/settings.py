@@ -74,7 +74,7 @@ MAX_NESTING = 200
 FILE_BYTES = Limit("the file is larger than {:,} bytes", 1 << 30, "STEELYARD_MAX_FILE_BYTES")
 """A document that is read whole: a log, a report, timings, a list of tasks or submissions."""
 TEXT_BYTES = FILE_BYTES._replace(default=16 << 20, setting="STEELYARD_MAX_TEXT_BYTES")
-"""A text that people or models write: a profile, a contract, targets, a price book, an answer."""
+"""A text that people or models write: a profile, a contract, targets, a price table, an answer."""
 LINE_BYTES = Limit("the line is longer than {:,} bytes", 64 << 20, "STEELYARD_MAX_LINE_BYTES")
 """A line of JSON, a row of a table, a value in another tool's store."""
 ARTIFACT_BYTES = Limit("the artifacts come to more than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")

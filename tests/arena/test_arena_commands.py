@@ -510,7 +510,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
         (["bias", "--confidence", "2"], 2),
         (["history", "--since", "2026-11-01", "--submitter", "ada"], 2),
         (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
-        (["submit", "s.jsonl", "--prices", "seed"], 2),
+        (["submit", "s.jsonl", "--prices", "spec"], 2),
         (["submit", "s.jsonl", "--submitter", "ada"], 2),
         (["submit", "--from-runs", "r.jsonl", "--artifacts", "."], 2),
         (["show", "ant-9"], 2),

@@ -1,4 +1,4 @@
-"""Pricing columns against the plain twin: the same book asked row by row."""
+"""Pricing columns against the plain twin: the same price table asked row by row."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from steelyard.errors import UnknownNameError
 from steelyard.prices import (
     PricedColumn,
     _price_columns as columns_module,
-    open_book,
+    open_price_table,
     price_columns,
     price_run_columns,
     token_cost,
 )
 from steelyard.records import TOKEN_KINDS, Missing, Run, Usage
 
-MAINTAINED = open_book("maintained")
-SEED = open_book("seed")
+GENAI = open_price_table("genai-prices")
+SPEC = open_price_table("spec")
 MODELS = (
     None,
     "claude-opus-4-6",
@@ -48,9 +48,9 @@ rows = st.fixed_dictionaries(
 )
 
 
-def ask_row_by_row(book: Any, table: list[dict[str, Any]], span: Any) -> list[float | Missing]:
+def ask_row_by_row(price_table: Any, table: list[dict[str, Any]], span: Any) -> list[float | Missing]:
     return [
-        book.price(
+        price_table.price(
             Usage(**{kind: row[kind] for kind in TOKEN_KINDS}),
             model=row["model"],
             at=None if row["at"] is None else row["at"].replace(tzinfo=UTC),
@@ -87,27 +87,27 @@ def assert_same(column: PricedColumn, expected: list[float | Missing]) -> None:
 @settings(max_examples=250, deadline=None)
 @given(
     table=st.lists(rows, max_size=12),
-    book=st.sampled_from([MAINTAINED, SEED]),
+    price_table=st.sampled_from([GENAI, SPEC]),
     span=st.sampled_from(["call", "run", "least"]),
 )
-def test_columns_give_what_the_book_gives_row_by_row(table: list[dict[str, Any]], book: Any, span: Any) -> None:
+def test_columns_give_what_the_book_gives_row_by_row(table: list[dict[str, Any]], price_table: Any, span: Any) -> None:
     for row in table:  # a column with unknown counts holds floats, so what both sides see must fit one
         for kind in TOKEN_KINDS:
             row[kind] = None if row[kind] is None else int(float(row[kind]))
-    column = price_columns(book, **as_columns(table), span=span)
-    assert_same(column, ask_row_by_row(book, table, span))
+    column = price_columns(price_table, **as_columns(table), span=span)
+    assert_same(column, ask_row_by_row(price_table, table, span))
 
 
 @settings(max_examples=150, deadline=None)
-@given(table=st.lists(rows, max_size=12), book=st.sampled_from([MAINTAINED, SEED]))
-def test_columns_of_runs_are_priced_else_at_least_as_records_are(table: list[dict[str, Any]], book: Any) -> None:
+@given(table=st.lists(rows, max_size=12), price_table=st.sampled_from([GENAI, SPEC]))
+def test_columns_of_runs_are_priced_else_at_least_as_records_are(table: list[dict[str, Any]], price_table: Any) -> None:
     for row in table:  # as above
         for kind in TOKEN_KINDS:
             row[kind] = None if row[kind] is None else int(float(row[kind]))
-    column = price_run_columns(book, **as_columns(table))
+    column = price_run_columns(price_table, **as_columns(table))
     for number, row in enumerate(table):
         usage = Usage(**{kind: row[kind] for kind in TOKEN_KINDS})
-        expected = token_cost(Run(task="t", model=row["model"], started_at=row["at"], usage=usage), book)
+        expected = token_cost(Run(task="t", model=row["model"], started_at=row["at"], usage=usage), price_table)
         usd = column.cost_usd[number]
         assert (None if np.isnan(usd) else usd, column.reason(number)) == (expected.usd, expected.reason)
 
@@ -119,9 +119,9 @@ def test_a_count_that_cannot_be_right_has_no_price() -> None:
         "cache_read_tokens": 10**15 + 1,
         "cache_write_1h_tokens": 1,
     }
-    column = price_columns(SEED, **as_columns([row]))
+    column = price_columns(SPEC, **as_columns([row]))
     assert column.reason(0) == "a count of more than 1,000,000,000,000,000 tokens cannot be right"
-    assert_same(column, ask_row_by_row(SEED, [row], "call"))
+    assert_same(column, ask_row_by_row(SPEC, [row], "call"))
 
 
 def test_a_table_longer_than_one_chunk_is_priced_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,26 +135,26 @@ def test_a_table_longer_than_one_chunk_is_priced_to_its_end(monkeypatch: pytest.
         }
         for row in range(100)
     ]
-    assert_same(price_columns(MAINTAINED, **as_columns(table)), ask_row_by_row(MAINTAINED, table, "call"))
+    assert_same(price_columns(GENAI, **as_columns(table)), ask_row_by_row(GENAI, table, "call"))
 
 
 def test_reasons_do_not_depend_on_the_order_of_rows() -> None:
     models = ["nobody", "gpt-4o", None, "o3"]
     tokens = {kind: np.full(4, 10) for kind in ("input_tokens", "output_tokens")}
-    forward = price_columns(MAINTAINED, models=models, at=None, tokens=tokens)
-    backward = price_columns(MAINTAINED, models=models[::-1], at=None, tokens=tokens)
+    forward = price_columns(GENAI, models=models, at=None, tokens=tokens)
+    backward = price_columns(GENAI, models=models[::-1], at=None, tokens=tokens)
     assert forward.reasons == backward.reasons
     assert [forward.reason(row) for row in range(4)] == [backward.reason(row) for row in reversed(range(4))]
 
 
 def test_a_kind_without_a_column_is_not_known() -> None:
-    column = price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens={"input_tokens": np.array([10])})
+    column = price_columns(GENAI, models=["gpt-4o"], at=None, tokens={"input_tokens": np.array([10])})
     assert column.reason(0) == "the output tokens are not known"
 
 
 def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="cache_read_tokens"):
-        price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens={"cache_reads_tokens": np.array([1])})
+        price_columns(GENAI, models=["gpt-4o"], at=None, tokens={"cache_reads_tokens": np.array([1])})
 
 
 @pytest.mark.parametrize(
@@ -163,15 +163,15 @@ def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:
 def test_counts_that_cannot_be_are_refused(count: float, problem: str) -> None:
     tokens = {"input_tokens": np.array([count]), "output_tokens": np.array([1])}
     with pytest.raises(ValueError, match=f"input_tokens holds a .*{problem}"):
-        price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens=tokens)
+        price_columns(GENAI, models=["gpt-4o"], at=None, tokens=tokens)
 
 
 def test_columns_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in length"):
-        price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens={"input_tokens": np.array([1, 2])})
+        price_columns(GENAI, models=["gpt-4o"], at=None, tokens={"input_tokens": np.array([1, 2])})
 
 
 def test_no_rows_give_no_prices() -> None:
-    column = price_columns(SEED, models=[], at=None, tokens={})
+    column = price_columns(SPEC, models=[], at=None, tokens={})
     assert len(column.cost_usd) == 0
     assert column.reasons == ()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.records import Finding, Run, Usage
 from steelyard.workflow.measure import measure
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=0)
 
 
-def findings(*runs: Run, code: str, prices: str = "maintained") -> list[Finding]:
+def findings(*runs: Run, code: str, prices: str = "genai-prices") -> list[Finding]:
     result = measure(list(runs), prices=prices)
     return [finding for finding in result.all_findings if finding.code == code]
 
@@ -32,7 +32,7 @@ def test_a_reported_zero_for_tokens_that_cost_is_found() -> None:
 def test_an_unknown_model_leaves_the_cost_missing_and_the_nearest_is_named() -> None:
     lost = Run(id="lost", task="t", model="gpt-4oo", usage=MILLION)
     (finding,) = findings(lost, code="unpriced")
-    assert "'gpt-4oo'; the nearest known is 'gpt-4o'" in finding.message
+    assert "unknown model 'gpt-4oo' in price table 'genai-prices'; did you mean 'gpt-4o'?" in finding.message
     cost = measure([lost]).to_dict()["groups"][0]["metrics"]["cost_usd"]
     assert (cost["median"], cost["count"], cost["missing"]) == (None, 0, 1)
 
@@ -48,5 +48,5 @@ def test_an_absurd_count_of_tokens_has_no_cost_and_stops_nothing(count: int) -> 
 
 def test_a_result_states_the_book_and_its_version() -> None:
     run = Run(id="r", task="t", model="gpt-4o", usage=MILLION)
-    assert measure([run]).to_dict()["prices"] == open_book("maintained").label
-    assert measure([run], prices="seed").to_dict()["prices"] == "seed (1)"
+    assert measure([run]).to_dict()["prices"] == open_price_table("genai-prices").label
+    assert measure([run], prices="spec").to_dict()["prices"] == "spec (1)"

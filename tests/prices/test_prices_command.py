@@ -14,14 +14,17 @@ from steelyard.surfaces.cli import run
 
 def test_without_a_model_the_books_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["prices", "--json"]) == 0
-    books = json.loads(capsys.readouterr().out)["books"]
-    assert [(book["name"], book["default"]) for book in books] == [("maintained", True), ("seed", False)]
-    assert books[0]["version"].startswith("genai-prices ")
-    assert books[0]["models"] > 2_000
+    price_tables = json.loads(capsys.readouterr().out)["price_tables"]
+    assert [(price_table["name"], price_table["default"]) for price_table in price_tables] == [
+        ("genai-prices", True),
+        ("spec", False),
+    ]
+    assert price_tables[0]["version"][0].isdigit()
+    assert price_tables[0]["models"] > 2_000
     assert run(["prices"]) == 0
     shown = capsys.readouterr().out
-    assert "maintained" in shown
-    assert "the default" in shown
+    assert "genai-prices" in shown
+    assert "default" in shown
 
 
 def test_a_model_has_a_line_for_each_day_and_context_size(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.prices import cost_of, open_book, price_component, price_run, token_cost
-from steelyard.prices._book import Period, Rates
+from steelyard.prices import cost_of, open_price_table, price_component, price_run, token_cost
+from steelyard.prices._price_table import Period, Rates
 from steelyard.records import TOKEN_KINDS, Call, Component, ComponentType, Missing, Run, Usage, encode_run
 from steelyard.workflow.read import RunReading
 
-BOOK = open_book("maintained")
-SEED = open_book("seed")
+PRICES = open_price_table("genai-prices")
+SPEC = open_price_table("spec")
 BEFORE = datetime(2025, 6, 9, tzinfo=UTC)
 AFTER = datetime(2025, 6, 10, tzinfo=UTC)
 
@@ -44,24 +44,24 @@ def test_each_call_is_priced_under_its_model_on_its_day() -> None:
         call("o3", tokens(1_000_000), AFTER),
         call("gpt-4o", tokens(1_000_000)),
     )
-    assert price_run(run(calls=calls, started_at=BEFORE), BOOK) == 14.5  # 10 + 2 + 2.5
+    assert price_run(run(calls=calls, started_at=BEFORE), PRICES) == 14.5  # 10 + 2 + 2.5
 
 
 def test_a_call_without_model_or_day_takes_those_of_the_run() -> None:
-    assert price_run(run(model="o3", started_at=BEFORE, calls=(call(None, tokens(1_000_000)),)), BOOK) == 10.0
+    assert price_run(run(model="o3", started_at=BEFORE, calls=(call(None, tokens(1_000_000)),)), PRICES) == 10.0
 
 
 def test_calls_below_a_tier_stay_below_it_together() -> None:
     calls = tuple(call("claude-sonnet-4-5", tokens(150_000)) for _ in range(2))
-    assert price_run(run(calls=calls), BOOK) == 0.9  # 2 x 150,000 x 3 per million, not 300,000 x 6
+    assert price_run(run(calls=calls), PRICES) == 0.9  # 2 x 150,000 x 3 per million, not 300,000 x 6
 
 
 def test_without_calls_the_usage_is_priced_at_the_start_of_the_run() -> None:
-    assert price_run(run(model="o3", started_at=AFTER, usage=tokens(1_000_000)), BOOK) == 2.0
+    assert price_run(run(model="o3", started_at=AFTER, usage=tokens(1_000_000)), PRICES) == 2.0
 
 
 def test_a_run_whose_calls_are_not_known_is_not_put_into_a_tier() -> None:
-    answer = price_run(run(model="claude-sonnet-4-5", usage=tokens(300_000)), BOOK)
+    answer = price_run(run(model="claude-sonnet-4-5", usage=tokens(300_000)), PRICES)
     assert isinstance(answer, Missing)
     assert "the calls are not known" in answer.reason
 
@@ -69,51 +69,51 @@ def test_a_run_whose_calls_are_not_known_is_not_put_into_a_tier() -> None:
 def test_tokens_outside_calls_are_priced_under_the_model_of_the_run() -> None:
     calls = (call("gpt-4o", tokens(400_000)),)
     record = run(model="claude-sonnet-4", usage=tokens(1_000_000), calls=calls)
-    assert price_run(record, SEED) == 3.8  # 400,000 x 5 + 600,000 x 3 per million
+    assert price_run(record, SPEC) == 3.8  # 400,000 x 5 + 600,000 x 3 per million
 
 
 def test_usage_that_calls_add_up_to_is_not_priced_twice() -> None:
     calls = (call("gpt-4o", tokens(400_000)), call("gpt-4o", tokens(600_000)))
-    assert price_run(run(usage=tokens(1_000_000), calls=calls), SEED) == 5.0
+    assert price_run(run(usage=tokens(1_000_000), calls=calls), SPEC) == 5.0
 
 
 def test_a_call_without_tokens_makes_the_cost_missing_unless_the_run_states_the_sum() -> None:
     calls = (call("gpt-4o", tokens(400_000)), call("gpt-4o", None))
-    assert price_run(run(calls=calls), SEED) == Missing("1 of 2 calls state no tokens")
-    assert price_run(run(calls=calls, usage=tokens(1_000_000), model="gpt-4o"), SEED) == 5.0
+    assert price_run(run(calls=calls), SPEC) == Missing("1 of 2 calls state no tokens")
+    assert price_run(run(calls=calls, usage=tokens(1_000_000), model="gpt-4o"), SPEC) == 5.0
 
 
 def test_one_call_that_cannot_be_priced_leaves_the_run_without_a_price() -> None:
     calls = (call("gpt-4o", tokens(1)), call("gpt-5", tokens(1)))
-    answer = price_run(run(calls=calls), SEED)
+    answer = price_run(run(calls=calls), SPEC)
     assert isinstance(answer, Missing)
     assert "'gpt-5'" in answer.reason
 
 
 def test_nothing_measured_has_no_price() -> None:
-    assert price_run(run(model="gpt-4o"), SEED) == Missing("the record has no usage")
-    assert price_run(run(model="gpt-4o", calls=()), SEED) == Missing("the record has no usage")
-    assert price_run(run(usage=tokens(5)), SEED) == Missing("the model is not known")
+    assert price_run(run(model="gpt-4o"), SPEC) == Missing("the record has no usage")
+    assert price_run(run(model="gpt-4o", calls=()), SPEC) == Missing("the record has no usage")
+    assert price_run(run(usage=tokens(5)), SPEC) == Missing("the model is not known")
 
 
 @given(counts=st.lists(st.integers(0, 10**9), min_size=1, max_size=40), seed=st.integers())
 def test_the_order_of_calls_does_not_matter_and_the_sum_is_rounded_once(counts: list[int], seed: int) -> None:
     calls = [call("claude-haiku-4-5", tokens(count, count // 7, cache_read_tokens=count // 3)) for count in counts]
-    forward = price_run(run(calls=tuple(calls)), BOOK)
+    forward = price_run(run(calls=tuple(calls)), PRICES)
     random.Random(seed).shuffle(calls)
-    assert price_run(run(calls=tuple(calls)), BOOK) == forward
+    assert price_run(run(calls=tuple(calls)), PRICES) == forward
     exact = sum(Fraction(count) + Fraction(count // 7) * 5 + Fraction(count // 3) / 10 for count in counts) / 10**6
     assert forward == float(exact)
 
 
 def test_a_call_that_took_no_tokens_costs_nothing_whoever_answered() -> None:
     calls = (call("gpt-4o", tokens(1_000_000)), call("<synthetic>", tokens(0)))
-    assert price_run(run(calls=calls), SEED) == 5.0
-    alone = price_run(run(calls=(call("<synthetic>", tokens(0)),)), SEED)
+    assert price_run(run(calls=calls), SPEC) == 5.0
+    alone = price_run(run(calls=(call("<synthetic>", tokens(0)),)), SPEC)
     assert isinstance(alone, Missing)
     beside = run(model="gpt-4o", usage=tokens(1_000_000), calls=(call("<synthetic>", tokens(0)),))
-    assert price_run(beside, SEED) == 5.0
-    unknown = price_run(run(calls=(*calls, call("gpt-4o", Usage()))), SEED)
+    assert price_run(beside, SPEC) == 5.0
+    unknown = price_run(run(calls=(*calls, call("gpt-4o", Usage()))), SPEC)
     assert unknown == Missing("the input tokens are not known")
 
 
@@ -134,9 +134,9 @@ any_runs = st.builds(
 
 
 @settings(max_examples=300, deadline=None)
-@given(one=any_runs, book=st.sampled_from([BOOK, SEED]))
-def test_no_run_breaks_the_pricing(one: Run, book: Any) -> None:
-    cost = price_run(one, book)
+@given(one=any_runs, price_table=st.sampled_from([PRICES, SPEC]))
+def test_no_run_breaks_the_pricing(one: Run, price_table: Any) -> None:
+    cost = price_run(one, price_table)
     assert isinstance(cost, Missing) or 0 <= cost < math.inf
 
 
@@ -148,10 +148,10 @@ known_calls = st.builds(
 
 
 @settings(max_examples=200, deadline=None)
-@given(calls=st.lists(known_calls, min_size=1, max_size=12), book=st.sampled_from([BOOK, SEED]))
-def test_a_run_costs_what_its_calls_cost(calls: list[Call], book: Any) -> None:
-    alone = [price_run(run(calls=(one,)), book) for one in calls]
-    together = price_run(run(calls=tuple(calls)), book)
+@given(calls=st.lists(known_calls, min_size=1, max_size=12), price_table=st.sampled_from([PRICES, SPEC]))
+def test_a_run_costs_what_its_calls_cost(calls: list[Call], price_table: Any) -> None:
+    alone = [price_run(run(calls=(one,)), price_table) for one in calls]
+    together = price_run(run(calls=tuple(calls)), price_table)
     if any(isinstance(cost, Missing) for cost in alone):
         assert isinstance(together, Missing)
     else:
@@ -160,17 +160,17 @@ def test_a_run_costs_what_its_calls_cost(calls: list[Call], book: Any) -> None:
 
 def test_one_impossible_count_among_many_calls_is_named() -> None:
     calls = (*(call("gpt-4o", tokens(1)) for _ in range(9)), call("gpt-4o", tokens(10**15 + 1)))
-    assert price_run(run(calls=calls), SEED) == Missing(
+    assert price_run(run(calls=calls), SPEC) == Missing(
         "a count of more than 1,000,000,000,000,000 tokens cannot be right"
     )
     many = tuple(call("gpt-4o", tokens(10**15)) for _ in range(9))
-    assert price_run(run(calls=many), SEED) == 9 * 5e9  # possible one by one, 5 USD per million
+    assert price_run(run(calls=many), SPEC) == 9 * 5e9  # possible one by one, 5 USD per million
 
 
 def test_a_component_is_priced_under_the_model_of_the_run() -> None:
     part = Component(type=ComponentType.TOOL_SCHEMA, input_tokens=1_000_000, output_tokens=100_000)
-    assert price_component(part, SEED, model="gpt-4o", at=None) == 6.5  # 5 + 0.1 x 15
-    assert isinstance(price_component(part, SEED, model=None, at=None), Missing)
+    assert price_component(part, SPEC, model="gpt-4o", at=None) == 6.5  # 5 + 0.1 x 15
+    assert isinstance(price_component(part, SPEC, model=None, at=None), Missing)
 
 
 TIERED = "gemini-2.5-pro"
@@ -179,21 +179,21 @@ TIERED = "gemini-2.5-pro"
 
 @pytest.mark.parametrize("summed_call", [False, True])
 def test_a_sum_above_a_tier_is_priced_as_small_calls_and_told_as_a_lower_bound(summed_call: bool) -> None:
-    book = open_book("maintained")
+    price_table = open_price_table("genai-prices")
     usage = Usage(input_tokens=300_000, output_tokens=1_000)
     at = datetime(2026, 1, 1, tzinfo=UTC)
     calls = (Call(model=TIERED, usage=usage, at=at, summed=True),) if summed_call else None
     run = Run(id="a", task="t", model=TIERED, started_at=at, usage=None if summed_call else usage, calls=calls)
-    cost = price_run(run, book)
+    cost = price_run(run, price_table)
     assert isinstance(cost, Missing)
-    least, how, reason = token_cost(run, book)
+    least, how, reason = token_cost(run, price_table)
     assert (how, reason) == ("lower_bound", cost.reason)
     assert least is not None
     # whichever way the tokens fall into calls: all in small ones is the least, one large call the most
     parts = [Usage(input_tokens=100_000, output_tokens=n) for n in (0, 1, 999)]
     small = [Call(id=f"{n}", model=TIERED, at=at, usage=part) for n, part in enumerate(parts)]
     one = Call(id="x", model=TIERED, at=at, usage=usage)
-    known = [price_run(Run(task="t", calls=made), book) for made in (tuple(small), (one,))]
+    known = [price_run(Run(task="t", calls=made), price_table) for made in (tuple(small), (one,))]
     assert least == pytest.approx(known[0])
     assert isinstance(known[1], float)
     assert least < known[1]
@@ -262,10 +262,10 @@ def test_a_cost_is_reported_else_priced_and_says_when_it_is_too_low(
     cost_usd: float | None, provenance: dict[str, Any] | None, expected: tuple[float, str]
 ) -> None:
     told = Run(task="t", model="gpt-4o", usage=tokens(1_000_000), cost_usd=cost_usd, provenance=provenance)
-    assert cost_of(told, SEED)[:2] == expected
+    assert cost_of(told, SPEC)[:2] == expected
 
 
 def test_a_cost_that_is_not_known_says_why() -> None:
-    cost = cost_of(Run(task="t", usage=tokens(5)), SEED)
+    cost = cost_of(Run(task="t", usage=tokens(5)), SPEC)
     assert (cost.usd, cost.how) == (None, "unknown")
     assert cost.or_missing == Missing("the model is not known")

@@ -8,7 +8,7 @@ import pytest
 
 from arena_makers import make_arena
 from steelyard.arena import LocatedSubmission, task_leaderboard
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.records import Task
 from steelyard.results import Receipt
 from steelyard.store import open_store
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
-    book = open_book("maintained")
-    nowhere = FromRuns(task_map={}, book=book, submitter=None)
+    price_table = open_price_table("genai-prices")
+    nowhere = FromRuns(task_map={}, price_table=price_table, submitter=None)
     found = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], nowhere)]
     assert found
     assert not [one for one in found if isinstance(one, LocatedSubmission)]  # an empty map names no task
-    given = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], FromRuns(None, book, None))]
+    given = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], FromRuns(None, price_table, None))]
     read = [one.submission for one in given if isinstance(one, LocatedSubmission)]
     assert len(read) > len(given) / 2
     store = open_store(f"sqlite:///{tmp_path}/arena.db")

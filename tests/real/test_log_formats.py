@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.formats import PlacedRun
-from steelyard.prices import open_book, price_run
+from steelyard.prices import open_price_table, price_run
 from steelyard.records import Finding, Rejected, Run
 from steelyard.tables import gather
 
@@ -107,11 +107,11 @@ def test_terminal_bench_accuracy_as_stated_and_over_the_scored(name: str) -> Non
 
 
 def test_harbor_costs_as_recorded_and_as_priced_agree() -> None:
-    book = open_book("maintained")
+    price_table = open_price_table("genai-prices")
     costed = [run for run in runs("harbor", "claude-opus-4.6") if run.cost_usd is not None]
     assert len(costed) == 4
     for run in costed:
-        assert price_run(run, book) == pytest.approx(run.cost_usd, abs=1e-9)
+        assert price_run(run, price_table) == pytest.approx(run.cost_usd, abs=1e-9)
 
 
 def test_harbor_trials_with_an_exception_and_a_reward_keep_both() -> None:

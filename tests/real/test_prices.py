@@ -1,4 +1,4 @@
-"""Costs that real tools recorded, against the price book."""
+"""Costs that real tools recorded, against the price table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.prices import open_book, price_run
+from steelyard.prices import open_price_table, price_run
 from steelyard.records import Missing, Run, Usage
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
@@ -44,10 +44,10 @@ def trials_with_cost() -> list[Run]:
 
 
 def test_harbor_trials_cost_what_they_recorded_where_prices_are_flat() -> None:
-    book = open_book("maintained")
+    price_table = open_price_table("genai-prices")
     compared = 0
     for run in trials_with_cost():
-        cost = price_run(run, book)
+        cost = price_run(run, price_table)
         if not isinstance(cost, Missing):  # before 2026-03-13 the model had a context tier
             assert cost == pytest.approx(run.cost_usd, rel=0, abs=1e-9), run.task
             compared += 1
@@ -75,13 +75,13 @@ def models_with_cost() -> list[tuple[str, Usage, float]]:
 
 
 def test_claude_code_sessions_cost_what_they_recorded_or_are_known_to_be_in_doubt() -> None:
-    book = open_book("maintained")
+    price_table = open_price_table("genai-prices")
     at = datetime(2026, 1, 10, tzinfo=UTC)
     priced, in_doubt = 0, 0
     for model, usage, recorded in models_with_cost():
-        cost = book.price(usage, model=model, at=at, span="run")
+        cost = price_table.price(usage, model=model, at=at, span="run")
         if isinstance(cost, Missing):
-            as_one_call = book.price(usage, model=model, at=at)
+            as_one_call = price_table.price(usage, model=model, at=at)
             assert not isinstance(as_one_call, Missing)
             assert as_one_call > recorded  # the calls were below the context tier that their sum is above
             in_doubt += 1

@@ -17,7 +17,7 @@ from agents.test_model_server import PATHS, body_of
 from runner.metered import KEY, TOKEN, call_path, metered
 from steelyard.errors import RecordError, UnknownNameError, UsageError
 from steelyard.records import Usage
-from steelyard.runner._endpoint_book import EndpointBook
+from steelyard.runner._endpoint_prices import EndpointPriceTable
 from steelyard.runner._meter import Meter
 from steelyard.runner._meter_records import CallLimits, MeterCount, ResolvedEndpoint, read_meter
 from steelyard.runner._plan_records import EndpointPrice
@@ -279,8 +279,8 @@ def test_a_budget_that_is_used_up_to_the_token_is_used_up(tmp_path: Path) -> Non
 
 def test_a_budget_of_dollars_stops_in_mid_run(tmp_path: Path) -> None:
     # $1 a million for input of all kinds, $10 for output: 0.021503 + 0.024010, so the second call passes $0.06
-    book = EndpointBook("model", EndpointPrice(input_usd=1, output_usd=10))
-    with metered(tmp_path, limits=CallLimits(usd=0.06), book=book) as meter:
+    price_table = EndpointPriceTable("model", EndpointPrice(input_usd=1, output_usd=10))
+    with metered(tmp_path, limits=CallLimits(usd=0.06), price_table=price_table) as meter:
         assert [meter.ask().status for _ in range(3)] == [200, 200, 400]
         assert meter.count().refusal == "trial_usd"
 
@@ -291,7 +291,7 @@ def test_an_endpoints_price_holds_for_every_model_and_kind() -> None:
         input_tokens=100, output_tokens=10, reasoning_tokens=1, cache_read_tokens=1_000, cache_write_1h_tokens=50
     )
     # 100 + 50 of input at 1, 11 of output at 10, 1,000 cached at 0.1
-    assert EndpointBook("e", price).price(usage, model="any", at=None) == pytest.approx(360e-6)
+    assert EndpointPriceTable("e", price).price(usage, model="any", at=None) == pytest.approx(360e-6)
 
 
 def test_a_budget_that_cannot_be_kept_stops_too(tmp_path: Path) -> None:

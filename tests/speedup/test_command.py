@@ -348,7 +348,7 @@ def test_an_unstated_cost_is_priced_from_the_log(tmp_path: Path) -> None:
     files = TaskFiles(
         nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={key: ASV / "agent.json"}, logs={key: [log]}
     )
-    found = speedup(files, prices="seed").to_dict()
+    found = speedup(files, prices="spec").to_dict()
     cost = found["agents"][key]["task_cost_usd"]
     assert cost == pytest.approx(5.0 + 0.1 * 15.0)  # a million in at 5, a tenth of a million out at 15
     assert found["measures"][key]["cost_origin"] == "priced"

@@ -126,7 +126,7 @@ def demo_runs() -> Iterator[Run]:
     1400
     """
     chance = Random(SEED)  # noqa: S311  # synthetic data, not a secret
-    for tier in SCHEMES["seed"]:
+    for tier in SCHEMES["spec"]:
         for task, ease in TASKS.items():
             for attempt in range(1, RUNS_PER_TASK + 1):
                 yield _run(chance, tier, task, ease, attempt)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.prices._book import (
+from steelyard.prices._price_table import (
     INPUT_KINDS,
     MAX_TOKENS,
     NEEDED_KINDS,
@@ -19,7 +19,7 @@ from steelyard.prices._book import (
     UNDATED,
     ModelPrices,
     Period,
-    PriceBook,
+    PriceTable,
     Rates,
     Span,
     no_price,
@@ -73,8 +73,8 @@ class _Tier(NamedTuple):
 class Compiled:
     """Every tier of every period of the models in a table, as rows of coefficient arrays."""
 
-    def __init__(self, book: PriceBook, names: Sequence[str | None], span: Span) -> None:
-        self.book = book
+    def __init__(self, price_table: PriceTable, names: Sequence[str | None], span: Span) -> None:
+        self.price_table = price_table
         self.names = names
         self.span = span
         self.reasons: dict[str, int] = {}
@@ -83,7 +83,7 @@ class Compiled:
         self._unknown_model = np.full(len(names), PRICED, np.int32)
         tiers: list[_Tier] = []
         for code, name in enumerate(names):
-            prices = book.find(name)
+            prices = price_table.find(name)
             if isinstance(prices, Missing):
                 self._unknown_model[code] = self._reason(prices.reason)
                 continue
@@ -234,7 +234,7 @@ class Compiled:
     def _price_row(self, chunk: Chunk, row: int) -> tuple[float, int]:
         known = {kind: _count(column[row]) for kind, column in chunk.columns.items()}
         at = EPOCH + timedelta(microseconds=int(chunk.micros[row])) if chunk.dated[row] else None
-        answer = self.book.price(Usage(**known), model=self.names[chunk.codes[row]], at=at, span=self.span)
+        answer = self.price_table.price(Usage(**known), model=self.names[chunk.codes[row]], at=at, span=self.span)
         return (np.nan, self._reason(answer.reason)) if isinstance(answer, Missing) else (answer, PRICED)
 
 

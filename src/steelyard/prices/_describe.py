@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from steelyard.prices._book import ModelPrices, Period, Rates
+from steelyard.prices._price_table import ModelPrices, Period, Rates
 from steelyard.records import TOKEN_KINDS
 
 

@@ -1,4 +1,4 @@
-"""Price books that stand in a TOML file: the ones that ship, and the user's own.
+"""Price tables that stand in a TOML file: the ones that ship, and the user's own.
 
 Format history:
     1  2026-11  first version
@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import PriceTableError
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
+from steelyard.prices._price_table import ModelPrices, Period, PriceTable, Rates
 from steelyard.records import TOKEN_KINDS
 from steelyard.settings import TEXT_BYTES
 
@@ -90,22 +90,22 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("a model needs either usd_per_million or prices")
 
 
-class BookFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PriceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole file."""
 
     format: int
     name: Name | None = None
     version: Name
-    """Written into every result that was priced with the book."""
+    """Written into every result that was priced with the price table."""
     extends: Name | None = None
-    """The book that is asked about models which this one does not have."""
+    """The price table that is asked about models which this one does not have."""
     models: dict[Name, ModelEntry] = {}
 
 
-class FileBook(PriceBook):
-    """A book read from a file, over the one it extends."""
+class FilePriceTable(PriceTable):
+    """A price table read from a file, over the one it extends."""
 
-    def __init__(self, file: BookFile, *, name: str, where: str, base: PriceBook | None) -> None:
+    def __init__(self, file: PriceFile, *, name: str, where: str, base: PriceTable | None) -> None:
         super().__init__()
         self.name = file.name or name
         self.version = file.version if base is None else f"{file.version} over {base.label}"
@@ -120,24 +120,24 @@ class FileBook(PriceBook):
                 self._own[alias] = prices
 
     def look_up(self, model: str) -> ModelPrices | None:
-        """The file's own prices win over those of the book it extends."""
+        """The file's own prices win over those of the price table it extends."""
         own = self._own.get(model.lower())
         if own is None and self._base is not None:
             return self._base.look_up(model)
         return own
 
     def models(self) -> Sequence[str]:
-        """Own names first, then those of the book it extends."""
+        """Own names first, then those of the price table it extends."""
         return (*self._names, *(self._base.models() if self._base is not None else ()))
 
     def likely_names(self) -> Sequence[str]:
-        """The same, of the book it extends as that has them."""
+        """The same, of the price table it extends as that has them."""
         return (*self._names, *(self._base.likely_names() if self._base is not None else ()))
 
     def cost_of_uneven(
         self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
     ) -> Decimal:
-        """Own prices are always even, so uneven ones are the extended book's."""
+        """Own prices are always even, so uneven ones are the extended price table's."""
         if self._base is None:
             return super().cost_of_uneven(prices, rates, tokens, at)
         return self._base.cost_of_uneven(prices, rates, tokens, at)
@@ -183,8 +183,8 @@ def _decimal(text: str) -> Decimal:
         raise ValueError(f"the number {text[:40]} is out of range") from error
 
 
-def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> FileBook:
-    """The book that stands in a TOML file. `open_base` opens the book it extends."""
+def read_price_file(path: Path, *, open_base: Callable[[str], PriceTable]) -> FilePriceTable:
+    """The price table that stands in a TOML file. `open_base` opens the price table it extends."""
     where = str(path)
     with refused_as(PriceTableError):
         text = read_text(path, limit=TEXT_BYTES)
@@ -193,10 +193,10 @@ def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> File
         # Decimal: a price of 0.1 must not become the nearest binary fraction
         raw = parse_toml(text, path, parse_float=_decimal)
     try:
-        file = msgspec.convert(raw, BookFile)
+        file = msgspec.convert(raw, PriceFile)
     except (msgspec.ValidationError, ArithmeticError) as problem:
         raise PriceTableError(str(problem), where=where, hint="docs/prices.md shows the format") from problem
     if file.format != FORMAT_VERSION:
         raise PriceTableError(f"format {file.format} is not known; this version reads {FORMAT_VERSION}", where=where)
     base = open_base(file.extends) if file.extends is not None else None
-    return FileBook(file, name=path.stem, where=where, base=base)
+    return FilePriceTable(file, name=path.stem, where=where, base=base)

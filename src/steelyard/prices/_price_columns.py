@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import UnknownNameError
-from steelyard.prices._book import PriceBook, Span
+from steelyard.prices._price_table import PriceTable, Span
 from steelyard.records import TOKEN_KINDS
 
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ class PricedColumn:
 
 
 def price_run_columns(
-    book: PriceBook,
+    price_table: PriceTable,
     *,
     models: Sequence[str | None],
     at: NDArray[np.datetime64] | None,
     tokens: Mapping[str, NDArray[Any]],  # Any: whole numbers, or floats with NaN where a count is not known
 ) -> PricedColumn:
     """Cost of runs of which the calls are not known: the same answers as `token_cost` row by row."""
-    priced = price_columns(book, models=models, at=at, tokens=tokens, span="run")
+    priced = price_columns(price_table, models=models, at=at, tokens=tokens, span="run")
     short = (priced.reason_of >= 0).nonzero()[0]
     least = price_columns(
-        book,
+        price_table,
         models=[models[row] for row in short.tolist()],
         at=None if at is None else at[short],
         tokens={kind: counts[short] for kind, counts in tokens.items()},
@@ -61,7 +61,7 @@ def price_run_columns(
 
 
 def price_columns(
-    book: PriceBook,
+    price_table: PriceTable,
     *,
     models: Sequence[str | None] | NDArray[Any],  # Any: an object array of names
     at: NDArray[np.datetime64] | None,
@@ -70,7 +70,7 @@ def price_columns(
 ) -> PricedColumn:
     """Cost of each row: the model's name, the moment in UTC (NaT where unknown) and token counts by kind.
 
-    The same answers as `PriceBook.price` row by row. A kind without a column is not known for any row.
+    The same answers as `PriceTable.price` row by row. A kind without a column is not known for any row.
     """
     import numpy as np  # heavy: only tables need it
 
@@ -86,7 +86,7 @@ def price_columns(
     columns = {kind: np.asarray(column) for kind, column in tokens.items()}
     if any(len(column) != rows for column in (moments, *columns.values())):
         raise ValueError("the columns to be priced differ in length")
-    compiled = Compiled(book, list(code_of), span)
+    compiled = Compiled(price_table, list(code_of), span)
     cost_usd = np.empty(rows, np.float64)
     reason_of = np.empty(rows, np.int32)
     for start in range(0, rows, ROWS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""What the parts of a Run cost under a price book."""
+"""What the parts of a Run cost under a price table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import astuple
 
-from steelyard.prices._book import Pico, PriceBook, Priced, Span, add_pico, in_usd
+from steelyard.prices._price_table import Pico, Priced, PriceTable, Span, add_pico, in_usd
 from steelyard.records import TOKEN_KINDS, Call, Component, Missing, Run, Usage, kinds_of, sum_columns, usage_columns
 
 NO_USAGE = "the record has no usage"
@@ -32,22 +32,22 @@ class RunCost(NamedTuple):
         return Missing(self.reason or NO_USAGE) if self.usd is None else self.usd
 
 
-def cost_of(run: Run, book: PriceBook) -> RunCost:
+def cost_of(run: Run, price_table: PriceTable) -> RunCost:
     """The cost that the run reports, else that of its tokens, else the least that they cost."""
-    cost = RunCost(run.cost_usd, "reported") if run.cost_usd is not None else token_cost(run, book)
+    cost = RunCost(run.cost_usd, "reported") if run.cost_usd is not None else token_cost(run, price_table)
     return cost if cost.usd is None or not run.cost_is_lower_bound else cost._replace(how="lower_bound")
 
 
-def price_run(run: Run, book: PriceBook) -> Priced:
+def price_run(run: Run, price_table: PriceTable) -> Priced:
     """Cost of the run's tokens: each call under its model at its moment, tokens outside calls under the run's model.
 
     A call that does not name its model or moment takes the run's.
     """
-    cost = token_cost(run, book)
+    cost = token_cost(run, price_table)
     return cost.usd if cost.usd is not None and cost.how == "priced" else Missing(cost.reason or NO_USAGE)
 
 
-def token_cost(run: Run, book: PriceBook) -> RunCost:
+def token_cost(run: Run, price_table: PriceTable) -> RunCost:
     """The price of the run's tokens, else the least that they cost.
 
     Where the price depends on how tokens fall into calls, and that is not known, they are priced as if all calls were
@@ -56,7 +56,7 @@ def token_cost(run: Run, book: PriceBook) -> RunCost:
     silent = 0 if run.usage is not None else sum(1 for call in run.calls or () if call.usage is None)
     if silent:
         return RunCost(None, "unknown", f"{silent} of {len(run.calls or ())} calls state no tokens")
-    parts = charges(run, book)
+    parts = charges(run, price_table)
     if not parts:
         return RunCost(None, "unknown", NO_USAGE)
     reasons = [part.reason for part in parts if part.reason is not None]
@@ -89,14 +89,14 @@ PlacesOf: TypeAlias = Callable[[Sequence[datetime | None]], Sequence[Hashable]]
 """Makes a place of each moment: its day, for example."""
 
 
-def charges(run: Run, book: PriceBook, places_of: PlacesOf | None = None) -> list[Charge]:
+def charges(run: Run, price_table: PriceTable, places_of: PlacesOf | None = None) -> list[Charge]:
     """The run's calls by model and by what `places_of` makes of their moments, then its tokens outside of calls.
 
     A call that does not name its model or moment takes the run's. One that took no tokens costs nothing whoever
     answered it (tools log their own messages as such calls), unless the run has nothing else.
     """
     started = run.started_at
-    pricing = _Pricing(run, book)
+    pricing = _Pricing(run, price_table)
     grouped = _grouped(run, places_of)
     made = [pricing.of_calls(place, model, calls, alone=len(grouped) == 1) for (place, model), calls in grouped]
     rest = run.usage
@@ -129,8 +129,8 @@ def _grouped(run: Run, places_of: PlacesOf | None) -> Collection[tuple[tuple[Has
 class _Pricing:
     """Prices one run's groups of calls, and adds up their tokens."""
 
-    def __init__(self, run: Run, book: PriceBook) -> None:
-        self._run, self._book = run, book
+    def __init__(self, run: Run, price_table: PriceTable) -> None:
+        self._run, self._price_table = run, price_table
         self.whole = [] if run.usage is None else [count or 0 for count in kinds_of(run.usage)]
         """What the run itself states, by kind; nothing where it does not."""
         self.tokens = [0] * len(TOKEN_KINDS)
@@ -153,7 +153,7 @@ class _Pricing:
             usage = self._run.usage if is_whole else sum_columns(columns) if columns else usages[0]
         if columns:
             moments = (call.at or self._run.started_at for call in calls if call.usage is not None)
-            together = self._book.pico_together(columns, tokens, model=model, moments=moments)
+            together = self._price_table.pico_together(columns, tokens, model=model, moments=moments)
             if together is not None:
                 return Charge(place, model, calls, usage, together, silent)
         amounts, reasons = [], []
@@ -171,12 +171,12 @@ class _Pricing:
 
     def of(self, usage: Usage, model: str | None, at: datetime | None, span: Span) -> tuple[Pico | None, str | None]:
         """The price; else the least that they cost where no call can tell better, and why."""
-        amount = self._book.pico(usage, model=model, at=at, span=span)
+        amount = self._price_table.pico(usage, model=model, at=at, span=span)
         if not isinstance(amount, Missing):
             return amount, None
-        if span != "run" or isinstance(self._book.find(model), Missing):
+        if span != "run" or isinstance(self._price_table.find(model), Missing):
             return None, amount.reason
-        least = self._book.pico(usage, model=model, at=at, span="least")
+        least = self._price_table.pico(usage, model=model, at=at, span="least")
         return None if isinstance(least, Missing) else least, amount.reason
 
     @cached_property
@@ -201,7 +201,7 @@ def _outside(stated: Sequence[int], in_calls: Sequence[int]) -> Usage | None:
     return Usage(**dict(zip(TOKEN_KINDS, left, strict=True))) if any(left) else None
 
 
-def price_component(component: Component, book: PriceBook, *, model: str | None, at: datetime | None) -> Priced:
+def price_component(component: Component, price_table: PriceTable, *, model: str | None, at: datetime | None) -> Priced:
     """Cost of a component's tokens under the run's model."""
     usage = Usage(input_tokens=component.input_tokens, output_tokens=component.output_tokens)
-    return book.price(usage, model=model, at=at, span="run")
+    return price_table.price(usage, model=model, at=at, span="run")

@@ -318,7 +318,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
 _NOT_PRICED = "the tokens could not be priced"
 
 PRICED_FACTS: tuple[Fact, ...] = (
-    Fact("priced_cost_usd", "amount", "Cost of the run's tokens by the price book.", _NOT_PRICED),
+    Fact("priced_cost_usd", "amount", "Cost of the run's tokens by the price table.", _NOT_PRICED),
     Fact("input_price", "amount", "Price of a million input tokens, where the record states one.", "no price is given"),
     Fact(
         "output_price", "amount", "Price of a million output tokens, where the record states one.", "no price is given"
@@ -341,7 +341,7 @@ GROUP_KEYS: tuple[str, ...] = tuple(fact.name for fact in KEY_FACTS if fact.name
 
 
 def run_facts(run: Run) -> dict[str, Any]:  # Any: text, flags and numbers; Missing where there is no value
-    """The facts of one run, with the reason for each that is missing. Priced facts are added by the price book."""
+    """The facts of one run, with the reason for each that is missing. Priced facts are added by the price table."""
     facts: dict[str, Any] = {}
     for part in (*KEY_PARTS, *VALUE_PARTS):
         content = part.get(run)

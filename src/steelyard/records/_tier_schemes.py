@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-DEFAULT_SCHEME = "seed"
+DEFAULT_SCHEME = "spec"
 
 SCHEMES: dict[str, dict[str, str]] = {
-    "seed": {
+    "spec": {
         "T0": "vanilla",
         "T1": "prompted",
         "T2": "skills",
@@ -29,8 +29,8 @@ SCHEMES: dict[str, dict[str, str]] = {
 def tier_problem(tier: str, scheme: str) -> str | None:
     """Why `tier` cannot stand in `scheme`; None when it can. A scheme of the user's own holds any names.
 
-    >>> tier_problem("T9", "seed")
-    "tier 'T9' is not in scheme 'seed' (T0 to T6)"
+    >>> tier_problem("T9", "spec")
+    "tier 'T9' is not in scheme 'spec' (T0 to T6)"
     >>> tier_problem("gold", "our-tiers") is None
     True
     """
@@ -49,7 +49,7 @@ def tier_meaning(tier: str, scheme: str | None) -> str | None:
 def tier_text(tier: str, scheme: str | None) -> str:
     """The tier as people read it, with what it stands for.
 
-    >>> tier_text("T2", "seed"), tier_text("T2", "scylla-2026"), tier_text("gold", "our-tiers")
+    >>> tier_text("T2", "spec"), tier_text("T2", "scylla-2026"), tier_text("gold", "our-tiers")
     ('T2 skills', 'T2 tooling', 'gold')
     """
     meaning = tier_meaning(tier, scheme)

@@ -19,7 +19,7 @@ class FieldCompleteness:
     counted: int = 0
     """Counted or computed from other parts of the record."""
     priced: int = 0
-    """Priced from tokens by the price book."""
+    """Priced from tokens by the price table."""
     lower_bound: int = 0
     """Known to be too low."""
     unknown: int = 0
@@ -60,7 +60,7 @@ class CompletenessSummary(Result):
     """Ordered by key; without keys, the one group of all runs."""
     total: CompletenessGroup
     prices: str
-    """The price book."""
+    """The price table."""
     rejected_count: int = 0
     findings: tuple[Finding, ...] = ()
 

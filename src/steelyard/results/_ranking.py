@@ -34,7 +34,7 @@ class RankedGroup:
     cost_usd: float | None = None
     """Mean cost on the common tasks, over the runs whose cost is known; None when none is."""
     cost_runs: int = 0
-    """How many of the runs state a cost, or have one by the price book: the mean is over these."""
+    """How many of the runs state a cost, or have one by the price table: the mean is over these."""
     cost_of_pass: float | None = None
     """Cost of pass on the common tasks, over the runs that have both a cost and a verdict; None when none has."""
     pareto_optimal: bool | None = None

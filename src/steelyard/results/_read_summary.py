@@ -55,8 +55,8 @@ class ReadSummary(Result):
     """Files of known tools that hold no run: how many, by `tool: name of the file`."""
     looked_in: tuple[str, ...]
     """Where logs were looked for, when no path was given."""
-    book: str
-    """The price book."""
+    price_table: str
+    """The price table."""
     outside: int
     """Runs left out by `since` and `until`."""
     rejected: Sequence[Rejected]
@@ -90,7 +90,7 @@ class ReadSummary(Result):
         return {
             "formats": {name: count.to_dict() for name, count in self.formats.items()},
             "total": self.total.to_dict(),
-            "prices": self.book,
+            "prices": self.price_table,
             "archives": self.archives,
             "not_recognized": list(self.unknown),
             "without_runs": dict(self.without_runs),

@@ -73,7 +73,7 @@ class CallCost(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     tokens: int | None
     cost_usd: float | None
-    """As the price book has it; None where it has none."""
+    """As the price table has it; None where it has none."""
 
 
 class RunPosition(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from steelyard.prices import PICO_PER_USD, PriceBook
+from steelyard.prices import PICO_PER_USD, PriceTable
 from steelyard.records import Missing
 from steelyard.runner._meter_records import CallLimits, MeteredCall
 
@@ -25,9 +25,9 @@ class CallBudget:
     It is looked at before each call: an execution overspends by the calls that are open when the limit is reached.
     """
 
-    def __init__(self, limits: CallLimits, book: PriceBook | None) -> None:
+    def __init__(self, limits: CallLimits, price_table: PriceTable | None) -> None:
         self._limits = limits
-        self._book = book
+        self._price_table = price_table
         self._tokens = 0
         self._pico: int | Decimal = 0
 
@@ -45,9 +45,9 @@ class CallBudget:
         return None if limits.usd is None else self._spend_usd(call, limits.usd)
 
     def _spend_usd(self, call: MeteredCall, limit: float) -> str | None:
-        if self._book is None or call.usage is None:
+        if self._price_table is None or call.usage is None:
             return "price_unknown"
-        cost = self._book.pico(call.usage, model=call.model_answered or call.model_asked, at=call.started)
+        cost = self._price_table.pico(call.usage, model=call.model_answered or call.model_asked, at=call.started)
         if isinstance(cost, Missing):
             return "price_unknown"
         self._pico += cost

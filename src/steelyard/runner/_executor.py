@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import AbortedError
-from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book, token_cost
+from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table, token_cost
 from steelyard.records import Run, calls_in
 from steelyard.runner._agent_command import shown_command
 from steelyard.runner._budgets import Amounts, Spending
 from steelyard.runner._endings import ending_of
-from steelyard.runner._endpoint_book import EndpointBook
+from steelyard.runner._endpoint_prices import EndpointPriceTable
 from steelyard.runner._execution import execute_trial
 from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
 from steelyard.runner._folders import PlanFolder, read_record, started_at
@@ -101,7 +101,7 @@ class PlanExecutor:
             "task_digest": self._digests[trial.task][:16],
             "steelyard": __version__,
             "machine": machine(),
-            "prices": self._book(endpoint).label if endpoint is not None else None,
+            "prices": self._price_table(endpoint).label if endpoint is not None else None,
         }
         return Job(
             trial=trial,
@@ -149,26 +149,26 @@ class PlanExecutor:
                 is_lower_bound=count.is_lower_bound,
             )
         else:
-            result = _with_amounts_of_run(result, run, self._book(job.endpoint))
+            result = _with_amounts_of_run(result, run, self._price_table(job.endpoint))
         return ExecutionOutcome(result=result, run=run, findings=findings)
 
     def _priced(self, job: Job, run: Run) -> tuple[Run, float | None]:
-        """What the execution cost. A price that only the plan states goes into the Run, where no price book has it."""
-        book = self._book(job.endpoint)
-        cost = token_cost(run, book)
-        if cost.usd is None or not isinstance(book, EndpointBook):
+        """What the execution cost. A price that only the plan states goes into the Run, where no price table has it."""
+        price_table = self._price_table(job.endpoint)
+        cost = token_cost(run, price_table)
+        if cost.usd is None or not isinstance(price_table, EndpointPriceTable):
             return run, cost.usd
         is_least = cost.how == "lower_bound" or (run.provenance or {}).get("usage") == "lower_bound"
         how = {**(run.provenance or {}), "cost_usd": "lower_bound" if is_least else "priced"}
         return msgspec.structs.replace(run, cost_usd=cost.usd, provenance=how), cost.usd
 
-    def _book(self, endpoint: str | None) -> PriceBook:
+    def _price_table(self, endpoint: str | None) -> PriceTable:
         price = self._read.plan.endpoints[endpoint].price if endpoint is not None else None
-        return EndpointBook(endpoint, price) if endpoint is not None and price is not None else self._maintained
+        return EndpointPriceTable(endpoint, price) if endpoint is not None and price is not None else self._genai_prices
 
     @cached_property
-    def _maintained(self) -> PriceBook:
-        return open_book(DEFAULT_BOOK)
+    def _genai_prices(self) -> PriceTable:
+        return open_price_table(DEFAULT_PRICE_TABLE)
 
 
 @contextmanager
@@ -195,7 +195,9 @@ def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedE
         key=value_of(endpoint.key) if endpoint.key else None,
         parallel=endpoint.parallel,
         requests_per_minute=endpoint.requests_per_minute,
-        book=EndpointBook(name, endpoint.price) if endpoint.price else open_book(DEFAULT_BOOK),
+        price_table=EndpointPriceTable(name, endpoint.price)
+        if endpoint.price
+        else open_price_table(DEFAULT_PRICE_TABLE),
     )
 
 
@@ -209,9 +211,9 @@ def _quoted(word: str) -> str:
     return word if word and not set(word) & set(" \t\n\"'$\\") else f"'{word}'"
 
 
-def _with_amounts_of_run(result: ExecutionResult, run: Run, book: PriceBook) -> ExecutionResult:
+def _with_amounts_of_run(result: ExecutionResult, run: Run, price_table: PriceTable) -> ExecutionResult:
     """Return the result with the cost of an unmetered execution: from the agent's log, or 0 if it called no model."""
-    cost = cost_of(run, book)
+    cost = cost_of(run, price_table)
     called_none = run.usage == NO_TOKENS and not run.calls
     return msgspec.structs.replace(
         result,

@@ -63,7 +63,7 @@ class Meter:
         upstream = self._upstreams.get(endpoint)
         if upstream is None:
             raise UnknownNameError("endpoint", endpoint, self._upstreams)
-        budget = CallBudget(limits or CallLimits(), upstream.endpoint.book)
+        budget = CallBudget(limits or CallLimits(), upstream.endpoint.price_table)
         gate = Gate(token, upstream, MeterLog(log), budget, self._patience_seconds)
         admission = Admission(self, gate, socket_folder / SOCKET_NAME)
         self._open.add(admission)

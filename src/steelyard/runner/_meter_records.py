@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.errors import RecordError
 from steelyard.files import whole_file
-from steelyard.prices import PriceBook
+from steelyard.prices import PriceTable
 from steelyard.records import TOKEN_KINDS, Amount, Count, Record, Usage, add_usage
 from steelyard.runner._plan_records import ApiKind, FromOne
 
@@ -30,7 +30,7 @@ class ResolvedEndpoint:
     """Calls that are open at the same time."""
     requests_per_minute: int | None = None
     """Calls started in a minute; None for no limit."""
-    book: PriceBook | None = None
+    price_table: PriceTable | None = None
     """What its calls are priced by; None where no price is known."""
 
 

@@ -16,7 +16,7 @@ import msgspec
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.formats import each_timing_format
-from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import Missing, Record, json_schema, problem_text, unknown_field
 from steelyard.runner._adapters import adapters
 from steelyard.runner._plan_records import (
@@ -321,13 +321,13 @@ def _price_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
     budget = read.plan.plan.budget
     if budget is None or (budget.usd is None and budget.trial_usd is None):
         return
-    book = open_book(DEFAULT_BOOK)
+    price_table = open_price_table(DEFAULT_PRICE_TABLE)
     for label, use in read.workers.items():
         endpoint = read.endpoint_of(use) if use.use in read.adapters else None
         if endpoint is None or endpoint not in read.plan.endpoints or read.plan.endpoints[endpoint].price is not None:
             continue
         for model in (use.models or (None,)) if isinstance(use, AgentUse) else (use.model,):
-            price = book.find(model)
+            price = price_table.find(model)
             if isinstance(price, Missing):
                 hint = f"state its price in [endpoints.{endpoint}], or set a budget in tokens"
                 message = f"the budget is in dollars, and the price is not known: {price.reason}"

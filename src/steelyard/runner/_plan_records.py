@@ -135,7 +135,7 @@ class Endpoint(Record, frozen=True, kw_only=True):
     requests_per_minute: FromOne | None = None
     """Calls started in a minute; None for no limit."""
     price: EndpointPrice | None = None
-    """What it charges; None takes the price book's."""
+    """What it charges; None takes the price table's."""
 
     def __post_init__(self) -> None:
         if self.key is not None and not self.key.startswith(ENVIRONMENT):

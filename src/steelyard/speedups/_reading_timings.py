@@ -34,7 +34,7 @@ from steelyard.formats import (
     trajectory_of,
     usage_of,
 )
-from steelyard.prices import PriceBook, cost_of, open_book
+from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
 from steelyard.settings import is_stdin, shown_path
 from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
@@ -59,8 +59,8 @@ class TimingReading:
     findings: list[Finding] = field(default_factory=list)
     errors: list[InputError] = field(default_factory=list)
     rejected: int = 0
-    book: PriceBook = field(default_factory=open_book)
-    """The price book; named when it is made, so that an unknown name is an error whether or not a price is needed."""
+    price_table: PriceTable = field(default_factory=open_price_table)
+    """The price table; named when it is made, so that an unknown name is an error whether or not a price is needed."""
 
     def refuse(self, error: InputError) -> None:
         """Set a file aside and go on."""
@@ -191,7 +191,7 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: TimingReading) -> 
 def _cost(
     about: _About, run: Run | None, model: str, logs: Sequence[Path], reading: TimingReading
 ) -> tuple[float | Missing, CostOrigin | None]:
-    """The stated cost; else the tokens of the run record, or of the agent's log, under the price book."""
+    """The stated cost; else the tokens of the run record, or of the agent's log, under the price table."""
     if about.cost_usd is not None:
         too_low = run is not None and run.cost_usd == about.cost_usd and run.cost_is_lower_bound
         return about.cost_usd, "lower_bound" if too_low else "stated"
@@ -206,7 +206,7 @@ def _cost(
             return logged, None
         reading.findings += logged.findings
         run = Run(task="", usage=logged.usage, started_at=logged.at)
-    cost = cost_of(run if run.model else msgspec.structs.replace(run, model=model), reading.book)
+    cost = cost_of(run if run.model else msgspec.structs.replace(run, model=model), reading.price_table)
     return cost.or_missing, _ORIGINS.get(cost.how)
 
 

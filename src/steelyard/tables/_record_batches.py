@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.formats import PlacedRun
-from steelyard.prices import PriceBook, price_component, token_cost
+from steelyard.prices import PriceTable, price_component, token_cost
 from steelyard.records import (
     CONTENT_BYTES,
     FACTS,
@@ -42,7 +42,7 @@ LINE = "_line"
 CONTENT_HASH = "_content_hash"
 ID_GIVEN = "_id_given"
 NO_PRICE = "_no_price"
-"""Why the run has no cost by the price book, or only a lower bound: a number that `Unpriced` knows the words for."""
+"""Why the run has no cost by the price table, or only a lower bound: a number that `Unpriced` knows the words for."""
 
 PLACE_COLUMNS: dict[str, type[pl.DataType]] = {
     PATH: pl.String,
@@ -64,7 +64,7 @@ Mask = NDArray[np.bool_]
 class Unpriced:
     """The reasons that were met, each under a number: a column of numbers is small, and its rows can be chosen."""
 
-    book: str
+    price_table: str
     _numbers: dict[tuple[str, bool], int] = field(default_factory=dict)
 
     def number(self, reason: str, *, least: bool) -> int:
@@ -82,7 +82,7 @@ class Unpriced:
         return [self._finding(reason, count, least=least) for least, reason, count in reasons]
 
     def _finding(self, reason: str, count: int, *, least: bool) -> Finding:
-        where = f"price book {self.book}"
+        where = f"price table {self.price_table}"
         if least:
             runs = "1 run is" if count == 1 else f"{count:,} runs are"
             message = f"{runs} priced as if all calls were small, so that the cost is a lower bound: {reason}"
@@ -148,7 +148,7 @@ BATCH_ROWS = 20_000
 
 
 def batch_frame(
-    batch: Sequence[PlacedRun], runs: Sequence[Run], book: PriceBook, unpriced: Unpriced, own: OwnKeys
+    batch: Sequence[PlacedRun], runs: Sequence[Run], price_table: PriceTable, unpriced: Unpriced, own: OwnKeys
 ) -> pl.DataFrame:
     """One row a run, with its labels in `runs` and as it was read in `batch`.
 
@@ -160,7 +160,7 @@ def batch_frame(
             columns += _part_columns(part, runs)
     columns += own.columns([run.extra or {} for run in runs])
     columns += _place_columns(batch)
-    return pl.DataFrame(columns).with_columns(_priced_columns(runs, book, unpriced))
+    return pl.DataFrame(columns).with_columns(_priced_columns(runs, price_table, unpriced))
 
 
 def _part_columns(part: FactGroup, runs: Sequence[Run]) -> list[pl.Series]:
@@ -180,11 +180,11 @@ def _part_columns(part: FactGroup, runs: Sequence[Run]) -> list[pl.Series]:
     return columns
 
 
-def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> list[pl.Series]:
+def _priced_columns(runs: Sequence[Run], price_table: PriceTable, unpriced: Unpriced) -> list[pl.Series]:
     if all(run.usage is None and run.calls is None and run.components is None for run in runs):
         return []
-    columns = _component_costs(runs, book)
-    costs = [token_cost(run, book) for run in runs]
+    columns = _component_costs(runs, price_table)
+    costs = [token_cost(run, price_table) for run in runs]
     numbers = [
         unpriced.number(cost.reason, least=cost.usd is not None)
         if cost.reason is not None and run.cost_usd is None and run.total_usage is not None
@@ -203,12 +203,12 @@ def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) ->
     return columns
 
 
-def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:
+def _component_costs(runs: Sequence[Run], price_table: PriceTable) -> list[pl.Series]:
     if all(not run.components for run in runs):
         return []
     columns: dict[ComponentType, list[float | None]] = {type_: [] for type_ in ComponentType}
     for run in runs:
-        costs = component_costs(run, book)
+        costs = component_costs(run, price_table)
         for type_, values in columns.items():
             cost = costs[type_]
             values.append(None if isinstance(cost, Missing) else cost)
@@ -217,13 +217,13 @@ def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:
     ]
 
 
-def component_costs(run: Run, book: PriceBook) -> dict[ComponentType, float | Missing]:
+def component_costs(run: Run, price_table: PriceTable) -> dict[ComponentType, float | Missing]:
     """What each component's tokens cost; a type the run does not list took nothing and cost nothing."""
     if not run.components:
         return dict.fromkeys(ComponentType, Missing("the record has no components"))
     costs: dict[ComponentType, float | Missing] = dict.fromkeys(ComponentType, 0.0)
     for component in run.components:
-        cost = price_component(component, book, model=run.model, at=run.started_at)
+        cost = price_component(component, price_table, model=run.model, at=run.started_at)
         so_far = costs[component.type]
         costs[component.type] = cost if isinstance(cost, Missing) else so_far + cost
     return costs

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steelyard.errors import MissingExtraError, UnreadableFileError
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
 from steelyard.plain_text import clean
-from steelyard.prices import PriceBook, PricedColumn, price_run_columns
+from steelyard.prices import PricedColumn, PriceTable, price_run_columns
 from steelyard.records import (
     NO_LABELS,
     TOKEN_KINDS,
@@ -75,7 +75,7 @@ class RunTable:
 
     frame: pl.LazyFrame
     n: int
-    book: str
+    price_table: str
     rejected: Sequence[Rejected] = ()
     notes: tuple[Finding, ...] = ()
     """What reading found besides runs without a price."""
@@ -146,7 +146,7 @@ class RunTable:
     def __repr__(self) -> str:
         runs = "1 run" if self.n == 1 else f"{self.n:,} runs"
         aside = f", {self.rejected_count:,} rejected" if self.rejected_count else ""
-        return f"RunTable({runs}{aside}, prices {clean(self.book)})"
+        return f"RunTable({runs}{aside}, prices {clean(self.price_table)})"
 
 
 class TableBuilder:
@@ -154,21 +154,21 @@ class TableBuilder:
 
     def __init__(
         self,
-        book: PriceBook,
+        price_table: PriceTable,
         *,
         labels: Labels = NO_LABELS,
         progress: Progress | None = None,
         holds_files: bool = True,
     ) -> None:
         """Without `holds_files`, flat files stay on disk, whatever their size: for engines that work past memory."""
-        self._book = book
+        self._price_table = price_table
         self._rows_to_hold = IN_MEMORY_ROWS if holds_files else 0
         self._labeler = Labeler(labels)
         self._progress = progress
         self._spool = Spool()
         self._waiting: list[PlacedRun] = []
         self._set_aside = SetAside()
-        self._unpriced = Unpriced(book.name)
+        self._unpriced = Unpriced(price_table.name)
         self._own = OwnKeys()
         self._notes: list[Finding] = []
 
@@ -214,7 +214,7 @@ class TableBuilder:
                 batch.append(entry)
                 runs.append(labeled)
         if batch:
-            self._spool.add(batch_frame(batch, runs, self._book, self._unpriced, self._own))
+            self._spool.add(batch_frame(batch, runs, self._price_table, self._unpriced, self._own))
         if self._progress:
             self._progress(name, len(self._waiting))
         self._waiting = []
@@ -289,7 +289,7 @@ class TableBuilder:
         models = [None] * columns.height if written is None else written.collect().to_series().to_list()
         moments = _moments(columns["start_time"]) if "start_time" in names else None
         tokens = {kind: columns[kind].to_numpy() for kind in kinds}
-        priced = price_run_columns(self._book, models=models, at=moments, tokens=tokens)
+        priced = price_run_columns(self._price_table, models=models, at=moments, tokens=tokens)
         asked = columns.select(pl.any_horizontal([pl.col(name).is_not_null() for name in stated])).to_series()
         if "reported_cost_usd" in names:
             asked &= columns["reported_cost_usd"].is_null()
@@ -334,7 +334,7 @@ class TableBuilder:
         return RunTable(
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),
-            book=self._book.label,
+            price_table=self._price_table.label,
             rejected=self._set_aside,
             notes=tuple(findings),
             unpriced=self._unpriced,

@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
 from steelyard.errors import InputError, PermissionDeniedError, UsageError
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.records import (
     JSON_ERRORS,
     DecodeError,
@@ -40,7 +40,7 @@ class Intake:
         self._arena, self._token = arena, token
         self._read: Callable[[NumberedLine], Submission] = _submission
         if kind == "runs":
-            given, ids = FromRuns(None, open_book(), submitter), RunIds()
+            given, ids = FromRuns(None, open_price_table(), submitter), RunIds()
             self._read = lambda line: _run(line, given, ids)
 
     def take(self, lines: Sequence[NumberedLine]) -> list[SubmissionOutcome]:

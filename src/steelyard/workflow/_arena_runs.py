@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.arena import Arena, LocatedSubmission, metrics_of, read_task_map
 from steelyard.metrics import catalog
-from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
+from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table
 from steelyard.records import (
     NO_LABELS,
     Chosen,
@@ -41,14 +41,14 @@ def submit_runs(
     *,
     task_map: Path | None = None,
     map: str | None = None,  # noqa: A002 # as every verb calls it
-    prices: str = DEFAULT_BOOK,
+    prices: str = DEFAULT_PRICE_TABLE,
     submitter: str | None = None,
     set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every verb has for it
     told: FileTold | None = None,
 ) -> Submitted:
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     named = read_task_map(task_map) if task_map is not None else None
-    given = FromRuns(named, open_book(prices), submitter, labels_of(set), open_mapping(map) if map else None)
+    given = FromRuns(named, open_price_table(prices), submitter, labels_of(set), open_mapping(map) if map else None)
     arena = open_arena(arena) if isinstance(arena, str) else arena
     given = given._replace(arena=arena if isinstance(arena, Arena) else None)
     notes: list[Finding] = []
@@ -76,7 +76,7 @@ class FromRuns(NamedTuple):
     """What a submission takes from elsewhere than its run."""
 
     task_map: AbstractMapping[str, str] | None
-    book: PriceBook
+    price_table: PriceTable
     submitter: str | None
     labels: Labels = NO_LABELS
     mapping: Mapping | None = None
@@ -111,7 +111,7 @@ def _placed_run(named: NamedRun, given: FromRuns) -> LocatedSubmission | Rejecte
 
 def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:
     """The run as a submission, priced; DecodeError where it lacks what a submission must state."""
-    cost = cost_of(run, given.book)
+    cost = cost_of(run, given.price_table)
     estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
     inputs = None if given.arena is None else _inputs_for(run, metrics_of(given.arena.rules, run.agent))
     return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter, inputs=inputs)

@@ -139,7 +139,7 @@ def assemble(
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
     return Measurement(
         profile=profile.name,
-        prices=table.book,
+        prices=table.price_table,
         by=tuple(keys_by),
         tier_scheme=tier_scheme,
         groups=tuple(groups),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.errors import StoreUnavailableError, UsageError
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.records import DecodeError, Finding, Rejected, Run, Task
 from steelyard.runner import Ending, ExecutionOutcome, Plan, PlanFolder, PlanTask, Trial
 from steelyard.settings import DEFAULT_STORE
@@ -58,7 +58,7 @@ class Delivery:
         self.leaderboard_command = f"steelyard arena leaderboard{store}"
         """What shows where the runs stand."""
         self._folder = folder
-        self._given = FromRuns(None, open_book(), None)
+        self._given = FromRuns(None, open_price_table(), None)
         self._lock = Lock()
         self._refused: dict[str, Finding] = {}
         missing = sorted(tasks - {task.id for task in self._arena.tasks()})

@@ -6,22 +6,22 @@ from dataclasses import replace
 from datetime import UTC, date
 
 from steelyard.formatting import dollars
-from steelyard.prices import Charge, PriceBook, charges, in_usd, price_lines
+from steelyard.prices import Charge, PriceTable, charges, in_usd, price_lines
 from steelyard.records import TOKEN_KINDS, DayFinder, Missing, Run, calls_in, kinds_of
 from steelyard.results import Explanation
 
 PRICED = "priced_cost_usd"
 
 
-def with_calls(explained: Explanation, run: Run, book: PriceBook) -> Explanation:
+def with_calls(explained: Explanation, run: Run, price_table: PriceTable) -> Explanation:
     """The explanation with what the priced cost is made of, wherever it stands in it."""
     if explained.name == PRICED:
-        parts = charges(run, book, DayFinder(UTC).days_of)
-        return replace(explained, inputs=tuple(_part(part, book) for part in parts))
-    return replace(explained, inputs=tuple(with_calls(part, run, book) for part in explained.inputs))
+        parts = charges(run, price_table, DayFinder(UTC).days_of)
+        return replace(explained, inputs=tuple(_part(part, price_table) for part in parts))
+    return replace(explained, inputs=tuple(with_calls(part, run, price_table) for part in explained.inputs))
 
 
-def _part(part: Charge, book: PriceBook) -> Explanation:
+def _part(part: Charge, price_table: PriceTable) -> Explanation:
     day = part.place if isinstance(part.place, date) else None
     when = f"on {day} (UTC)" if day else "on an unknown day"
     is_low = part.reason is not None and not part.unpriced
@@ -31,7 +31,7 @@ def _part(part: Charge, book: PriceBook) -> Explanation:
         value=Missing(part.reason or "the tokens are not stated") if part.pico is None else in_usd(part.pico),
         title=_calls(part) + lacking,
         unit="USD",
-        formula=_formula(part, day, book),
+        formula=_formula(part, day, price_table),
         constants={},
         provenance=None if part.pico is None else "lower_bound" if is_low or part.unpriced else "priced",
         inputs=(),
@@ -45,9 +45,9 @@ def _calls(part: Charge) -> str:
     return "1 call" if calls == 1 else f"{calls:,} calls"
 
 
-def _formula(part: Charge, day: date | None, book: PriceBook) -> str | None:
+def _formula(part: Charge, day: date | None, price_table: PriceTable) -> str | None:
     """Tokens of each kind times its price; several prices where the sizes of calls or the time of day decide."""
-    prices, usage = book.find(part.model), part.usage
+    prices, usage = price_table.find(part.model), part.usage
     if usage is None or isinstance(prices, Missing):
         return None
     priced = [(call.usage, call.at) for call in part.calls if call.usage is not None and not call.summed]

@@ -280,7 +280,7 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
     """The rows as columns; a metric that no row has is left out, and so missing."""
     import polars as pl  # heavy: --help does not need it
 
-    from steelyard.prices import open_book
+    from steelyard.prices import open_price_table
     from steelyard.tables import RunTable
 
     names = [declared.name for declared in catalog().values() if declared.is_of_rows and declared.level != "run"]
@@ -291,7 +291,7 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
     return RunTable(
         frame=frame.drop(empty).lazy(),
         n=frame.height,
-        book=open_book(options.prices).label,
+        price_table=open_price_table(options.prices).label,
         rejected=measured.rejected,
         notes=(*measured.findings, *other_basis([measured.basis])),
         rejected_elsewhere=measured.rejected_count,

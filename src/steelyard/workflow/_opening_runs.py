@@ -24,7 +24,7 @@ from steelyard.formats import (
     log_formats,
     recognized,
 )
-from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import (
     NO_LABELS,
     DecodeError,
@@ -79,7 +79,7 @@ class Reading:
     """What is set in every run that is read."""
     mapping: Mapping | None = None
     """How files of no known format become runs."""
-    prices: str = DEFAULT_BOOK
+    prices: str = DEFAULT_PRICE_TABLE
     progress: Progress | None = None
     """Told what was read."""
     engine: object = None
@@ -120,13 +120,13 @@ def is_table(runs: Runs | None) -> TypeGuard[RunTable]:
 
 
 def prices_of(runs: Runs | None, asked: str, *, is_named: bool) -> str:
-    """The price book asked for; of a table the one that it was priced by, and to name another is refused."""
+    """The price table asked for; of a table the one that it was priced by, and to name another is refused."""
     if not is_table(runs):
         return asked
     known = None if runs.source is None else runs.source.prices
     if is_named and asked != known:
-        hint = f"leave prices out, or name the book when reading: sy.read(path, prices={asked!r})"
-        raise UsageError(f"the table of runs is priced already, by {runs.book}", hint=hint)
+        hint = f"leave prices out, or name the price table when reading: sy.read(path, prices={asked!r})"
+        raise UsageError(f"the table of runs is priced already, by {runs.price_table}", hint=hint)
     return asked if known is None else known
 
 
@@ -191,7 +191,7 @@ def table_of(
     from steelyard.tables import TableBuilder  # tables bring numpy and Polars
 
     builder = TableBuilder(
-        open_book(reading.prices),
+        open_price_table(reading.prices),
         labels=reading.labels,
         progress=reading.progress,
         holds_files=reading.engine in (None, "auto", "local"),

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
+from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.profiles import Profile
 from steelyard.records import (
     Chosen,
@@ -134,8 +134,8 @@ class RunOptions(MapOptions):
 class PriceOptions(Options):
     """By which prices tokens are priced."""
 
-    prices: str = DEFAULT_BOOK
-    """The price book: maintained, seed, or a TOML file."""
+    prices: str = DEFAULT_PRICE_TABLE
+    """Price table: genai-prices, spec or a TOML file (default: genai-prices)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

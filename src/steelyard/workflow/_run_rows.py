@@ -23,7 +23,7 @@ def list_runs(table: RunTable, profile: Profile) -> RunList:
     rows = run_rows(table, profile, most=table.n)
     names = list(rows.columns)
     listed = tuple(dict(zip(names, row, strict=True)) for row in zip(*rows.columns.values(), strict=True))
-    return RunList(runs=listed, sentence=rows.sentence, profile=profile.name, prices=table.book)
+    return RunList(runs=listed, sentence=rows.sentence, profile=profile.name, prices=table.price_table)
 
 
 def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> RunRows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.prices import PICO_PER_USD, Charge, PlacesOf, PriceBook, charges
+from steelyard.prices import PICO_PER_USD, Charge, PlacesOf, PriceTable, charges
 from steelyard.records import Call, Run, Usage, calls_in
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class UsageEntry(msgspec.Struct, frozen=True):
         return self.usage is None and self.pico is None and not self.elsewhere
 
 
-def entries_of(run: Run, book: PriceBook, places_of: PlacesOf) -> tuple[list[UsageEntry], str | None]:
+def entries_of(run: Run, price_table: PriceTable, places_of: PlacesOf) -> tuple[list[UsageEntry], str | None]:
     """The run's entries, and whether a stated cost was divided among them."""
-    parts = charges(run, book, places_of)
+    parts = charges(run, price_table, places_of)
     if not parts:
         parts = [Charge(places_of([run.started_at or run.ended_at])[0], run.model, ())]
     is_low = bool(run.cost_is_lower_bound)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from steelyard.prices import PICO_PER_USD, PriceBook
+from steelyard.prices import PICO_PER_USD, PriceTable
 from steelyard.records import (
     TOKEN_KINDS,
     DayFinder,
@@ -200,8 +200,8 @@ class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
 class UsageTally:
     """Takes runs one after another."""
 
-    def __init__(self, question: UsageQuestion, book: PriceBook) -> None:
-        self._question, self._book = question, book
+    def __init__(self, question: UsageQuestion, price_table: PriceTable) -> None:
+        self._question, self._price_table = question, price_table
         self._days = DayFinder(question.zone)
         self._is_timed = question.since is not None or question.until is not None
         self._places_of = self._places if self._is_timed else self._days.days_of
@@ -226,7 +226,7 @@ class UsageTally:
 
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
-        chosen, note = entries_of(run, self._book, self._places_of)
+        chosen, note = entries_of(run, self._price_table, self._places_of)
         if self._question.models:
             chosen = [entry for entry in chosen if self._has_model(entry.model)]
         if self._is_timed:
@@ -363,7 +363,7 @@ class UsageTally:
             yield Finding(
                 code="unpriced",
                 message=f"{runs} tokens without a price: {reason}",
-                where=f"price book {self._book.name}",
+                where=f"price table {self._price_table.name}",
                 count=count,
             )
         for code, said in _NOTES.items():

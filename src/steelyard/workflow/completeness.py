@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import get_args
 
-from steelyard.prices import PriceBook, cost_of, open_book
+from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CompletenessGroup, CompletenessSummary, FieldCompleteness
 from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs
@@ -50,7 +50,7 @@ class CompletenessCounting:
     """Counts the fields of runs as the options ask."""
 
     def __init__(self, options: CompletenessOptions) -> None:
-        self._by, self._book = tuple(checked_keys(options.by)), open_book(options.prices)
+        self._by, self._price_table = tuple(checked_keys(options.by)), open_price_table(options.prices)
         self._groups: dict[tuple[str | None, ...], _GroupCount] = {}
         self._total = _GroupCount()
         self._own_keys = OwnKeysSeen(self._by)
@@ -58,7 +58,7 @@ class CompletenessCounting:
     def add(self, run: Run) -> None:
         """One more run."""
         self._own_keys.add(run)
-        origins = origins_of(run, self._book)
+        origins = origins_of(run, self._price_table)
         key = tuple(key_of(run, name) for name in self._by)
         for group in (self._groups.setdefault(key, _GroupCount()), self._total):
             group.add(origins)
@@ -71,7 +71,7 @@ class CompletenessCounting:
             by=self._by,
             groups=tuple(group.result(dict(zip(self._by, key, strict=True))) for key, group in ordered),
             total=self._total.result({}),
-            prices=self._book.label,
+            prices=self._price_table.label,
             rejected_count=rejected_count,
             findings=tuple(findings),
         )
@@ -95,9 +95,9 @@ class _GroupCount:
         return CompletenessGroup(key=key, n=self._n, fields=fields)
 
 
-def origins_of(run: Run, book: PriceBook) -> list[tuple[str, Provenance]]:
+def origins_of(run: Run, price_table: PriceTable) -> list[tuple[str, Provenance]]:
     """How each field of the run came."""
-    return [(name, _SPECIAL[name](run, book) if name in _SPECIAL else _origin(run, name)) for name in FIELDS]
+    return [(name, _SPECIAL[name](run, price_table) if name in _SPECIAL else _origin(run, name)) for name in FIELDS]
 
 
 def _origin(run: Run, name: str) -> Provenance:
@@ -107,31 +107,31 @@ def _origin(run: Run, name: str) -> Provenance:
     return (run.provenance or {}).get(name, "reported")
 
 
-def _usage(run: Run, _book: PriceBook) -> Provenance:
+def _usage(run: Run, _price_table: PriceTable) -> Provenance:
     if run.total_usage is None:
         return "unknown"
     return (run.provenance or {}).get("usage", "reported" if run.usage is not None else "counted")
 
 
-def _kind(kind: str) -> Callable[[Run, PriceBook], Provenance]:
-    def origin(run: Run, book: PriceBook) -> Provenance:
+def _kind(kind: str) -> Callable[[Run, PriceTable], Provenance]:
+    def origin(run: Run, price_table: PriceTable) -> Provenance:
         usage = run.total_usage
         if usage is None or getattr(usage, kind) is None:
             return "unknown"
         told = run.provenance or {}
         some = any(name.startswith("usage.") for name in told)  # then the others are not what the whole is
-        return told.get(f"usage.{kind}", "counted" if some else _usage(run, book))
+        return told.get(f"usage.{kind}", "counted" if some else _usage(run, price_table))
 
     return origin
 
 
-def _verdict(run: Run, _book: PriceBook) -> Provenance:
+def _verdict(run: Run, _price_table: PriceTable) -> Provenance:
     if run.verdict is None:
         return "unknown"
     return "reported" if run.stated_pass is not None and run.tests is None else "counted"
 
 
-def _duration(run: Run, _book: PriceBook) -> Provenance:
+def _duration(run: Run, _price_table: PriceTable) -> Provenance:
     return (
         _origin(run, "duration_seconds")
         if run.elapsed_seconds is None
@@ -139,15 +139,15 @@ def _duration(run: Run, _book: PriceBook) -> Provenance:
     )
 
 
-def _impl_rate(run: Run, _book: PriceBook) -> Provenance:
+def _impl_rate(run: Run, _price_table: PriceTable) -> Provenance:
     return "counted" if run.impl_rate is None and run.judgments else _origin(run, "impl_rate")
 
 
-_SPECIAL: Mapping[str, Callable[[Run, PriceBook], Provenance]] = MappingProxyType(
+_SPECIAL: Mapping[str, Callable[[Run, PriceTable], Provenance]] = MappingProxyType(
     {
         "verdict": _verdict,
         "usage": _usage,
-        "cost_usd": lambda run, book: cost_of(run, book).how,
+        "cost_usd": lambda run, price_table: cost_of(run, price_table).how,
         "duration_seconds": _duration,
         "impl_rate": _impl_rate,
         **{kind: _kind(kind) for kind in TOKEN_KINDS},

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 
 from steelyard.metrics import catalog
-from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.profiles import shipped_profiles
 from steelyard.results import DoctorCheck, DoctorReport
 from steelyard.sandbox import active_isolation
@@ -57,8 +57,8 @@ def examine() -> DoctorReport:
     checks += [_package(name, optional=None) for name in REQUIRED]
     checks += [_package(name, optional=optional) for name, optional in EXTRAS.items()]
     checks.append(_sandbox())
-    book = open_book(DEFAULT_BOOK)
-    checks.append(DoctorCheck(what="price book", status="ok", detail=f"{book.name} {book.version}"))
+    price_table = open_price_table(DEFAULT_PRICE_TABLE)
+    checks.append(DoctorCheck(what="price table", status="ok", detail=f"{price_table.name} {price_table.version}"))
     checks.append(DoctorCheck(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
     checks.append(DoctorCheck(what="metrics", status="ok", detail=f"{len(catalog())} declared"))
     for setting in (METRICS_PATH, FORMATS_PATH):

@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
-from steelyard.prices import PriceBook, open_book, token_cost
+from steelyard.prices import PriceTable, open_price_table, token_cost
 from steelyard.profiles import Profile, default_profile
 from steelyard.records import FACTS, Judgment, Missing, Run, is_own_fact, own_facts, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
@@ -62,22 +62,22 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progres
             f"{metric} is a metric of a {'set of groups' if declared.level == 'across' else 'group'}, not of one run",
             hint=f"steelyard explain FILE {metric} --by tier",
         )
-    profile, book = options.outcome_profile(), open_book(options.prices)
+    profile, price_table = options.outcome_profile(), open_price_table(options.prices)
     id_, entry = _find(runs, wanted, RecordReader(options.reading(progress)))
-    (root,) = explained([declared.name], entry.run, profile, book)
+    (root,) = explained([declared.name], entry.run, profile, price_table)
     if metric == GRADE:
         root = _grade(root, profile)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
-    return RunExplanation(run=id_, where=where, profile=profile.name, prices=book.label, root=root)
+    return RunExplanation(run=id_, where=where, profile=profile.name, prices=price_table.label, root=root)
 
 
-def explained(names: Iterable[str], run: Run, profile: Profile, book: PriceBook) -> tuple[Explanation, ...]:
+def explained(names: Iterable[str], run: Run, profile: Profile, price_table: PriceTable) -> tuple[Explanation, ...]:
     """How each of the metrics and facts of the run came."""
-    facts = _all_facts(run, book)
+    facts = _all_facts(run, price_table)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     for name in (names := tuple(names)):
         evaluate(name, facts, profile, known)
-    return tuple(with_calls(_tree(name, known, profile, run), run, book) for name in names)
+    return tuple(with_calls(_tree(name, known, profile, run), run, price_table) for name in names)
 
 
 def _grade(composite: Explanation, profile: Profile) -> Explanation:
@@ -175,9 +175,9 @@ def _place(runs: Measurable) -> str | None:
     return str(shown_path(path))
 
 
-def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of any type
+def _all_facts(run: Run, price_table: PriceTable) -> dict[str, Any]:  # Any: facts of any type
     facts = run_facts(run)
-    cost = token_cost(run, book)
+    cost = token_cost(run, price_table)
     if cost.how == "lower_bound":
         facts["cost_is_lower_bound"] = True
     return facts | {"priced_cost_usd": cost.or_missing, **own_facts(run.extra or {})}

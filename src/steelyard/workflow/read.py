@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
-from steelyard.prices import cost_of, open_book
+from steelyard.prices import cost_of, open_price_table
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, calls_in, kinds_of
 from steelyard.results import FormatCount, ReadSummary
 from steelyard.settings import is_stdin, named_path
@@ -41,8 +41,8 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     A path that is not there is an error. A table is given back, with the chosen runs alone.
 
     >>> import steelyard as sy
-    >>> sy.read([{"task": "fix-race", "passed": True, "cost_usd": 0.2}, {"task": "fix-race"}], prices="seed")
-    RunTable(2 runs, prices seed (1))
+    >>> sy.read([{"task": "fix-race", "passed": True, "cost_usd": 0.2}, {"task": "fix-race"}], prices="spec")
+    RunTable(2 runs, prices spec (1))
     """
     from steelyard.tables import RunTable, TableSource, choose  # tables bring numpy and Polars
 
@@ -90,7 +90,7 @@ class RunReading:
             looked_in = [f"{place.tool}: {place.path}" for place in places]
         self._tally = GatheringCount()
         self._labels = options.labels()
-        self._book = open_book(options.prices)
+        self._price_table = open_price_table(options.prices)
         self._chooser = RunChooser(options.choice())
         self._gathered = gather(
             given,
@@ -115,7 +115,7 @@ class RunReading:
             unknown=tuple(self._tally.unknown),
             without_runs=self._tally.without_runs,
             looked_in=self._looked_in,
-            book=self._prices,
+            price_table=self._prices,
             outside=self._chooser.outside,
             rejected=self._set_aside,
             reasons=tuple(self._set_aside.by_reason()),
@@ -145,7 +145,7 @@ class RunReading:
             self._findings.append(item)
 
     def _count(self, run: Run, name: str) -> None:
-        cost = cost_of(run, self._book)
+        cost = cost_of(run, self._price_table)
         self._formats[name].add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
 
 

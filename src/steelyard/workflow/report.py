@@ -62,7 +62,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         commands=work.commands,
         findings=_each_once([*set_aside_findings(table.rejected), *table.findings, *work.findings]),
         profile=profile.name,
-        prices=table.book,
+        prices=table.price_table,
         version=__version__,
         redact=options.redact,
         rejected_count=table.rejected_count + work.rejected_count,

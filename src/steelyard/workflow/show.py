@@ -9,7 +9,7 @@ from datetime import datetime
 from steelyard.errors import UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
-from steelyard.prices import PriceBook, open_book
+from steelyard.prices import PriceTable, open_price_table
 from steelyard.records import Missing, Redaction, Run, between
 from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
 from steelyard.workflow._figure_options import VerdictOptions
@@ -60,16 +60,16 @@ class RunRecords:
         """Return the details of the run that the options select."""
         id_, entry = self._named(options.run)
         redaction = Redaction() if options.redact else None
-        profile, book = options.outcome_profile(), open_book(options.prices)
+        profile, price_table = options.outcome_profile(), open_price_table(options.prices)
         names = [*_metrics_of_runs(), *FACTS_SHOWN]
         detail = RunDetail(
             run=id_,
             record=entry.run,
             where=entry.path if entry.line is None else f"{entry.path}:{entry.line}",
             profile=profile.name,
-            prices=book.label,
-            numbers=explained(names, entry.run, profile, book),
-            calls=tuple(_calls(entry.run, book)),
+            prices=price_table.label,
+            numbers=explained(names, entry.run, profile, price_table),
+            calls=tuple(_calls(entry.run, price_table)),
             position=self._position(id_),
         )
         text = _output(entry.run, redaction)
@@ -137,14 +137,14 @@ def _output(run: Run, redaction: Redaction | None) -> str | None:
     return run.output.text if redaction is None else redaction.text(run.output.text)
 
 
-def _calls(run: Run, book: PriceBook) -> Iterator[CallCost]:
+def _calls(run: Run, price_table: PriceTable) -> Iterator[CallCost]:
     calls = run.calls or ()
     start = run.started_at or _first(call.at for call in calls)
     for call in calls:
         priced = (
             None
             if call.usage is None
-            else book.price(
+            else price_table.price(
                 call.usage,
                 model=call.model or run.model,
                 at=call.at or run.started_at,

@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.errors import InputError, NoValidInputError, UsageError
 from steelyard.formats import is_baseline
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, load_profile
 from steelyard.settings import named_path
 from steelyard.speedups import TaskFiles
@@ -55,7 +55,7 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Prog
 
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     constants = _constants(profile, options)
-    reading = TimingReading(book=open_book(options.prices))
+    reading = TimingReading(price_table=open_price_table(options.prices))
     if inputs is None:
         inputs = _task_files(options)
     else:

@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.formats import log_formats
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.records import (
     GROUP_KEYS,
     LOCAL,
@@ -61,7 +61,7 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
     >>> import steelyard as sy
     >>> tokens = {"input_tokens": 900, "output_tokens": 100}
     >>> run = {"task": "t", "model": "gpt-4o", "started_at": "2026-01-02T03:04:05Z", "usage": tokens}
-    >>> sy.usage(run, prices="seed").total.cost_usd
+    >>> sy.usage(run, prices="spec").total.cost_usd
     0.006
     """
     adding = UsageAdding(options)
@@ -83,7 +83,7 @@ class UsageAdding:
     def __init__(self, options: UsageOptions) -> None:
         zone = zone_of(options.tz)
         limits = options.choice(zone)
-        self._options, self._book = options, open_book(options.prices)
+        self._options, self._price_table = options, open_price_table(options.prices)
         self._question = UsageQuestion(
             by=_keys(options.by),
             zone=zone,
@@ -91,7 +91,7 @@ class UsageAdding:
             until=limits.until,
             models=tuple(condition for condition in limits.conditions if condition.key == "model"),
         )
-        self._tally = UsageTally(self._question, self._book)
+        self._tally = UsageTally(self._question, self._price_table)
         self._own_keys = OwnKeysSeen(self._question.by)
         self._begins_later: dict[str, bool] = {}
         """Of each file that runs were read from, whether all of them began after the asked-for time."""
@@ -142,7 +142,7 @@ class UsageAdding:
             tz=options.tz,
             since=None if question.since is None else question.since.isoformat(),
             until=None if question.until is None else question.until.isoformat(),
-            prices=self._book.label,
+            prices=self._price_table.label,
             budget=_budget(options.budget, total),
             looked_in=looked_in,
             rejected_count=rejected_count,

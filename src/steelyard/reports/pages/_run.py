@@ -52,7 +52,7 @@ def _notes(detail: RunDetail) -> Iterator[str]:
         yield f"It broke off ({record.failure.cause}): {record.failure.message or 'the log does not say why'}"
     reported, priced = (_fact(detail.numbers, name) for name in ("reported_cost_usd", "priced_cost_usd"))
     if reported is not None and priced is not None and abs(priced - reported) > 0.01 * max(priced, reported):
-        yield f"The tool reports {quantity(reported, 'USD')}; the price book gives {quantity(priced, 'USD')}."
+        yield f"The tool reports {quantity(reported, 'USD')}; the price table gives {quantity(priced, 'USD')}."
     difference = detail.difference
     if difference is not None:
         yield (

@@ -63,7 +63,7 @@ Files = Annotated[
     Parameter(help="Run records (JSON lines or array, CSV, Parquet), or logs: files, folders, archives; - is stdin."),
 ]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
-PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, or a TOML file.")]
+PricesOption = Annotated[str, Parameter(help="Price table: genai-prices, spec or a TOML file (default: genai-prices).")]
 AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]

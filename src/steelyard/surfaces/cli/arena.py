@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
-from steelyard.prices import DEFAULT_BOOK
+from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.reports import visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
@@ -123,7 +123,7 @@ def submit(
     artifacts: Annotated[
         OnePath | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
     ] = None,
-    prices: PricesOption = DEFAULT_BOOK,
+    prices: PricesOption = DEFAULT_PRICE_TABLE,
     submitter: Annotated[str | None, Parameter(help="Who submits the run records.")] = None,
     set: SetOption = (),  # noqa: A002 # the word that every command has for it
     allow_rejected: AllowRejected = False,
@@ -137,7 +137,7 @@ def submit(
     """
     from steelyard.workflow import submit_files, submit_runs  # brings SQLAlchemy
 
-    is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_BOOK)
+    is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_PRICE_TABLE)
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
     with _followed(shown=not quiet) as told:
         if files:

@@ -7,7 +7,15 @@ from cyclopts import Parameter
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import counted
-from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
+from steelyard.prices import (
+    DEFAULT_PRICE_TABLE,
+    ModelPrices,
+    PriceLine,
+    PriceTable,
+    open_price_table,
+    price_lines,
+    price_table_names,
+)
 from steelyard.records import TOKEN_KINDS
 from steelyard.reports import DASH, add_row, plain_table
 from steelyard.results import versioned
@@ -18,60 +26,65 @@ NAMES_SUGGESTED = 5
 
 
 def prices(
-    model: Annotated[str | None, Parameter(help="The model, by any name that logs give it.")] = None,
+    model: Annotated[str | None, Parameter(help="Show only this model; any name used in logs.")] = None,
     /,
     *,
-    on: Annotated[date | None, Parameter(help="Only the prices of this day, as 2026-03-13.")] = None,
-    prices: PricesOption = DEFAULT_BOOK,
+    on: Annotated[date | None, Parameter(help="Only the prices on this date (2026-03-13).")] = None,
+    prices: PricesOption = DEFAULT_PRICE_TABLE,
     json: Json = False,
 ) -> int:
-    """Show what a model's tokens cost, by day and size of context; without a model, list the price books.
+    """List price tables, or show the prices of a model.
 
     Example: steelyard prices claude-opus-4-6 --on 2026-03-01
     """
     if model is None:
         if on is not None:
             raise UsageError("--on needs a model", hint="steelyard prices MODEL --on DATE")
-        _list_books(json=json)
+        _list_price_tables(json=json)
         return 0
-    book = open_book(prices)
-    model_prices = book.find(model)
+    price_table = open_price_table(prices)
+    model_prices = price_table.find(model)
     if not isinstance(model_prices, ModelPrices):
         raise UnknownNameError(
-            "model", model, book.nearest(model, limit=NAMES_SUGGESTED), where=f"price book {book.name}"
+            "model", model, price_table.nearest(model, limit=NAMES_SUGGESTED), where=f"price table {price_table.name}"
         )
     lines = price_lines(model_prices, on=on)
     if json:
-        print_json(versioned(_as_json(book, model, model_prices, on, lines)))
+        print_json(versioned(_as_json(price_table, model, model_prices, on, lines)))
         return 0
-    _print_lines(book, model, model_prices, on, lines)
+    _print_lines(price_table, model, model_prices, on, lines)
     return 0
 
 
-def _list_books(*, json: bool) -> None:
-    books = [(name, open_book(name)) for name in book_names()]
+def _list_price_tables(*, json: bool) -> None:
+    price_tables = [(name, open_price_table(name)) for name in price_table_names()]
     if json:
         listed = [
-            {"name": name, "version": book.version, "models": len(book.models()), "default": name == DEFAULT_BOOK}
-            for name, book in books
+            {
+                "name": name,
+                "version": price_table.version,
+                "models": len(price_table.models()),
+                "default": name == DEFAULT_PRICE_TABLE,
+            }
+            for name, price_table in price_tables
         ]
-        print_json(versioned({"books": listed}))
+        print_json(versioned({"price_tables": listed}))
         return
     table = plain_table()
-    for heading in ("book", "version", "models", ""):
+    for heading in ("price table", "version", "models", ""):
         table.add_column(heading, justify="right" if heading == "models" else "left")
-    for name, book in books:
-        note = "the default" if name == DEFAULT_BOOK else ""
-        add_row(table, name, book.version, f"{len(book.models()):,}", note)
-    own = "A book of your own is a TOML file: --prices FILE.toml (docs/prices.md shows the format)."
-    show_results([f"{counted(len(books), 'price book')}.", table, own])
+    for name, price_table in price_tables:
+        note = "default" if name == DEFAULT_PRICE_TABLE else ""
+        add_row(table, name, price_table.version, f"{len(price_table.models()):,}", note)
+    custom = "Custom price tables are TOML files: --prices FILE.toml (format: docs/prices.md)."
+    show_results([f"{counted(len(price_tables), 'price table')}.", table, custom])
 
 
 def _as_json(
-    book: PriceBook, model: str, model_prices: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
+    price_table: PriceTable, model: str, model_prices: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
 ) -> dict[str, Any]:  # Any: JSON values
     return {
-        "book": {"name": book.name, "version": book.version},
+        "price_table": {"name": price_table.name, "version": price_table.version},
         "model": model,
         "id": model_prices.id,
         "provider": model_prices.provider,
@@ -81,7 +94,7 @@ def _as_json(
 
 
 def _print_lines(
-    book: PriceBook, model: str, model_prices: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
+    price_table: PriceTable, model: str, model_prices: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
 ) -> None:
     same = "" if model_prices.id == model else f" ({model_prices.id})"
     provider = f" by {model_prices.provider}" if model_prices.provider else ""
@@ -93,7 +106,7 @@ def _print_lines(
         table.add_column(heading, justify="right", spare=1 if heading.startswith("cache write") else 0)
     for row in zip(*columns.values(), strict=True):
         add_row(table, *row)
-    show_results([told, table, f"Price book {book.label}. Times are UTC."])
+    show_results([told, table, f"Price table {price_table.label}. Times are UTC."])
 
 
 def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:

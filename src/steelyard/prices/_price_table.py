@@ -1,4 +1,4 @@
-"""What a price book is: model names to dated prices, and the one place where tokens become dollars."""
+"""What a price table is: model names to dated prices, and the one place where tokens become dollars."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in T
 MAX_COMPARED_NAME_LENGTH = 200
 """Of a name that is not known, so much is compared with the known ones."""
 NAMES_TRIED = 10
-"""How many likely names the book is asked for, for each that is to be told."""
+"""How many likely names the price table is asked for, for each that is to be told."""
 
 EXACT = Context(prec=60)
 """Room for every digit of a sum of prices, so that sums do not depend on their order."""
@@ -67,7 +67,7 @@ class Rates:
     """Prices that hold for calls above a size of context."""
 
     usd_per_million: tuple[Decimal | None, ...]
-    """In the order of TOKEN_KINDS; None where the book has no price for the kind."""
+    """In the order of TOKEN_KINDS; None where the price table has no price for the kind."""
     usd_per_request: Decimal = Decimal(0)
     """What a call costs besides its tokens."""
     above_input_tokens: int | None = None
@@ -131,14 +131,16 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """All that a book knows of a model's prices."""
+    """All that a price table knows of a model's prices."""
 
     id: str
-    """The book's own name of the model."""
+    """The price table's own name of the model."""
     provider: str | None
     periods: tuple[Period, ...]
     """The last one that is active holds; the first one when none is."""
-    origin: Any = field(default=None, repr=False, compare=False)  # Any: what a book needs to ask its library again
+    origin: Any = field(
+        default=None, repr=False, compare=False
+    )  # Any: what a price table needs to ask its library again
 
     def period(self, at: datetime) -> Period:
         """The prices of a moment in UTC."""
@@ -170,8 +172,8 @@ class ModelPrices:
         return " and the ".join(parts)
 
 
-class PriceBook(ABC):
-    """Prices by model and day. A model the book does not know has no price: the reason names the nearest known one."""
+class PriceTable(ABC):
+    """Prices by model and day. An unknown model has no price; the reason names the closest known model."""
 
     name: str
     version: str
@@ -181,19 +183,19 @@ class PriceBook(ABC):
 
     @property
     def label(self) -> str:
-        """Name and version, as results that were priced with the book state them."""
+        """Name and version, as results that were priced with the price table state them."""
         return f"{self.name} ({self.version})"
 
     @abstractmethod
     def look_up(self, model: str) -> ModelPrices | None:
-        """The prices of a model by any of its names; None when the book does not know it."""
+        """The prices of a model by any of its names; None when the price table does not know it."""
 
     @abstractmethod
     def models(self) -> Sequence[str]:
         """A name for every model."""
 
     def likely_names(self) -> Sequence[str]:
-        """The names that an unknown one is compared with; that the book knows the nearest is asked when it is found."""
+        """Names that an unknown model is compared with."""
         return self.models()
 
     def find(self, model: str | None) -> ModelPrices | Missing:
@@ -207,7 +209,7 @@ class PriceBook(ABC):
         return answer
 
     def price(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Priced:
-        """Cost of the tokens in USD, as the book had it at that moment."""
+        """Cost of the tokens in USD, as the price table had it at that moment."""
         pico = self.pico(usage, model=model, at=at, span=span)
         return pico if isinstance(pico, Missing) else in_usd(pico)
 
@@ -284,7 +286,7 @@ class PriceBook(ABC):
         self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
     ) -> Decimal:
         """Cost in USD under prices that are not whole pico-dollars."""
-        del prices, at  # only a book that asks another library needs them
+        del prices, at  # only a price table that asks another library needs them
         cost = rates.usd_per_request
         for count, price in zip(tokens, rates.usd_per_million, strict=True):
             cost = EXACT.add(cost, EXACT.multiply(price or Decimal(0), Decimal(count)).scaleb(-6, EXACT))
@@ -310,8 +312,8 @@ class PriceBook(ABC):
 
     def _unknown(self, model: str) -> str:
         close = self.nearest(model)
-        hint = f"; the nearest known is {close[0]!r}" if close else ""
-        return f"the price book {self.name!r} does not know the model {model!r}{hint}"
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return f"unknown model {model!r} in price table {self.name!r}{hint}"
 
 
 def _max_input(columns: Sequence[Sequence[int | None]]) -> int:
@@ -347,12 +349,12 @@ def _bare(model: str) -> str:
 
 
 def no_price(prices: ModelPrices, rates: Rates, kind: str) -> str:
-    """The reason given where tokens were used that the book has no price for."""
+    """The reason given where tokens were used that the price table has no price for."""
     if not any(price is not None for price in rates.usd_per_million):
-        return f"the price book has no token prices for {prices.id}" + (
+        return f"the price table has no token prices for {prices.id}" + (
             " on that day" if len(prices.periods) > 1 else ""
         )
-    return f"the price book has no price for {KIND_WORDS[kind]} tokens of {prices.id}"
+    return f"the price table has no price for {KIND_WORDS[kind]} tokens of {prices.id}"
 
 
 def tier_doubt(prices: ModelPrices, period: Period) -> str:

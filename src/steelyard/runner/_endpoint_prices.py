@@ -1,11 +1,11 @@
-"""The prices that a plan states for an endpoint, as a price book."""
+"""The prices that a plan states for an endpoint, as a price table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
 
-from steelyard.prices import ModelPrices, Period, PriceBook, Rates
+from steelyard.prices import ModelPrices, Period, PriceTable, Rates
 from steelyard.records import TOKEN_KINDS
 from steelyard.runner._plan_records import EndpointPrice
 
@@ -19,7 +19,7 @@ _FIELDS = {
 """Kinds of tokens with a price other than that of input."""
 
 
-class EndpointBook(PriceBook):
+class EndpointPriceTable(PriceTable):
     """One price for every model of the endpoint."""
 
     def __init__(self, endpoint: str, price: EndpointPrice) -> None:

@@ -1,4 +1,4 @@
-"""The maintained book against genai-prices itself, the library whose prices it compiles."""
+"""the genai-prices table against genai-prices itself, the library whose prices it compiles."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pytest
 from genai_prices import Usage as GenaiUsage, types as genai
 from hypothesis import given, settings, strategies as st
 
-from steelyard.prices import ModelPrices, open_book
-from steelyard.prices._book import NAMES_TRIED
-from steelyard.prices._maintained import MaintainedBook
+from steelyard.prices import ModelPrices, open_price_table
+from steelyard.prices._genai_prices import GenaiPriceTable
+from steelyard.prices._price_table import NAMES_TRIED
 from steelyard.records import Missing, Usage
 
-BOOK = open_book("maintained")
+PRICES = open_price_table("genai-prices")
 
 
 @cache
 def names() -> list[str]:
     """A name for every model, which takes a second to find out."""
-    return sorted(BOOK.models())
+    return sorted(PRICES.models())
 
 
 EDGES = (0, 1, 31_999, 32_000, 32_001, 99_999, 100_001, 128_001, 199_999, 200_000, 200_001, 272_000, 272_001, 1_000_000)
@@ -59,7 +59,7 @@ def ask_genai(usage: Usage, model: str, at: datetime) -> genai.PriceCalculation:
 
 def check_against_genai(usage: Usage, model: str, at: datetime) -> bool:
     """Compares one case to the last digit; whether it had a price."""
-    ours = BOOK.price(usage, model=model, at=at)
+    ours = PRICES.price(usage, model=model, at=at)
     theirs = ask_genai(usage, model, at)
     held = {key for key, price in vars(theirs.model_price).items() if price is not None}
     uncharged = [kind for kind, key in CHARGED_UNDER.items() if getattr(usage, kind) and key not in held]
@@ -113,7 +113,7 @@ def moments_of(found: ModelPrices) -> list[datetime]:
 def test_every_model_in_every_period_and_tier_equals_genai_prices() -> None:
     priced = 0
     for model in names():
-        found = BOOK.find(model)
+        found = PRICES.find(model)
         assert isinstance(found, ModelPrices), model
         sizes = {tier.above_input_tokens or 1 for period in found.periods for tier in period.tiers}
         for at in moments_of(found):
@@ -131,92 +131,92 @@ def test_every_model_in_every_period_and_tier_equals_genai_prices() -> None:
 
 
 def test_a_model_that_is_not_known_has_no_price_and_the_nearest_is_named() -> None:
-    answer = BOOK.price(Usage(input_tokens=1, output_tokens=1), model="claude-opus-45", at=None)
+    answer = PRICES.price(Usage(input_tokens=1, output_tokens=1), model="claude-opus-45", at=None)
     assert answer == Missing(
-        "the price book 'maintained' does not know the model 'claude-opus-45'; the nearest known is 'claude-opus-4-5'"
+        "unknown model 'claude-opus-45' in price table 'genai-prices'; did you mean 'claude-opus-4-5'?"
     )
 
 
 def test_a_name_of_any_length_is_answered() -> None:
-    assert BOOK.nearest("anthropic/" + "x" * 100_000)
+    assert PRICES.nearest("anthropic/" + "x" * 100_000)
 
 
 def test_the_nearest_name_is_told_without_looking_up_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = MaintainedBook()
+    price_table = GenaiPriceTable()
     asked: list[str] = []
-    look_up = book.look_up
-    monkeypatch.setattr(book, "look_up", lambda name: (asked.append(name), look_up(name))[1])
-    assert isinstance(book.find("azureai/gpt-4oo"), Missing)
+    look_up = price_table.look_up
+    monkeypatch.setattr(price_table, "look_up", lambda name: (asked.append(name), look_up(name))[1])
+    assert isinstance(price_table.find("azureai/gpt-4oo"), Missing)
     assert len(asked) <= 1 + NAMES_TRIED  # of some two thousand, which took a second
 
 
 def test_a_nearest_name_can_itself_be_looked_up() -> None:
     for name in names()[::20]:
-        assert isinstance(BOOK.find(name), ModelPrices), name
+        assert isinstance(PRICES.find(name), ModelPrices), name
 
 
 def test_a_provider_before_the_name_is_understood() -> None:
     usage = Usage(input_tokens=29_248, output_tokens=2_298)
     at = datetime(2026, 4, 1, tzinfo=UTC)
-    plain = BOOK.price(usage, model="claude-opus-4.6", at=at)
+    plain = PRICES.price(usage, model="claude-opus-4.6", at=at)
     assert plain == 0.20369  # 29,248 x 5 + 2,298 x 25 per million
-    assert BOOK.price(usage, model="anthropic/claude-opus-4.6", at=at) == plain
+    assert PRICES.price(usage, model="anthropic/claude-opus-4.6", at=at) == plain
 
 
 def test_the_price_is_that_of_the_day_of_the_call() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=0)
-    assert BOOK.price(usage, model="o3", at=datetime(2025, 6, 9, 23, 59, 59, tzinfo=UTC)) == 10.0
-    assert BOOK.price(usage, model="o3", at=datetime(2025, 6, 10, tzinfo=UTC)) == 2.0
+    assert PRICES.price(usage, model="o3", at=datetime(2025, 6, 9, 23, 59, 59, tzinfo=UTC)) == 10.0
+    assert PRICES.price(usage, model="o3", at=datetime(2025, 6, 10, tzinfo=UTC)) == 2.0
 
 
 def test_a_time_in_another_zone_is_taken_at_its_day_in_utc() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=0)
     at = datetime.fromisoformat("2025-06-10T01:00:00+02:00")  # still the 9th in UTC
-    assert BOOK.price(usage, model="o3", at=at) == 10.0
-    assert BOOK.price(usage, model="o3", at=datetime(2025, 6, 10, 1)) == 2.0  # noqa: DTZ001 - no zone means UTC
+    assert PRICES.price(usage, model="o3", at=at) == 10.0
+    assert PRICES.price(usage, model="o3", at=datetime(2025, 6, 10, 1)) == 2.0  # noqa: DTZ001 - no zone means UTC
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
 def test_the_ends_of_the_calendar_have_a_price(text: str) -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=0)
-    assert BOOK.price(usage, model="gpt-4o", at=datetime.fromisoformat(text)) == 2.5
+    assert PRICES.price(usage, model="gpt-4o", at=datetime.fromisoformat(text)) == 2.5
 
 
 def test_without_a_day_there_is_a_price_only_where_all_days_agree() -> None:
     small = Usage(input_tokens=1_000, output_tokens=1_000)
-    assert BOOK.price(small, model="claude-opus-4-6", at=None) == 0.03  # 1,000 x 5 + 1,000 x 25 per million
+    assert PRICES.price(small, model="claude-opus-4-6", at=None) == 0.03  # 1,000 x 5 + 1,000 x 25 per million
     large = Usage(input_tokens=300_000, output_tokens=0)
-    assert isinstance(BOOK.price(large, model="claude-opus-4-6", at=None), Missing)  # until 2026-03-13 it had a tier
-    answer = BOOK.price(small, model="o3", at=None)
+    assert isinstance(PRICES.price(large, model="claude-opus-4-6", at=None), Missing)  # until 2026-03-13 it had a tier
+    answer = PRICES.price(small, model="o3", at=None)
     assert answer == Missing("the price of o3 depends on the day (it changed on 2025-06-10), and it is not known")
 
 
 def test_the_sum_of_calls_does_not_fall_into_the_tier_of_large_calls_unseen() -> None:
     usage = Usage(input_tokens=250_000, output_tokens=0)
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    assert BOOK.price(usage, model="claude-sonnet-4-5", at=at) == 1.5  # one call: 250,000 x 6 per million
-    answer = BOOK.price(usage, model="claude-sonnet-4-5", at=at, span="run")
+    assert PRICES.price(usage, model="claude-sonnet-4-5", at=at) == 1.5  # one call: 250,000 x 6 per million
+    answer = PRICES.price(usage, model="claude-sonnet-4-5", at=at, span="run")
     assert isinstance(answer, Missing)
     assert "more than 200,000 input tokens" in answer.reason
     below = Usage(input_tokens=200_000, output_tokens=0)
-    assert BOOK.price(below, model="claude-sonnet-4-5", at=at, span="run") == 0.6  # 200,000 x 3 per million
+    assert PRICES.price(below, model="claude-sonnet-4-5", at=at, span="run") == 0.6  # 200,000 x 3 per million
 
 
 def test_a_fee_for_each_request_is_charged_for_a_call_and_leaves_a_run_without_price() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=0)
-    assert BOOK.price(usage, model="perplexity/sonar", at=None) == 1.012  # 1.00 for the tokens, 12 for 1,000 requests
-    assert isinstance(BOOK.price(usage, model="perplexity/sonar", at=None, span="run"), Missing)
+    assert PRICES.price(usage, model="perplexity/sonar", at=None) == 1.012  # 1.00 for the tokens, 12 for 1,000 requests
+    assert isinstance(PRICES.price(usage, model="perplexity/sonar", at=None, span="run"), Missing)
 
 
 @pytest.mark.parametrize("kind", ["input_tokens", "output_tokens"])
 def test_tokens_that_are_not_known_are_not_free(kind: str) -> None:
     other = {"input_tokens": 5, "output_tokens": 5, kind: None}
-    answer = BOOK.price(Usage(**other), model="gpt-4o", at=None)
+    answer = PRICES.price(Usage(**other), model="gpt-4o", at=None)
     assert answer == Missing(f"the {kind.removesuffix('_tokens')} tokens are not known")
 
 
 def test_the_version_names_the_library_that_dates_the_prices() -> None:
-    assert BOOK.version == f"genai-prices {genai_prices.__version__}"
+    assert PRICES.version == genai_prices.__version__
 
 
 def test_prices_fetched_into_the_library_by_others_do_not_reach_the_book() -> None:
@@ -225,7 +225,7 @@ def test_prices_fetched_into_the_library_by_others_do_not_reach_the_book() -> No
     empty = data_snapshot.DataSnapshot(providers=[], from_auto_update=True)
     data_snapshot.set_custom_snapshot(empty)
     try:
-        fresh = type(BOOK)()
+        fresh = type(PRICES)()
         assert fresh.price(Usage(input_tokens=1_000_000, output_tokens=0), model="gpt-4o", at=None) == 2.5
     finally:
         data_snapshot.set_custom_snapshot(None)
@@ -233,12 +233,12 @@ def test_prices_fetched_into_the_library_by_others_do_not_reach_the_book() -> No
 
 def test_uneven_prices_are_priced_by_the_library() -> None:
     model = "openrouter/google/gemini-2.5-flash"
-    found = BOOK.find(model)
+    found = PRICES.find(model)
     assert isinstance(found, ModelPrices)
     assert any(found.periods[-1].tiers[0].uneven)  # a cache write costs 0.0833333333333333 per million
     usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
     at = datetime(2026, 11, 1, tzinfo=UTC)
-    pico = BOOK.pico(usage, model=model, at=at)
+    pico = PRICES.pico(usage, model=model, at=at)
     assert isinstance(pico, Decimal)
     assert pico == ask_genai(usage, model, at).total_price * 10**12
 
@@ -246,16 +246,16 @@ def test_uneven_prices_are_priced_by_the_library() -> None:
 WITHOUT_PYDANTIC = """
 import sys
 from datetime import UTC, datetime
-from steelyard.prices import open_book
+from steelyard.prices import open_price_table
 from steelyard.records import Usage
 
-book, at = open_book("maintained"), datetime(2026, 11, 1, tzinfo=UTC)
+price_table, at = open_price_table("genai-prices"), datetime(2026, 11, 1, tzinfo=UTC)
 usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
 for model in {models!r}:
-    print(book.price(usage, model=model, at=at))
+    print(price_table.price(usage, model=model, at=at))
 print("pydantic" in sys.modules)
-import genai_prices  # whole: what checks fetched prices is there, and the book goes on with what it has
-print(genai_prices.types._providers_schema.validate_python([]), book.price(usage, model="gpt-4o", at=at))
+import genai_prices  # whole: what checks fetched prices is there, and the price table goes on with what it has
+print(genai_prices.types._providers_schema.validate_python([]), price_table.price(usage, model="gpt-4o", at=at))
 """
 
 
@@ -265,5 +265,5 @@ def test_a_price_is_looked_up_without_pydantic_and_the_library_stays_whole_for_o
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     at = datetime(2026, 11, 1, tzinfo=UTC)
     usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
-    expected = [str(BOOK.price(usage, model=model, at=at)) for model in models]
+    expected = [str(PRICES.price(usage, model=model, at=at)) for model in models]
     assert done.stdout.splitlines() == [*expected, "False", f"[] {expected[0]}"]

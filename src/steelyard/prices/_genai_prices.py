@@ -1,4 +1,4 @@
-"""The maintained book: the dated prices that the library genai-prices carries, read offline."""
+"""the genai-prices table: the dated prices that the library genai-prices carries, read offline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
+from steelyard.prices._price_table import ModelPrices, Period, PriceTable, Rates
 from steelyard.records import TOKEN_KINDS
 
 if TYPE_CHECKING:
@@ -98,14 +98,14 @@ class _Unused:
         return self
 
 
-class MaintainedBook(PriceBook):
+class GenaiPriceTable(PriceTable):
     """genai-prices' own data. Nothing is fetched: the prices are those of the installed version."""
 
-    name = "maintained"
+    name = "genai-prices"
 
     def __init__(self) -> None:
         super().__init__()
-        self.version = f"genai-prices {_installed_version()}"
+        self.version = _installed_version()
 
     @cached_property
     def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
