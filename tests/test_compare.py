@@ -472,8 +472,8 @@ def test_a_mean_that_one_run_carries_is_a_warning_with_that_run_and_the_medians(
     # 19 of 20 tasks cost y twice as much; the means are (19 x 0.99 + 300) / 20 = 15.94 and 2
     runs = costly({"x": [0.9 + task / 100 for task in range(19)] + [300], "y": [2.0] * 20})
     result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"])
-    assert "(mean $2.00 vs. $15.94)" in judged(result, "cost_usd").sentence
-    (finding,) = [each for each in result.findings if each.code == "carried_mean"]
+    assert "(mean $2.00 vs. $15.94;" in judged(result, "cost_usd").sentence
+    (finding,) = [each for each in result.findings if each.code == "outlier_dominated_mean"]
     assert (finding.severity, finding.where) == ("warning", "x")
     assert finding.places[0].message == (
         "mean cost $15.94, but $0.9900 without the largest run: $300.00 (t19, run x-19); "
@@ -482,7 +482,7 @@ def test_a_mean_that_one_run_carries_is_a_warning_with_that_run_and_the_medians(
     (back,) = [
         each
         for each in sy.compare(runs, baseline="agent=y", candidate="agent=x").findings
-        if each.code == "carried_mean"
+        if each.code == "outlier_dominated_mean"
     ]
     assert back.places[0] == finding.places[0]
 
@@ -492,7 +492,7 @@ def test_more_runs_than_three_that_carry_a_mean_are_counted() -> None:
     (finding,) = [
         each
         for each in sy.compare(runs, baseline="agent=x", candidate="agent=y").findings
-        if each.code == "carried_mean"
+        if each.code == "outlier_dominated_mean"
     ]
     listed = "$103.00 (t39, run x-39), $102.00 (t38, run x-38), $101.00 (t37, run x-37), 1 more"
     assert f"without the 4 largest runs: {listed};" in (finding.places[0].message or "")
@@ -504,7 +504,7 @@ def test_equal_runs_that_carry_a_mean_are_named_whatever_the_order_of_rows() -> 
     for seed in range(3):
         random.Random(seed).shuffle(runs)
         found = sy.compare(runs, baseline="agent=x", candidate="agent=y").findings
-        told |= {place.message for each in found if each.code == "carried_mean" for place in each.places}
+        told |= {place.message for each in found if each.code == "outlier_dominated_mean" for place in each.places}
     (message,) = told
     assert "without the 4 largest runs: $100.00 (t36, run x-36)," in (message or "")
 
@@ -514,7 +514,7 @@ def test_means_that_agree_with_the_typical_run_carry_no_warning(last: float) -> 
     runs = costly(
         {"x": [1.0 + task / 100 for task in range(20)], "y": [*[2.0 + task / 50 for task in range(19)], last]}
     )
-    assert "carried_mean" not in [
+    assert "outlier_dominated_mean" not in [
         each.code for each in sy.compare(runs, baseline="agent=x", candidate="agent=y").findings
     ]
 
@@ -523,4 +523,4 @@ def test_costs_of_nothing_have_no_geometric_mean_and_still_warn() -> None:
     runs = costly({"x": [0.0] * 19 + [300], "y": [1.0 + task / 100 for task in range(20)]})
     result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"])
     assert judged(result, "cost_usd").difference.geometric_ratio is None
-    assert "carried_mean" in [each.code for each in result.findings]
+    assert "outlier_dominated_mean" in [each.code for each in result.findings]

@@ -160,7 +160,7 @@ def test_a_grade_whose_median_is_not_settled_is_a_finding() -> None:
     halves = [Run(task=f"{n}", agent="x", passed=n % 2 == 0, impl_rate=1.0 if n % 2 == 0 else 0.2) for n in range(21)]
     steady = [Run(task=f"{n}", agent="y", passed=True, impl_rate=1.0) for n in range(21)]
     result = sy.measure([*halves, *steady], by=["agent"], interval="auto")
-    told = [finding for finding in result.findings if finding.code == "unsettled_grade"]
+    told = [finding for finding in result.findings if finding.code == "uncertain_grade"]
     assert [(finding.where, finding.message) for finding in told] == [
         (
             "agent x",
@@ -168,4 +168,4 @@ def test_a_grade_whose_median_is_not_settled_is_a_finding() -> None:
         )
     ]
     plain = sy.measure(halves, by=["agent"])
-    assert "unsettled_grade" not in {finding.code for finding in plain.findings}
+    assert "uncertain_grade" not in {finding.code for finding in plain.findings}

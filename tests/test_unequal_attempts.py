@@ -16,7 +16,7 @@ from steelyard.errors import UsageError
 from steelyard.records import Run
 from steelyard.reports import comparison_tables
 from steelyard.standings._unequal_attempts import delta_within_tasks, kept_level
-from steelyard.statistics import Interval, Significance, dealt_sums, spread_range, tasks_needed
+from steelyard.statistics import Interval, Significance, permuted_sums, spread_range, tasks_needed
 
 
 def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1.0) -> list[Run]:
@@ -58,7 +58,7 @@ def test_both_tests_must_reject_for_a_difference_to_be_shown(shift: float, over_
 def test_every_deal_of_the_runs_within_a_task_is_as_likely() -> None:
     values, on_b = np.array([1.0, 2.0, 4.0]), np.array([False, True, True])
     columns, tasks = np.column_stack([values, np.ones(3)]), np.zeros(3, dtype=np.int64)
-    seen, dealt = dealt_sums(columns, tasks, on_b, by_task=True, resamples=9_000)
+    seen, dealt = permuted_sums(columns, tasks, on_b, by_task=True, resamples=9_000)
     assert seen[:, 0].tolist() == [1.0, 3.0]
     shares = {float(a): float(np.mean(dealt[:, 0, 0] == a)) for a in np.unique(dealt[:, 0, 0])}
     assert set(shares) == {1.0, 2.0, 4.0}

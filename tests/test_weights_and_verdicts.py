@@ -129,7 +129,7 @@ def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:
 def test_places_leave_open_what_either_way_of_counting_leaves_open() -> None:
     ranking = sy.rank(half_unscored(), by=["agent"], metrics=["pass_rate"])
     assert [place.rank_text for place in ranking.groups] == ["1-2", "1-2"]
-    assert [finding.code for finding in ranking.findings if finding.code == "unscored_places"]
+    assert [finding.code for finding in ranking.findings if finding.code == "unscored_ranks"]
     counted = [run for run in half_unscored() if run.passed is not None]
     assert [place.rank_text for place in sy.rank(counted, by=["agent"], metrics=["pass_rate"]).groups] == ["1", "2"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
 from steelyard.profiles import load_profile
-from steelyard.standings import Samples, StatisticsOptions, bands as ranking_bands, shown_by_dealing
+from steelyard.standings import Samples, StatisticsOptions, bands as ranking_bands, significant_by_permutation
 from steelyard.statistics import Floats, holm, rank_intervals, sign_flip_many, strengths_by_task, surely_better
 
 DRAWS = 499
@@ -92,7 +92,9 @@ def unequal(attempts: tuple[int, ...], tasks: int, *, share: float) -> Simulatio
                 means.mean(axis=0),
                 order="mean",
                 options=options,
-                dealt=lambda: shown_by_dealing(samples, agent, "pass_rate", everything, size=size, options=options),
+                dealt=lambda: significant_by_permutation(
+                    samples, agent, "pass_rate", everything, size=size, options=options
+                ),
             )
             return bool(np.all(best == 1) and np.all(worst == size))
 

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.standings._carried_means import (
-        carried_mean as carried_mean,
-    )
     from steelyard.standings._choosing_intervals import (
         check_method as check_method,
     )
@@ -25,9 +22,6 @@ if TYPE_CHECKING:
     from steelyard.standings._comparing import (
         adjusted_p_values as adjusted_p_values,
         judge as judge,
-    )
-    from steelyard.standings._dealt_pairs import (
-        shown_by_dealing as shown_by_dealing,
     )
     from steelyard.standings._differences import (
         StatisticsOptions as StatisticsOptions,
@@ -54,8 +48,14 @@ if TYPE_CHECKING:
     )
     from steelyard.standings._measured_intervals import (
         no_figure_for as no_figure_for,
-        unsettled_grades as unsettled_grades,
+        uncertain_grades as uncertain_grades,
         with_intervals as with_intervals,
+    )
+    from steelyard.standings._outlier_dominated_means import (
+        outlier_dominated_mean as outlier_dominated_mean,
+    )
+    from steelyard.standings._permuted_pairs import (
+        significant_by_permutation as significant_by_permutation,
     )
     from steelyard.standings._ranking import (
         bands as bands,

@@ -27,13 +27,13 @@ def comparable(metrics: Sequence[str]) -> list[str]:
         if declared.is_estimate:
             continue
         twin = f"{name}_per_run"
-        hint = f"take {twin}" if twin in catalog() else "take a metric that each run has, or a ratio of means"
+        hint = f"use {twin}" if twin in catalog() else "use a per-run metric or a ratio of means"
         reason = f"cannot be compared: {why_no_estimate(declared)}"
         if declared.level == "tasks":
-            reason = "is one figure over all tasks, which speedup alone makes"
-            hint = "take what each attempt has: task_speedup, agent_advantage, accuracy, ..."
+            reason = "is a single value over all tasks; only speedup computes it"
+            hint = "use a per-attempt metric: task_speedup, agent_advantage, accuracy"
         elif declared.level != "group":
-            reason = "is not a metric of single runs"
+            reason = "is not a per-run metric"
         raise UsageError(f"{name} {reason}", hint=hint)
     return list(dict.fromkeys(metrics))
 
@@ -84,7 +84,7 @@ def _computable(metric: str, values: Floats) -> Floats:
         message = (
             f"{metric} is above {TOO_LARGE:g} in {large:,} run{'s' if large != 1 else ''}: too large to compute with"
         )
-        raise InputError(message, hint="set those records right or leave them out")
+        raise InputError(message, hint="correct or remove those records")
     return np.where(size < 1 / TOO_LARGE, 0.0, values)
 
 
@@ -99,8 +99,8 @@ def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
     conditions = conditions_of(given, option=option)
     for condition in conditions:
         if not condition.equal:
-            message = f"{option} chooses one configuration, so {condition.key} needs a value that it has"
-            raise UsageError(message, hint=f"{option} {condition.key}=NAME, and --where to leave runs out")
+            message = f"{option} selects one configuration; != is not supported ({condition.key})"
+            raise UsageError(message, hint=f"{option} {condition.key}=NAME; exclude runs with --where")
     return {condition.key: condition.value for condition in conditions}
 
 
@@ -116,7 +116,7 @@ def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
         rows &= same
     if not rows.any():
         asked = ", ".join(f"{key} {value}" for key, value in chosen.items())
-        raise UsageError(f"no run has {asked} together", where=where)
+        raise UsageError(f"no run matches {asked}", where=where)
     return rows
 
 

@@ -15,7 +15,7 @@ from steelyard.records import Missing
 from steelyard.results import Difference, TaskValues
 from steelyard.standings._choosing_intervals import exponential, group_intervals, holds, of_figure
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
-from steelyard.standings._unequal_attempts import dealt_runs, delta_within_tasks, kept_level, within_sides
+from steelyard.standings._unequal_attempts import delta_within_tasks, kept_level, runs_to_permute, within_sides
 from steelyard.statistics import (
     LEVEL,
     RESAMPLES,
@@ -175,7 +175,7 @@ def _mean_difference(
         judged = widened_for_skew(judged[0], gaps), judged[1]
     delta = cliffs_delta(a, b)
     if _unequally_tried(sides, common):
-        runs = dealt_runs(samples, rows, (metric,), common)
+        runs = runs_to_permute(samples, rows, (metric,), common)
         judged = kept_level(runs, judged, by_task=True, resamples=options.resamples, seed=options.seed)
         delta = delta_within_tasks(runs)
     interval, test = judged
@@ -332,7 +332,7 @@ def _ratio_difference(
     if options.method == "auto" and _span(compared.metric) is None:
         judged = widened_for_skew(judged[0], gaps), judged[1]
     if unequal:
-        runs, by_task = dealt_runs(samples, rows, names, common), samples.weight_by == "tasks"
+        runs, by_task = runs_to_permute(samples, rows, names, common), samples.weight_by == "tasks"
         judged = kept_level(runs, judged, by_task=by_task, resamples=options.resamples, seed=options.seed)
     interval, test = judged
     return replace(compared, interval=_of_difference(interval, compared, gaps, options), test=test)

@@ -51,19 +51,19 @@ def enter(
     for name in names:
         values = samples.known(name)
         if isinstance(values, Missing):
-            raise NoValidInputError(f"nobody can be ranked on {metric}: {values.reason}")
+            raise NoValidInputError(f"cannot rank on {metric}: {values.reason}")
         if np.isinf(values).any():
-            raise NoValidInputError(f"nobody can be ranked on {metric}: some runs have an infinite value")
+            raise NoValidInputError(f"cannot rank on {metric}: some runs have an infinite value")
     means = samples.by_group(names[0], codes, len(keys))
     findings, kept = _kept(samples, keys, means, metric, by=by, min_task_coverage=min_task_coverage)
     if not kept:
-        raise NoValidInputError(f"nobody has a {metric} on enough tasks", hint="lower --min-task-coverage")
+        raise NoValidInputError(f"no group has {metric} on enough tasks", hint="lower --min-task-coverage")
     common = common_tasks([means[place] for place in kept])
     if not common.any():
         tried = ", ".join(f"{_label(by, keys[place])} {int(means[place].usable.sum()):,}" for place in kept[:6])
         raise NoValidInputError(
             f"no task has a {metric} from all {len(kept)} (tasks with one: {tried})",
-            hint="raise --min-task-coverage to leave out who tried few tasks",
+            hint="raise --min-task-coverage to exclude groups with few tasks",
         )
     findings += _shrunk(samples, keys, means, kept, common, by=by)
     scores, halves = np.column_stack([means[place].mean[common] for place in kept]), None
@@ -75,7 +75,7 @@ def enter(
         findings += [_no_ratio(metric, _label(by, keys[place])) for place in _where(kept, divides, holds=False)]
         kept = _where(kept, divides, holds=True)
         if not kept:
-            raise NoValidInputError(f"nobody can be ranked on {metric}: there is nothing to divide by")
+            raise NoValidInputError(f"cannot rank on {metric}: the denominator is zero for every group")
         halves = above[:, divides], below[:, divides]
         scores = linearized(*halves)
     renumbered = np.full(len(keys), -1, dtype=np.int64)
@@ -106,7 +106,7 @@ def _where(places: Sequence[int], marks: Sequence[bool], *, holds: bool) -> list
 
 
 def _no_ratio(metric: str, label: str) -> Finding:
-    message = f"left out: on the common tasks there is nothing to divide by in {metric}"
+    message = f"excluded: the denominator of {metric} is zero on the shared tasks"
     return Finding(code="no_ratio", message=message, where=label)
 
 
@@ -126,7 +126,7 @@ def _kept(
         if tried and tried >= min_task_coverage * len(samples.task_names):
             kept.append(place)
             continue
-        message = f"left out: it has a {metric} on {tried:,} of {len(samples.task_names):,} tasks"
+        message = f"excluded: {metric} is known on {tried:,} of {len(samples.task_names):,} tasks"
         findings.append(Finding(code="task_coverage", message=message, where=_label(by, keys[place])))
     return findings, kept
 
@@ -146,11 +146,11 @@ def _shrunk(
         return []
     without = {place: int(common_tasks([means[other] for other in kept if other != place]).sum()) for place in kept}
     most = max(without.values())
-    message = f"ranked on the {common_count:,} of {len(samples.task_names):,} tasks that all have a value for"
+    message = f"ranked on the {common_count:,} of {len(samples.task_names):,} tasks that every group has a value for"
     if most > common_count:
         culprits = [_label(by, keys[place]) for place in kept if without[place] == most]
         if len(culprits) == 1:
-            message += f"; without {culprits[0]} it would be {most:,}"
+            message += f"; {most:,} without {culprits[0]}"
     return [Finding(code="common_tasks", severity="info", message=message)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.formatting import exact_percent
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Rule
 
@@ -26,17 +25,17 @@ def read_rule(text: str) -> Rule:
     """
     rule = _RULE.match(text)
     if rule is None:
-        raise _no_rule(text, "it has neither >= nor <=")
+        raise _no_rule(text, "missing >= or <=")
     if rule["sign"] not in (">=", "<="):
         likely = {">": ">=", "≥": ">=", "=>": ">=", "<": "<=", "≤": "<=", "=<": "<="}.get(rule["sign"], ">= or <=")
         raise _no_rule(text, f"write {likely} instead of {rule['sign']}")
     limit = _LIMIT.match(rule["limit"])
     if not rule["limit"]:
-        raise _no_rule(text, f"nothing follows {rule['sign']}")
+        raise _no_rule(text, f"no limit after {rule['sign']}")
     if limit is None or not _is_limit(limit):
-        raise _no_rule(text, f"{rule['limit']!r} is neither a number nor one taken from the baseline")
+        raise _no_rule(text, f"{rule['limit']!r} is neither a number nor an expression of the baseline")
     if not rule["metric"]:
-        raise _no_rule(text, f"no metric stands before {rule['sign']}")
+        raise _no_rule(text, f"no metric before {rule['sign']}")
     declared = _declared(rule)
     factor, offset = _read_limit(text, declared, limit)
     read = Rule(" ".join(text.split()), declared.name, rule["sign"] == ">=", factor=factor, offset=offset)
@@ -96,7 +95,7 @@ def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[floa
         if not declared.is_fraction:
             hint = f'"{declared.name} <= baseline * {1 + number / 100:g}"'
             raise UsageError(
-                f"{text!r}: {declared.name} is not a fraction, so a percentage is of the baseline", hint=hint
+                f"{text!r}: {declared.name} is not a fraction, so a percentage needs a baseline", hint=hint
             )
         return 0.0, number / 100
     if limit["baseline"] and (declared.is_fraction or limit["factor"]):
@@ -107,28 +106,27 @@ def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[floa
 
 
 def _check_level(rule: Rule, declared: Metric) -> None:
-    """Refuse a limit that every value keeps, or that none can."""
+    """Reject a threshold that every value satisfies, or none."""
     low, high = declared.bounds
     always = rule.offset <= low if rule.at_least else rule.offset >= high
     never = rule.offset > high if rule.at_least else rule.offset < low
     if not (always or never):
         return
     message = (
-        f"{rule.text!r} can only {'hold' if always else 'fail'}: {declared.name} lies between {low:g} and {high:g}"
+        f"{rule.text!r} is always {'true' if always else 'false'}: {declared.name} is between {low:g} and {high:g}"
     )
     sign = ">=" if rule.at_least else "<="
-    hint = f'"{declared.name} {sign} baseline" compares with the baseline'
+    hint = f'to compare with the baseline: "{declared.name} {sign} baseline"'
     if never and declared.is_fraction and rule.offset <= 100:
-        percentage = exact_percent(rule.offset / 100)
-        hint = f'write a fraction as "{declared.name} {sign} {rule.offset / 100:g}" or {percentage}'
+        hint = f'"{declared.name} {sign} {rule.offset / 100:g}" or "{declared.name} {sign} {rule.offset:g}%"'
     raise UsageError(message, hint=hint)
 
 
 def _check_move(rule: Rule, declared: Metric) -> None:
-    """Refuse a move that no two sides can make: such a rule always holds or always fails."""
+    """Reject a difference that is out of range: such a rule is always true or always false."""
     low, high = declared.bounds
     if rule.factor == 1 and abs(rule.offset) > high - low:
-        message = f"{rule.text!r}: {declared.name} lies between {low:g} and {high:g}"
+        message = f"{rule.text!r}: {declared.name} is between {low:g} and {high:g}"
         points = f" (1 percentage point is 0.01: {rule.offset / 100:g})" if declared.is_fraction else ""
-        hint = f"give a move from {low - high:g} to {high - low:g}{points}"
-        raise UsageError(f"{message}, so it cannot move by {abs(rule.offset):g}", hint=hint)
+        hint = f"use a difference from {low - high:g} to {high - low:g}{points}"
+        raise UsageError(f"{message}, so it cannot change by {abs(rule.offset):g}", hint=hint)

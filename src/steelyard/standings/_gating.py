@@ -167,7 +167,7 @@ def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
         text, details = f"{title} is {now} on {tasks}", []
     else:
         before = quantity(moved.baseline, unit)
-        moves = f"changed from {before} to {now}" if moved.change else f"is unchanged at {now}"
+        moves = f"changed from {before} to {now}" if moved.change != 0 else f"is unchanged at {now}"
         text = f"{title} {moves} on {tasks}"
         details = [difference_text(moved.change, unit, signed=True)] if moved.change else []
         if is_infinite(moved.baseline) != is_infinite(moved.candidate):

@@ -63,12 +63,12 @@ def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
         for value in group.metrics.values():
             if value.intervals if isinstance(value, Statistics) else value.interval:
                 return []
-    message = f"no figure that is shown can have an interval by {method}, which is for {METHODS[method]}"
+    message = f"no metric shown supports the interval method {method} ({METHODS[method]})"
     return [Finding(code="interval_method", message=message)]
 
 
-def unsettled_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Finding]:
-    """A finding for each group whose interval of the median composite score reaches past the grades next to its own."""
+def uncertain_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Finding]:
+    """Yield a finding for each group whose interval of the median composite score spans more than two grades."""
     letters = [grade.grade for grade in profile.grades]
     for group in groups:
         composite = group.metrics.get("composite_score")
@@ -79,10 +79,10 @@ def unsettled_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Find
         if letters.index(lowest) - letters.index(highest) > 1:
             ends = bounds_text(median.low, median.high, "fraction", bare=False)
             message = (
-                f"grade {group.grade} rests on the median composite score, whose {interval_name(median.level)}, "
-                f"{ends}, spans {lowest} to {highest}"
+                f"grade {group.grade} is uncertain: the {interval_name(median.level)} of the median composite score "
+                f"({ends}) spans grades {lowest} to {highest}"
             )
-            yield Finding(code="unsettled_grade", severity="info", message=message, where=group.label)
+            yield Finding(code="uncertain_grade", severity="info", message=message, where=group.label)
 
 
 def _group(

@@ -56,12 +56,12 @@ def bands(
     order: Order,
     options: StatisticsOptions,
     halves: tuple[Floats, Floats] | None = None,
-    dealt: Callable[[], Mask | None] = lambda: None,
+    permuted: Callable[[], Mask | None] = lambda: None,
 ) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them.
 
     `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `halves` holds
-    what stands above and below. `dealt` tells which pairs differ when runs are dealt out anew, where attempts are
+    what stands above and below. `permuted` returns the pairs that differ by a permutation test, where attempts are
     unequal: a pair must be shown by both tests.
     """
     agents = scores.shape[1]
@@ -69,7 +69,8 @@ def bands(
         return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
     if agents > MAX_RANKED[order]:
         raise UsageError(
-            f"{agents:,} cannot be ranked by {order}", hint=f"at most {MAX_RANKED[order]:,}; group by fewer keys"
+            f"too many groups for --order {order}: {agents:,} (at most {MAX_RANKED[order]:,})",
+            hint="group by fewer keys",
         )
     if order == "ranked-pairs":
         best, worst = ranked_pairs(total_wins(scores))
@@ -82,7 +83,7 @@ def bands(
         sure, test = _sure_of_means(scores, options)
     else:
         sure, test = _sure_of_ratios(scores, halves, options)
-    differ = dealt() if sure.any() else None
+    differ = permuted() if sure.any() else None
     if differ is not None:
         sure, test = sure & differ, f"{test}; permutation of runs"
     best, worst = rank_intervals(sure)

@@ -30,8 +30,8 @@ def matrix_tasks(
     """The rows, in the order that is asked for; `codes` is the group of each run, `pair` the groups A and B."""
     tasks = len(samples.task_names)
     if tasks * size > MAX_CELLS:
-        message = f"{tasks:,} tasks by {size:,} groups are more cells than the {MAX_CELLS:,} that a matrix may have"
-        raise UsageError(message, hint="group by fewer keys, or choose runs with --where")
+        message = f"matrix too large: {tasks:,} tasks x {size:,} groups (at most {MAX_CELLS:,} cells)"
+        raise UsageError(message, hint="group by fewer keys, or select runs with --where")
     cells = samples.tasks * size + codes
     values = samples.figures(metric, cells, tasks * size).reshape(tasks, size)
     known = _counted(samples, metric, cells, tasks * size)

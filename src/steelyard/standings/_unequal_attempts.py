@@ -11,12 +11,12 @@ import numpy as np
 
 from steelyard.records import Missing
 from steelyard.standings._samples import Mask, Samples
-from steelyard.statistics import Floats, Interval, Ints, Significance, cliffs_delta, dealt_sums
+from steelyard.statistics import Floats, Interval, Ints, Significance, cliffs_delta, permuted_sums
 
 METHOD = "permutation"
 
 
-def dealt_runs(
+def runs_to_permute(
     samples: Samples, rows: tuple[Mask, Mask], names: Sequence[str], common: Mask
 ) -> tuple[Floats, Ints, Mask]:
     """The runs of both sides on the common tasks that have all values: the values, the task and whether it is B's."""
@@ -40,15 +40,15 @@ def kept_level(
 ) -> tuple[Interval, Significance]:
     """Limits and test that hold where attempts are unequal, made of those over tasks.
 
-    Two things may be true without a difference: the sides are alike on every task, which dealing runs out anew tests
+    Two things may be true without a difference: the sides are alike on every task, which a permutation of runs tests
     exactly, or they differ by task and even out, which the differences over tasks test. Both must reject: the larger
     p-value counts, and the limits hold those of either.
     """
     interval, test = judged
     if interval.low is None or interval.high is None or test.p_value is None:
         return judged
-    seen, dealt = dealt_sums(*runs, by_task=by_task, resamples=resamples, seed=seed)
-    observed, gaps = gap_of(seen[None])[0], gap_of(dealt)
+    seen, permuted = permuted_sums(*runs, by_task=by_task, resamples=resamples, seed=seed)
+    observed, gaps = gap_of(seen[None])[0], gap_of(permuted)
     gaps = np.where(np.isnan(gaps), np.inf, gaps)
     reached = int(np.count_nonzero(np.abs(gaps) >= abs(observed) - 1e-9 * max(abs(observed), 1e-300)))
     p_value = max((reached + 1) / (len(gaps) + 1), test.p_value)

@@ -69,7 +69,7 @@ def _told(both: Sequence[dict[str, Floats]], even: np.ndarray, labels: Sequence[
     for place in np.flatnonzero(~even).tolist():
         told = [text for metric in metrics if (text := _both(metric, by_runs[metric][place], by_tasks[metric][place]))]
         if told:
-            message = f"tasks were tried unequally often: {'; '.join(told)} (--weight-by)"
+            message = f"unequal number of attempts per task: {'; '.join(told)} (--weight-by)"
             findings.append(Finding(code="uneven_attempts", severity="info", message=message, where=labels[place]))
     return findings
 

@@ -120,8 +120,8 @@ if TYPE_CHECKING:
         pass_at_k as pass_at_k,
         passes_over_tasks as passes_over_tasks,
     )
-    from steelyard.statistics._permuting import (
-        dealt_sums as dealt_sums,
+    from steelyard.statistics._permutations import (
+        permuted_sums as permuted_sums,
     )
     from steelyard.statistics._power import (
         POWER as POWER,

@@ -131,10 +131,10 @@ def assemble(
     groups = _groups(places, plan, reduced)
     notes: list[Finding] = []
     if interval != "none":
-        from steelyard.standings import no_figure_for, unsettled_grades, with_intervals  # brings scipy
+        from steelyard.standings import no_figure_for, uncertain_grades, with_intervals  # brings scipy
 
         groups = with_intervals(groups, engine, keys_by, method=interval, level=level)
-        notes = [*no_figure_for(groups, interval), *unsettled_grades(groups, profile)]
+        notes = [*no_figure_for(groups, interval), *uncertain_grades(groups, profile)]
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
     return Measurement(

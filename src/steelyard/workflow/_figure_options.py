@@ -154,11 +154,11 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """What `rank` ranks."""
 
     by: Names = ("agent", "model")
-    """What to rank, separated by commas: agent, model, tier, experiment, ..."""
+    """Keys to group by, comma-separated: agent, model, tier, experiment."""
     metrics: Names = ()
-    """The metric to rank by, then those to show beside it; by default the score that most runs have."""
+    """Metrics, comma-separated; ranked by the first (default: the score most runs have)."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
-    """By mean over tasks, or by who beats whom task by task."""
+    """Ranking method: mean over tasks, or pairwise wins per task."""
     min_task_coverage: float = 0.5
     """Leave out groups that tried a smaller fraction of the tasks."""
 
@@ -168,12 +168,11 @@ class MatrixOptions(VerdictOptions, EngineOptions):
     """What `matrix` shows."""
 
     by: Names = ("agent", "model")
-    """The columns, separated by commas: agent, model, tier, experiment, ..."""
+    """Keys of the columns, comma-separated: agent, model, tier, experiment."""
     metric: str = "pass_rate"
     """Metric to show."""
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
-    """Which tasks come first: the hardest, those that agree most with the others about who is ahead, those on which
-    two groups differ most, or by name."""
+    """Order of tasks: hardest first, best at separating groups, largest difference between two groups, or name."""
     baseline: Chosen | None = None
     """Group to subtract, e.g. agent=NAME; the first of two groups by default."""
     candidate: Chosen | None = None
@@ -222,11 +221,11 @@ class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     """What `gate` checks."""
 
     rule: Texts
-    """A limit: "pass_rate >= 0.45", "pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"; may be repeated."""
+    """Rule, e.g. "pass_rate >= 0.45", "pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"; repeatable."""
     baseline: Measurable | None = None
-    """Run records of the baseline, for rules that name it; may be repeated."""
+    """Baseline run records, for rules that refer to it; repeatable."""
     inconclusive: Literal["pass", "fail", "report"] = "report"
-    """What an inconclusive gate is: passed (exit 0), failed (exit 3), or reported (exit 4)."""
+    """Treat an inconclusive gate as pass (exit 0) or fail (exit 3), or report it (exit 4)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -234,7 +233,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
     """What `judges` examines."""
 
     by: Names = ("agent", "model")
-    """Groups whose scores are compared, separated by commas: agent, model, tier, experiment, ..."""
+    """Groups whose scores are compared, comma-separated: agent, model, tier, experiment."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

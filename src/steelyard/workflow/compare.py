@@ -1,4 +1,4 @@
-"""Compare: two configurations on the same tasks, one plain sentence a metric."""
+"""Compare configurations on shared tasks, with one sentence per metric."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEW_TASKS = 10
 
 @verb(CompareOptions)
 def compare(runs: Measurable, options: CompareOptions, progress: Progress | None) -> Comparison:
-    """B (one or several) against A on the tasks they share.
+    """Compare candidates with a baseline on the tasks they share.
 
     `baseline` and `candidate` select runs: `"agent=X,model=Y"`, or a dict of the same.
 
@@ -45,7 +45,9 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
     names = comparable(options.metrics or usual)
     if options.effect_size is not None and not 0 < abs(options.effect_size) < math.inf:
-        raise UsageError(f"a difference of {options.effect_size:g} cannot be detected", hint="--effect-size 0.05")
+        raise UsageError(
+            f"--effect-size must be finite and not 0 (got {options.effect_size:g})", hint="--effect-size 0.05"
+        )
     filters = _filters(
         options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     )
@@ -81,7 +83,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
             *_pooling(table, sides, masks),
             *_no_verdicts(names, compared),
             *_doubts(sides, masks, pairs, judging),
-            *_carried_means(table, samples, sides, masks, pairs),
+            *_outlier_dominated_means(table, samples, sides, masks, pairs),
             *_sides_skews(table, samples, sides, masks, names),
         ),
         rejected_count=table.rejected_count,
@@ -95,7 +97,7 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
     from steelyard.standings import read_filter  # brings numpy and Polars
 
     if not others:
-        raise UsageError("there is nothing to compare with", hint="--candidate agent=NAME,model=NAME")
+        raise UsageError("no candidate to compare", hint="--candidate agent=NAME,model=NAME")
     filters = [read_filter(text, option="--candidate") for text in others]
     for place, text in enumerate(others):
         if filters[place] in filters[:place]:
@@ -130,13 +132,13 @@ def _differences(
     ]
 
 
-def _carried_means(
+def _outlier_dominated_means(
     table: RunTable, samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], pairs: Sequence[Pair]
 ) -> list[Finding]:
-    from steelyard.standings import carried_mean  # brings numpy and Polars
+    from steelyard.standings import outlier_dominated_mean  # brings numpy and Polars
 
     found = (
-        carried_mean(
+        outlier_dominated_mean(
             table, samples, judged.difference, rows=(masks[0], mask), labels=(sides[0].label, pair.candidate.label)
         )
         for mask, pair in zip(masks[1:], pairs, strict=True)
@@ -251,7 +253,7 @@ def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mas
     for side, mask in zip(sides, masks, strict=True):
         mixed = pooled(table, mask, side.chosen)
         if mixed:
-            message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
+            message = f"{side.label} pools runs of {mixed}; add them to the filter to compare one configuration"
             findings.append(Finding(code="pooled", message=message))
     return findings
 
@@ -266,7 +268,7 @@ def _no_verdicts(names: Sequence[str], compared: Collection[str]) -> list[Findin
     """That a comparison of costs and times says nothing about passing, which most readers take it to begin with."""
     if "pass_rate" not in names or "pass_rate" in compared:
         return []
-    message = "pass rates are not compared: no task has a verdict on both sides"
+    message = "pass rate not compared: no task has a verdict on both sides"
     return [Finding(code="no_verdicts", severity="info", message=message)]
 
 
@@ -276,7 +278,7 @@ def _overlaps(sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Find
     for side, mask in zip(sides[1:], masks[1:], strict=True):
         shared = int((masks[0] & mask).sum())
         if shared:
-            message = f"{shared:,} runs stand on both sides, so the two are more alike than separate runs would be"
+            message = f"{shared:,} runs are on both sides, which biases the difference toward 0"
             findings.append(Finding(code="overlap", message=message, where=side.label))
     return findings
 
@@ -294,7 +296,7 @@ def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Fin
         Finding(
             code="interval_method",
             severity="info",
-            message=f"{asked} is not for a ratio of means: the interval of {metric} is made by {method}",
+            message=f"{asked} does not support ratios of means; the interval of {metric} uses {method}",
         )
         for metric, method in sorted(other.items())
     ]
@@ -306,7 +308,7 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
         Finding(
             code="few_tasks",
             severity="info",
-            message=f"{counted(pair.coverage.common, 'task')} in common: below {FEW_TASKS} intervals are rough",
+            message=f"{counted(pair.coverage.common, 'shared task')}; intervals are unreliable below {FEW_TASKS}",
             where=pair.candidate.label,
         )
         for pair in pairs

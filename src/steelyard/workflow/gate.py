@@ -1,4 +1,4 @@
-"""Gate: whether runs keep rules, of their own figures or against a baseline, for a build that must stop or go on."""
+"""Check runs against thresholds or a baseline, for CI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
 NAMED_TASKS = 3
-"""How many of the tasks that were not tried again a warning names."""
+"""Number of tasks that a warning names."""
 
 
 @verb(GateOptions)
@@ -86,32 +86,32 @@ def _read_rules(options: GateOptions) -> list[Rule]:
 
     rules = [read_rule(text) for text in options.rule]
     if not rules:
-        raise UsageError("there is no rule to keep", hint=RULE_FORMS)
+        raise UsageError("no rule given", hint=RULE_FORMS)
     relative = [rule.text for rule in rules if rule.relative]
     if relative and options.baseline is None:
-        raise UsageError(f"{relative[0]!r} compares with a baseline, and none is given", hint="--baseline main.jsonl")
+        raise UsageError(f"{relative[0]!r} needs a baseline", hint="--baseline main.jsonl")
     if options.baseline is not None and not relative:
-        hint = f'leave --baseline out, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
-        raise UsageError(f"no rule names the baseline: {rules[0].text!r} limits the figure itself", hint=hint)
+        hint = f'omit --baseline, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
+        raise UsageError(f"unused baseline: {rules[0].text!r} does not refer to it", hint=hint)
     return rules
 
 
 def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
     named = ", ".join(lost[:NAMED_TASKS]) + (f" and {len(lost) - NAMED_TASKS:,} more" if lost[NAMED_TASKS:] else "")
     message = (
-        f"{len(lost):,} of {counted(of, 'task')} of the baseline {'was' if len(lost) == 1 else 'were'} not tried again "
-        f"({named}); rules that compare with the baseline rest on the other {of - len(lost):,}"
+        f"{len(lost):,} of {counted(of, 'baseline task')} not re-run ({named}); "
+        f"rules with a baseline use the other {of - len(lost):,}"
     )
     return Finding(code="task_coverage", message=message)
 
 
 def _several(rules: int, level: float) -> Finding:
-    """Every rule has its own chance to fail by bad luck; that is told, since the rules are the user's to choose."""
+    """Return a finding with the family-wise error rate of several rules."""
     each = (1 - level) / 2
     together = 1 - (1 - each) ** rules
     message = (
-        f"with {rules} rules, the chance that at least one fails although all are kept is up to {percent(together)}, "
-        f"vs. {percent(each)} with a single rule; --confidence {1 - (1 - level) / rules:.4g} keeps it to that"
+        f"with {rules} rules, the probability of at least one false failure is up to {percent(together)} "
+        f"(one rule: {percent(each)}); to keep it there: --confidence {1 - (1 - level) / rules:.4g}"
     )
     return Finding(code="several_rules", severity="info", message=message)
 
@@ -150,7 +150,7 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
     findings = table_findings(table)
     mixed = pooled(table, np.ones(table.n, dtype=bool), {})
     if mixed:
-        message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
+        message = f"{name} pools runs of {mixed}; select one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])

@@ -75,9 +75,9 @@ def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) 
 def _columns_by(by: Sequence[str]) -> list[str]:
     keys = checked_keys(by)
     if not keys:
-        raise UsageError("a matrix needs columns", hint="--by agent,model")
+        raise UsageError("no columns given", hint="--by agent,model")
     if "task" in keys:
-        raise UsageError("tasks are the rows of a matrix, so they cannot be its columns", hint="--by agent,model")
+        raise UsageError("cannot group by task: tasks are the rows of the matrix", hint="--by agent,model")
     return keys
 
 
@@ -107,7 +107,7 @@ def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tup
     """The two groups to take differences of: those that are named, or the only two."""
     if (options.baseline is None) != (options.candidate is None):
         raise UsageError(
-            "two groups are compared, and one is named", hint="--baseline agent=NAME --candidate agent=NAME"
+            "--baseline and --candidate must be given together", hint="--baseline agent=NAME --candidate agent=NAME"
         )
     if options.baseline is not None and options.candidate is not None:
         pair = _named(options.baseline, "--baseline", by, keys), _named(options.candidate, "--candidate", by, keys)
@@ -117,7 +117,7 @@ def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tup
     if len(keys) == 2:
         return 0, 1
     if options.sort == "disagreement":
-        message = f"disagreement is between two groups, and there are {len(keys):,}"
+        message = f"--sort disagreement needs two groups (got {len(keys):,})"
         raise UsageError(message, hint="--baseline agent=NAME --candidate agent=NAME")
     return None
 
@@ -129,13 +129,11 @@ def _named(chosen: Chosen, option: str, by: Sequence[str], keys: Sequence[Key]) 
     asked = read_filter(chosen, option=option)
     for name in asked:
         if name not in by:
-            raise UsageError(
-                f"{option} names {name}, which the groups are not made by", hint=f"--by {','.join(by)},{name}"
-            )
+            raise UsageError(f"{option} uses {name}, which is not in --by", hint=f"--by {','.join(by)},{name}")
     matching = [place for place, key in enumerate(keys) if _has(dict(zip(by, key, strict=True)), asked)]
     if len(matching) != 1:
         some = "; ".join(key_label(by, keys[place]) for place in (matching or range(len(keys)))[:6])
-        raise UsageError(f"{option} names {len(matching)} of the groups", where=option, hint=f"one of: {some}")
+        raise UsageError(f"{option} matches {len(matching)} groups", where=option, hint=f"one of: {some}")
     return matching[0]
 
 

@@ -1,4 +1,4 @@
-"""Rank: who leads on a metric, as bands where the data cannot tell, with cost beside it."""
+"""Rank groups by a metric, with rank intervals and cost."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _standing(
     samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
 ) -> tuple[Entrants, Standing, str]:
     """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
-    from steelyard.standings import bands, enter, shown_by_dealing  # brings numpy and scipy
+    from steelyard.standings import bands, enter, significant_by_permutation  # brings numpy and scipy
 
     field = enter(samples, keys, codes, declared.name, by=by, min_task_coverage=options.min_task_coverage)
     judging = options.statistics()
@@ -114,7 +114,7 @@ def _standing(
         order=options.order,
         options=judging,
         halves=field.halves,
-        dealt=lambda: shown_by_dealing(
+        permuted=lambda: significant_by_permutation(
             samples, field.groups, declared.name, field.common, size=field.size, options=judging
         ),
     )
@@ -135,8 +135,8 @@ def _either_way(
         if least < best[place] or most > worst[place]:
             wider.append(key_label(by, key))
         best[place], worst[place] = min(best[place], least), min(max(worst[place], most), field.size)
-    message = "its place rests on runs without a verdict: the band holds the places of either way to count them"
-    notes = [Finding(code="unscored_places", severity="info", message=message, where=label) for label in wider]
+    message = "rank depends on runs without a verdict; the rank interval covers both ways of counting them"
+    notes = [Finding(code="unscored_ranks", severity="info", message=message, where=label) for label in wider]
     return (order_by, best, worst), notes
 
 
@@ -144,9 +144,9 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
     """The keys that make a competitor."""
     keys = checked_keys(by)
     if not keys:
-        raise UsageError("there is nothing to rank", hint="--by agent,model")
+        raise UsageError("nothing to rank by", hint="--by agent,model")
     if "task" in keys:
-        message = "nobody can be ranked by task: ranks stand on the tasks that all tried"
+        message = "cannot rank by task: groups are ranked on their shared tasks"
         raise UsageError(message, hint="--by agent,model")
     return keys
 
@@ -157,7 +157,7 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
 
     if not 0 <= options.min_task_coverage <= 1:
         raise UsageError(
-            f"--min-task-coverage {options.min_task_coverage} is not a fraction", hint="give a number from 0 to 1"
+            f"--min-task-coverage {options.min_task_coverage} is not between 0 and 1", hint="--min-task-coverage 0.5"
         )
     return comparable(options.metrics or usual)
 
@@ -184,7 +184,7 @@ def _ranked_on(name: str, options: RankOptions) -> Metric:
     """The metric, if somebody can lead on it in the order that is asked for."""
     declared = catalog()[name]
     if declared.better == "neither":
-        raise UsageError(f"{declared.name} has no better direction, so nobody leads on it")
+        raise UsageError(f"{declared.name} has no better direction, so it cannot be ranked")
     if declared.is_ratio and options.order != "mean":
-        raise UsageError(f"{declared.name} is a ratio of means, which no single task decides", hint="--order mean")
+        raise UsageError(f"{declared.name} is a ratio of means, which has no value per task", hint="--order mean")
     return declared

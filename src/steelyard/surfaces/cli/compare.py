@@ -11,7 +11,9 @@ from steelyard.workflow.compare import compare as contrast
 
 
 def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Compare B with A on the tasks that both tried: which is better, and how certain that is.
+    """Test whether a candidate is better than a baseline.
+
+    Differences are paired by task, on the tasks both attempted; p-values are corrected for multiple comparisons.
 
     Example: steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2
     """

@@ -19,10 +19,12 @@ def gate(
     /,
     *,
     options: Typed[GateOptions],
-    summary: Annotated[OnePath | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
+    summary: Annotated[OnePath | None, Parameter(help="Append a Markdown summary to this file.")] = None,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Check runs against limits or a baseline: exit 0 when every rule holds, 3 when one fails, 4 if inconclusive.
+    """Check results against thresholds or a baseline (for CI).
+
+    Exit status: 0 pass, 3 fail, 4 inconclusive.
 
     Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"
     """

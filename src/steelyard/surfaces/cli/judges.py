@@ -13,9 +13,9 @@ DEFAULTS = typed(JudgesOptions)()
 
 
 def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Check whether judges agree, who is strict, whether their scores add up, and where they contradict themselves.
+    """Measure inter-rater agreement and judge severity.
 
-    With --by, also whether scores differ between groups.
+    Also reports inconsistent scores and votes and, with --by, whether scores differ between groups.
 
     Example: steelyard judges runs.jsonl --by tier
     """

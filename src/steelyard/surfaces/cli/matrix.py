@@ -13,7 +13,9 @@ DEFAULTS = typed(MatrixOptions)()
 
 
 def matrix(files: Files, /, *, options: Typed[MatrixOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Show every task by every agent: which tasks are hard, and which separate the agents.
+    """Show results per task and agent.
+
+    Tasks are ordered by difficulty, or by how well they separate the agents (--sort discrimination).
 
     Example: steelyard matrix runs.jsonl --by agent --sort discrimination
     """

@@ -1,6 +1,6 @@
-"""Runs dealt out anew between two sides, within each task and with the sides' numbers of attempts kept.
+"""Permutations of runs between two sides, within tasks, preserving each side's number of attempts.
 
-Where two sides do not differ, every such deal is as likely as the one seen, however skewed the values and however
+Under the null hypothesis every such permutation is as likely as the observed one, however skewed the values and however
 unequal the attempts: the mean of many attempts at a skewed cost lies above that of one more often than not.
 """
 
@@ -12,16 +12,16 @@ import numpy.typing as npt
 from steelyard.statistics._interval import RESAMPLES, SEED, Floats, Ints
 
 _MAX_CELLS = 50_000_000
-"""So many runs are dealt at most; with more runs there are fewer deals, though never fewer than 999."""
+"""Runs permuted at most; with more runs there are fewer permutations, but at least 999."""
 _CELLS_AT_ONCE = 4_000_000
 
 
-def deals(runs: int, resamples: int = RESAMPLES) -> int:
-    """How many deals are made of so many runs."""
+def permutation_count(runs: int, resamples: int = RESAMPLES) -> int:
+    """Return the number of permutations for this number of runs."""
     return min(resamples, max(999, _MAX_CELLS // max(runs, 1)))
 
 
-def dealt_sums(
+def permuted_sums(
     columns: Floats,
     tasks: Ints,
     on_b: npt.NDArray[np.bool_],
@@ -30,17 +30,17 @@ def dealt_sums(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Floats, Floats]:
-    """What each side adds up to over its tasks: in the data (side, column) and in each deal (deal, side, column).
+    """Return the sums of each side over tasks: observed (side, column) and permuted (permutation, side, column).
 
     `columns` has one row a run. By task each task adds its mean, else the sum of its runs. Neither the order of runs
     nor the names of tasks change a bit.
     """
-    made = deals(len(columns), resamples)
+    made = permutation_count(len(columns), resamples)
     random = np.random.default_rng(seed)
     size = int(tasks.max()) + 1
     attempts = np.stack([np.bincount(tasks[~on_b], minlength=size), np.bincount(tasks[on_b], minlength=size)])
     fewer = int(attempts[1].sum() < attempts[0].sum())
-    seen, dealt = np.zeros((2, columns.shape[1])), np.zeros((made, 2, columns.shape[1]))
+    seen, permuted = np.zeros((2, columns.shape[1])), np.zeros((made, 2, columns.shape[1]))
     for counts in np.unique(attempts, axis=1).T:
         if not counts.all():
             continue
@@ -54,8 +54,8 @@ def dealt_sums(
         picked = _picked(random, table, int(counts[fewer]), made)
         rest = whole.sum(axis=0) - picked
         both = np.stack([rest, picked] if fewer else [picked, rest], axis=1)
-        dealt += both / divisors[:, None]
-    return seen, dealt
+        permuted += both / divisors[:, None]
+    return seen, permuted
 
 
 def _table(
@@ -72,7 +72,7 @@ def _table(
 
 
 def _picked(random: np.random.Generator, table: Floats, wanted: int, made: int) -> Floats:
-    """In each deal, what the runs add up to that chance gives to the side with so many in each task."""
+    """Return, for each permutation, the sum of the runs assigned to the side with this many per task."""
     tasks, attempts, width = table.shape
     rows = max(1, _CELLS_AT_ONCE // (tasks * attempts))
     sums = np.empty((made, width))

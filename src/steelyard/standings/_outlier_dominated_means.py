@@ -13,16 +13,16 @@ from steelyard.standings._samples import Mask, Samples
 from steelyard.statistics import Floats, Ints, size_word
 from steelyard.tables import RunTable
 
-CARRIED = "the largest runs carry the mean, and the typical run points the other way"
+OUTLIER_DOMINATED = "the largest runs dominate the mean; medians differ in the other direction"
 NAMED_RUNS = 3
 MAX_ID_LENGTH, SHORT_ID = 40, 12
 """Digests are cut: `explain` and `show` take the beginning of an id."""
 
 
-def carried_mean(
+def outlier_dominated_mean(
     table: RunTable, samples: Samples, found: Difference, *, rows: tuple[Mask, Mask], labels: tuple[str, str]
 ) -> Finding | None:
-    """The side whose mean its largest runs carry, those runs, and the medians; `rows` and `labels` are A's and B's."""
+    """Return a finding if a few large runs dominate a side's mean; `rows` and `labels` are baseline and candidate."""
     declared = catalog()[found.metric]
     values = None if declared.is_ratio else samples.known(found.metric)
     if (
@@ -60,8 +60,12 @@ def carried_mean(
         named.append(f"{len(largest) - NAMED_RUNS:,} more")
     which = "the largest run" if len(largest) == 1 else f"the {len(largest):,} largest runs"
     message = f"mean {declared.title.lower()} {mean}, but {without} without {which}: {', '.join(named)}"
-    message += f"; median {median} vs. {other} of {labels[1 - carried]}"
-    return Finding(code="carried_mean", message=CARRIED, places=(Place(where=labels[carried], message=message),))
+    message += f"; median {median} vs. {other} for {labels[1 - carried]}"
+    return Finding(
+        code="outlier_dominated_mean",
+        message=OUTLIER_DOMINATED,
+        places=(Place(where=labels[carried], message=message),),
+    )
 
 
 def _typically_opposite(found: Difference, medians: list[float]) -> bool:
