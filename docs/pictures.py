@@ -161,7 +161,7 @@ def _completeness() -> Figure:
 
 
 def _histogram() -> Figure:
-    """How a value spreads over runs. Unknown values are counted above the plot."""
+    """Distribution of a value over runs. Unknown values are counted above the plot."""
     draw = random.Random(5)
     costs = [*(draw.lognormvariate(-1, 1) for _ in range(400)), *([None] * 12)]
     axis = Axis(title="Cost per run, USD", unit="USD", log=True)

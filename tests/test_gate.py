@@ -223,8 +223,8 @@ def test_an_inconclusive_gate_says_why_it_exits_as_it_does(
 def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
     check = sy.gate(moved(10, 9), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
     assert (check.status, check.interval.estimate) == ("inconclusive", pytest.approx(0.02))
-    spread = float(np.std([1] * 10 + [-1] * 9 + [0] * 31, ddof=1))
-    assert check.tasks_needed == tasks_needed(0.04, spread)  # 0.02 seen, -0.02 allowed
+    std_dev = float(np.std([1] * 10 + [-1] * 9 + [0] * 31, ddof=1))
+    assert check.tasks_needed == tasks_needed(0.04, std_dev)  # 0.02 seen, -0.02 allowed
     assert check.tasks_needed > 1_800  # (2.8 x 0.62 / 0.04)^2
     assert f"about {check.tasks_needed:,} tasks like these would be needed" in check.sentence
 

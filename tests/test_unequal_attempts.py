@@ -16,7 +16,7 @@ from steelyard.errors import UsageError
 from steelyard.records import Run
 from steelyard.reports import comparison_tables
 from steelyard.standings._unequal_attempts import delta_within_tasks, kept_level
-from steelyard.statistics import Interval, Significance, permuted_sums, spread_range, tasks_needed
+from steelyard.statistics import Interval, Significance, permuted_sums, std_dev_range, tasks_needed
 
 
 def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1.0) -> list[Run]:
@@ -157,16 +157,16 @@ def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str
 
 
 def test_the_spread_of_few_tasks_is_open() -> None:
-    low, high = spread_range(1.0, 10)
+    low, high = std_dev_range(1.0, 10)
     assert (low, high) == pytest.approx((0.688, 1.826), abs=0.001)  # chi-square with 9 degrees: 19.02 and 2.70
 
 
 def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Path) -> None:
     runs = costs(20, (3, 3), seed=4)
     found = judged(runs, "pass_rate", effect_size=0.05)
-    spreads = spread_range(found.difference.spread, 20)
+    std_devs = std_dev_range(found.difference.std_dev, 20)
     assert (found.sample_size.at_least, found.sample_size.at_most) == tuple(
-        tasks_needed(0.05, spread) for spread in spreads
+        tasks_needed(0.05, std_dev) for std_dev in std_devs
     )
     assert f"A true difference of 5.0 pp would take {found.sample_size.at_least:,} to" in found.sentence
     path = write(tmp_path / "runs.jsonl", runs)

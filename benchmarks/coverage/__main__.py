@@ -18,13 +18,13 @@ from benchmarks.coverage import SCENARIOS, Row, run
 
 def table(rows: list[Row]) -> str:
     """The rows as Markdown."""
-    lines = ["| method | what | regime | promised | seen | data sets |", "|---|---|---|---|---|---|"]
+    lines = ["| method | what | regime | nominal | observed | data sets |", "|---|---|---|---|---|---|"]
     for row in rows:
         least, most = row.scenario.promise
         if row.scenario.kind in ("interval", "test"):
-            promised = f"{least:.0%} to {most:.0%}".replace("%", " %")
+            promised = f"{least:.0%} to {most:.0%}"
         else:
-            promised = f"at least {least:.0%}".replace("%", " %") if least else "at most 5%"
+            promised = f"at least {least:.0%}" if least else "at most 5%"
         counted = f"{row.trials:,}" if row.trials else "worked out"
         lines.append(
             f"| {row.scenario.method} | {row.scenario.kind} | {row.scenario.regime} | {promised} "

@@ -62,9 +62,9 @@ def passes(agents: int, tasks: int, attempts: int, *, share: float) -> Results:
     return draw
 
 
-def costs(means: tuple[float, ...], tasks: int, *, spread: float) -> Results:
+def costs(means: tuple[float, ...], tasks: int, *, sigma: float) -> Results:
     """Log-normal costs of one attempt a task, half of the variance of their logarithms the task's; less is better."""
-    deviation = spread * np.sqrt(0.5)
+    deviation = sigma * np.sqrt(0.5)
 
     def draw(random: np.random.Generator) -> Floats:
         logs = random.normal(0, deviation, (tasks, 1)) + random.normal(0, deviation, (tasks, len(means)))
@@ -136,7 +136,7 @@ def main() -> None:
         ("10 agents of two sorts, 2 deviations apart, 10 tasks", normal(clear, 10), clear),
         ("10 agents of two sorts, 1 deviation apart, 30 tasks", normal(halves, 30), halves),
         ("6 agents in steps of 0.3 deviations, 60 tasks", normal(steps, 60), steps),
-        ("10 agents of two sorts, 60 tasks, costs of spread 1.5", costs(clear, 60, spread=1.5), clear),
+        ("10 agents of two sorts, 60 tasks, log-normal costs, sigma 1.5", costs(clear, 60, sigma=1.5), clear),
     ):
         cells = power(results, means)
         print(f"| {told} | " + " | ".join(f"{share * 100:.1f}%" for share in cells) + " |", flush=True)

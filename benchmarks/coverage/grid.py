@@ -20,8 +20,8 @@ MIN_COVERAGE = 0.93
 TASKS = (2, 5, 10, 30, 100)
 ATTEMPTS = ("1", "5", "uneven")
 SHARES = (0.02, 0.1, 0.5, 0.9, 0.98)
-DEPENDENCE = (0.0, 0.3, 0.7)
-SPREADS = (0.5, 1.0, 1.5)
+ICCS = (0.0, 0.3, 0.7)
+SIGMAS = (0.5, 1.0, 1.5)
 UNEVEN = (1, 1, 2, 5, 20)
 
 
@@ -36,15 +36,15 @@ class Cell:
 
     tasks: int
     attempts: str
-    dependence: float
+    icc: float
     share: float | None = None
-    spread: float | None = None
+    sigma: float | None = None
 
     def __str__(self) -> str:
         told = [f"{self.tasks} tasks x {self.attempts}"]
-        told += [] if self.share is None else [f"share {self.share:g}"]
-        told += [] if self.spread is None else [f"spread {self.spread:g}"]
-        return ", ".join([*told, f"dependence {self.dependence:g}"])
+        told += [] if self.share is None else [f"pass rate {self.share:g}"]
+        told += [] if self.sigma is None else [f"sigma {self.sigma:g}"]
+        return ", ".join([*told, f"ICC {self.icc:g}"])
 
     @property
     def counts(self) -> Ints:
@@ -97,21 +97,21 @@ class Sweep:
     trials: int
 
 
-def chances(random: np.random.Generator, mean: float, dependence: float, shape: tuple[int, ...]) -> Floats:
-    """Pass chances of tasks with this mean; attempts at a task correlate by `dependence`."""
-    if dependence == 0:
+def chances(random: np.random.Generator, mean: float, icc: float, shape: tuple[int, ...]) -> Floats:
+    """Pass chances of tasks with this mean; attempts at a task correlate by `icc`."""
+    if icc == 0:
         return np.full(shape, mean)
-    strength = (1 - dependence) / dependence
+    strength = (1 - icc) / icc
     return random.beta(mean * strength, (1 - mean) * strength, shape)
 
 
 def levels(random: np.random.Generator, cell: Cell, trials: int) -> tuple[Floats, Ints, Ints]:
-    """Log-normal costs with mean exp(spread² / 2), and the data set and the task of each."""
-    assert cell.spread is not None
+    """Log-normal costs with mean exp(sigma² / 2), and the data set and the task of each."""
+    assert cell.sigma is not None
     groups, tasks = _places(cell, trials)
     of_task = random.normal(0, 1, (trials, cell.tasks))[groups, tasks]
     own = random.normal(0, 1, len(groups))
-    logs = cell.spread * (np.sqrt(cell.dependence) * of_task + np.sqrt(1 - cell.dependence) * own)
+    logs = cell.sigma * (np.sqrt(cell.icc) * of_task + np.sqrt(1 - cell.icc) * own)
     return np.exp(logs), groups, tasks
 
 
@@ -123,7 +123,7 @@ def _places(cell: Cell, trials: int) -> tuple[Ints, Ints]:
 def _passes(random: np.random.Generator, cell: Cell, trials: int) -> tuple[Floats, Floats, Ints, Ints]:
     assert cell.share is not None
     groups, tasks = _places(cell, trials)
-    chance = chances(random, cell.share, cell.dependence, (trials, cell.tasks))[groups, tasks]
+    chance = chances(random, cell.share, cell.icc, (trials, cell.tasks))[groups, tasks]
     return (random.random(len(groups)) < chance).astype(float), chance, groups, tasks
 
 
@@ -141,8 +141,8 @@ def _share(random: np.random.Generator, cell: Cell, trials: int) -> dict[str, tu
 
 def _cost(random: np.random.Generator, cell: Cell, trials: int) -> dict[str, tuple[list[Interval], float]]:
     values, groups, tasks = levels(random, cell, trials)
-    assert cell.spread is not None
-    mean = float(np.exp(cell.spread**2 / 2))
+    assert cell.sigma is not None
+    mean = float(np.exp(cell.sigma**2 / 2))
     over_runs = _auto("cost_usd", values, groups, tasks, trials, "runs")
     over_tasks = _auto("cost_usd", values, groups, tasks, trials, "tasks")
     return {
@@ -166,9 +166,9 @@ def _cost_of_pass(random: np.random.Generator, cell: Cell, trials: int) -> dict[
         interval = ratio_interval(declared, (above, below), tasks[own], figure, weight_by="runs")
         assert interval is not None
         intervals.append(interval)
-    assert cell.spread is not None
+    assert cell.sigma is not None
     assert cell.share is not None
-    return {"cost of pass": (intervals, float(np.exp(cell.spread**2 / 2) / cell.share))}
+    return {"cost of pass": (intervals, float(np.exp(cell.sigma**2 / 2) / cell.share))}
 
 
 def _auto(
@@ -181,8 +181,8 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep(
         ("pass rate over runs", "pass rate over tasks", "composite score"),
         tuple(
-            Cell(tasks, tried, dependence, share=share)
-            for tasks, tried, dependence, share in itertools.product(TASKS, ATTEMPTS, DEPENDENCE, SHARES)
+            Cell(tasks, tried, icc, share=share)
+            for tasks, tried, icc, share in itertools.product(TASKS, ATTEMPTS, ICCS, SHARES)
         ),
         _share,
         1_000,
@@ -196,8 +196,8 @@ SWEEPS: tuple[Sweep, ...] = (
             "median cost",
         ),
         tuple(
-            Cell(tasks, tried, dependence, spread=spread)
-            for tasks, tried, dependence, spread in itertools.product((*TASKS, 500), ATTEMPTS, (0.3, 0.7), SPREADS)
+            Cell(tasks, tried, icc, sigma=sigma)
+            for tasks, tried, icc, sigma in itertools.product((*TASKS, 500), ATTEMPTS, (0.3, 0.7), SIGMAS)
         ),
         _cost,
         1_000,
@@ -205,8 +205,8 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep(
         ("cost of pass",),
         tuple(
-            Cell(tasks, tried, 0.3, share=share, spread=spread)
-            for tasks, tried, share, spread in itertools.product((5, 10, 30, 100), ATTEMPTS, SHARES[1:], SPREADS[1:])
+            Cell(tasks, tried, 0.3, share=share, sigma=sigma)
+            for tasks, tried, share, sigma in itertools.product((5, 10, 30, 100), ATTEMPTS, SHARES[1:], SIGMAS[1:])
         ),
         _cost_of_pass,
         400,

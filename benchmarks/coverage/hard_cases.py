@@ -42,7 +42,7 @@ def noise(share: float, trials: int) -> float:
 
 
 def _coverage(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| figure | settings | the worst one | promised | seen | data sets |", True
+    yield "| figure | settings | the worst one | nominal | observed | data sets |", True
     yield "|---|---|---|---|---|---|", True
     for sweep in SWEEPS:
         for figure, cells in swept(sweep, share=share).items():
@@ -70,7 +70,7 @@ def _trials(share: float) -> int:
 
 
 def _claims(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| claim | of | settings | the worst one | allowed | seen | data sets |", True
+    yield "| claim | of | settings | the worst one | allowed | observed | data sets |", True
     yield "|---|---|---|---|---|---|---|", True
     for metric in DIFFERENCES:
         own = [setting for setting in NULLS if setting.metric == metric]

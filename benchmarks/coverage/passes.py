@@ -9,11 +9,9 @@ from benchmarks.coverage._scenario import Simulation, holds_truth, share_of
 from steelyard.statistics import passes_over_tasks
 
 
-def passes(
-    tasks: int, attempts: int, k: int, *, share: float, dependence: float, all_of_them: bool = False
-) -> Simulation:
+def passes(tasks: int, attempts: int, k: int, *, share: float, icc: float, all_of_them: bool = False) -> Simulation:
     """Pass chances of tasks follow a beta distribution with this mean and this correlation of a task's attempts."""
-    passing, failing = (part * (1 - dependence) / dependence for part in (share, 1 - share))
+    passing, failing = (part * (1 - icc) / icc for part in (share, 1 - share))
     whole = special.betaln(passing, failing)
     if all_of_them:
         truth = float(np.exp(special.betaln(passing + k, failing) - whole))

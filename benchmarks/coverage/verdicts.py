@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.coverage.grid import DEPENDENCE, SHARES, Coverage, chances, coverage_of, tries
+from benchmarks.coverage.grid import ICCS, SHARES, Coverage, chances, coverage_of, tries
 from steelyard.metrics import catalog
 from steelyard.profiles import load_profile
 from steelyard.results import Difference
@@ -35,8 +35,8 @@ class Setting:
     tasks: int
     attempts: tuple[str, str]
     level: float
-    """The fraction of passes, or the spread of log-normal costs."""
-    dependence: float = 0.5
+    """The fraction of passes, or the sigma of log-normal costs."""
+    icc: float = 0.5
     """How attempts at the same task correlate."""
     effect: float = 0.0
     """What B's share is above A's, or by which factor B's costs are larger, as a logarithm."""
@@ -60,9 +60,9 @@ class Setting:
         return "better" if self.metric == "pass_rate" else "worse"
 
     def __str__(self) -> str:
-        kind = f"share {self.level:g}" if self.metric == "pass_rate" else f"spread {self.level:g}"
-        told = f"{self.tasks} tasks, {self.attempts[0]} against {self.attempts[1]} attempts, {kind}"
-        told += f", dependence {self.dependence:g}"
+        kind = f"pass rate {self.level:g}" if self.metric == "pass_rate" else f"sigma {self.level:g}"
+        told = f"{self.tasks} tasks, {self.attempts[0]} vs. {self.attempts[1]} attempts, {kind}"
+        told += f", ICC {self.icc:g}"
         return f"{told}, tasks differ" if self.apart else told
 
 
@@ -82,7 +82,7 @@ class Claims:
 
 
 def _passes(random: np.random.Generator, setting: Setting) -> Sides:
-    first, other = chances(random, setting.level, setting.dependence, (2, setting.tasks))
+    first, other = chances(random, setting.level, setting.icc, (2, setting.tasks))
     second = other if setting.apart else first
     if setting.effect > 0:
         second = second + (1 - second) * setting.effect / (1 - setting.level)
@@ -102,7 +102,7 @@ def _costs(random: np.random.Generator, setting: Setting) -> Sides:
     for place, tried in enumerate(setting.attempts):
         level = np.repeat(of_task[place if setting.apart else 0], tries(tried, setting.tasks))
         own = random.normal(0, 1, len(level))
-        logs = setting.level * (np.sqrt(setting.dependence) * level + np.sqrt(1 - setting.dependence) * own)
+        logs = setting.level * (np.sqrt(setting.icc) * level + np.sqrt(1 - setting.icc) * own)
         sides.append(np.exp(logs + (setting.effect if place else 0.0)))
     return sides[0], sides[1]
 
@@ -116,7 +116,7 @@ def _samples(random: np.random.Generator, setting: Setting) -> tuple[Samples, np
     if setting.metric == "cost_of_pass":
         above, below = half_names("cost_of_pass")
         costs = _costs(random, setting)
-        passed = _passes(random, Setting("pass_rate", setting.tasks, setting.attempts, 0.6, setting.dependence))
+        passed = _passes(random, Setting("pass_rate", setting.tasks, setting.attempts, 0.6, setting.icc))
         values = {above: np.concatenate(costs), below: np.concatenate(passed)}
         inputs = [f"cost_of_pass {name}" for name in catalog()["cost_of_pass"].inputs]
         values |= dict(zip(inputs, values.copy().values(), strict=True))
@@ -154,27 +154,27 @@ def claims(setting: Setting, *, trials: int, seed: int = 13) -> Claims:
 
 ATTEMPTS = (("1", "1"), ("5", "5"), ("1", "5"), ("1", "20"), ("uneven", "1"))
 LIMIT_ATTEMPTS = (("1", "1"), ("5", "5"), ("5", "1"), ("1", "20"))
-SPREADS = (1.0, 1.5)
+SIGMAS = (1.0, 1.5)
 TEN_PERCENT = float(np.log(1.1))
 
 
 def _nulls() -> Iterator[Setting]:
-    for tasks, attempts, dependence in product((5, 10, 30), ATTEMPTS, DEPENDENCE):
-        yield from (Setting("pass_rate", tasks, attempts, share, dependence) for share in SHARES)
-        yield from (Setting("cost_usd", tasks, attempts, spread, dependence) for spread in SPREADS)
-    for attempts, spread in product(ATTEMPTS, SPREADS):
-        yield Setting("cost_of_pass", 10, attempts, spread)
-        yield Setting("cost_of_pass", 30, attempts, spread)
-        yield Setting("cost_usd", 30, attempts, spread, apart=True)
+    for tasks, attempts, icc in product((5, 10, 30), ATTEMPTS, ICCS):
+        yield from (Setting("pass_rate", tasks, attempts, share, icc) for share in SHARES)
+        yield from (Setting("cost_usd", tasks, attempts, sigma, icc) for sigma in SIGMAS)
+    for attempts, sigma in product(ATTEMPTS, SIGMAS):
+        yield Setting("cost_of_pass", 10, attempts, sigma)
+        yield Setting("cost_of_pass", 30, attempts, sigma)
+        yield Setting("cost_usd", 30, attempts, sigma, apart=True)
     yield from (Setting("pass_rate", 30, attempts, 0.5, apart=True) for attempts in ATTEMPTS)
 
 
 def _limits() -> Iterator[Setting]:
-    for tasks, attempts, dependence in product((10, 30), LIMIT_ATTEMPTS, DEPENDENCE):
-        for spread in SPREADS:
-            yield Setting("cost_usd", tasks, attempts, spread, dependence, TEN_PERCENT, rule="cost_usd <= +10%")
+    for tasks, attempts, icc in product((10, 30), LIMIT_ATTEMPTS, ICCS):
+        for sigma in SIGMAS:
+            yield Setting("cost_usd", tasks, attempts, sigma, icc, TEN_PERCENT, rule="cost_usd <= +10%")
         for share in SHARES[1:]:  # none lies 0.05 under 0.02
-            yield Setting("pass_rate", tasks, attempts, share, dependence, -0.05, rule="pass_rate >= -0.05")
+            yield Setting("pass_rate", tasks, attempts, share, icc, -0.05, rule="pass_rate >= -0.05")
     yield Setting("cost_usd", 100, ("5", "1"), 1.0, effect=TEN_PERCENT, rule="cost_usd <= +10%")
     yield Setting("pass_rate", 100, ("5", "1"), 0.9, effect=-0.05, rule="pass_rate >= -0.05")
 

@@ -69,8 +69,8 @@ def test_the_page_shows_that_no_power_was_lost() -> None:
         (0, Cell(10, "5", 0.7, share=0.98)),  # Student's interval of the composite held in 37%
         (0, Cell(30, "uneven", 0.3, share=0.1)),  # of the pass rate in 77%
         (0, Cell(2, "1", 0.0, share=0.5)),
-        (1, Cell(30, "1", 0.3, spread=1.5)),  # of the mean cost in 79%
-        (2, Cell(10, "1", 0.3, share=0.98, spread=1.5)),
+        (1, Cell(30, "1", 0.3, sigma=1.5)),  # of the mean cost in 79%
+        (2, Cell(10, "1", 0.3, share=0.98, sigma=1.5)),
     ],
     ids=str,
 )
@@ -87,7 +87,7 @@ def test_unequal_attempts_at_skewed_costs_make_no_false_claim_too_often() -> Non
 
 def test_a_side_that_passes_few_attempts_by_chance_does_not_keep_a_rule() -> None:
     at_limit = (setting for setting in LIMITS if setting.metric == "pass_rate" and setting.level == 0.98)
-    setting = next(case for case in at_limit if (case.tasks, case.attempts, case.dependence) == (10, ("5", "1"), 0.0))
+    setting = next(case for case in at_limit if (case.tasks, case.attempts, case.icc) == (10, ("5", "1"), 0.0))
     # every task passes once in half of the data sets; "pass" was said of 34%
     assert claims(setting, trials=60).share("pass") <= 0.03 + noise(0.03, 60)
 

@@ -30,9 +30,9 @@ def test_least_squares_over_all_indicators_gives_the_same() -> None:
     assert np.allclose(slow[:40], fit.quality)
     assert np.allclose(slow[40:], fit.severity)
     residuals = scores - design[:-1] @ slow
-    assert fit.spread == pytest.approx(np.sqrt(residuals @ residuals / (len(scores) - 46)))
-    spread = np.sqrt(np.diag(np.linalg.inv(design.T @ design))) * fit.spread
-    assert np.corrcoef(spread[40:], fit.severity_error)[0, 1] > 0.99
+    assert fit.std_dev == pytest.approx(np.sqrt(residuals @ residuals / (len(scores) - 46)))
+    std_dev = np.sqrt(np.diag(np.linalg.inv(design.T @ design))) * fit.std_dev
+    assert np.corrcoef(std_dev[40:], fit.severity_error)[0, 1] > 0.99
 
 
 def test_one_rating_for_each_says_nothing_of_severity() -> None:

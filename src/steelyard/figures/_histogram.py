@@ -1,4 +1,4 @@
-"""How values spread: cost a run, time a run."""
+"""Histograms: cost per run, time per run."""
 
 from __future__ import annotations
 

@@ -289,9 +289,9 @@ def metric(
 
     `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
     that a run's value is 0 or 1, `counts_outputs` that a prompt's is a fraction of its outputs; `needs_canon` says
-    that a prompt without a canon has none. `overview` is its place among the metrics that are shown unless others are asked
-    for. `lower_bound` names the flag of a run that adds only a lower bound to a total, `mean_of` the metric of an
-    attempt whose mean a metric over tasks is.
+    that a prompt without a canon has none. `overview` is its place among the metrics that are shown unless others
+    are asked for. `lower_bound` names the flag of a run that adds only a lower bound to a total, `mean_of` the metric
+    of an attempt whose mean a metric over tasks is.
     """
 
     def declare(function: Callable[..., Value]) -> Metric:

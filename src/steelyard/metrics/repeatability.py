@@ -287,12 +287,12 @@ def unique_signatures(*, signatures: Required) -> Value:
     better="lower",
     bounds=(0, math.inf),
     spec="repeatability",
-    formula="-sum(p x log2 p) over the signatures' shares p",
+    formula="-sum(p x log2 p) over the fractions p of the signatures",
     # Shares 1/2, 1/4, 1/4: 0.5 x 1 + 2 x 0.25 x 2.
     example=Example({"signatures": ["sig1", "sig1", "sig2", "sig3"]}, 1.5),
 )
 def signature_entropy(*, signatures: Required) -> Value:
-    """How spread the outputs are over different programs: 0 when all agree, log2 N when none do."""
+    """Entropy of the outputs over distinct programs: 0 if all agree, log2 N if none do."""
     if not signatures:
         return missing(_NONE)
     total = len(signatures)

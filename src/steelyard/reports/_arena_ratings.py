@@ -97,4 +97,4 @@ def weights_lines(result: WeightVersions) -> Iterator[str]:
         yield f"{name}: {weight:.4f}, fixed {last.fixed[name]:g}"
     for part in last.parts:
         told = "no variation" if part.correlation is None else f"correlation with ratings {part.correlation:+.2f}"
-        yield f"{part.name}: standard deviation {part.spread:.2f} points, {told}"
+        yield f"{part.name}: standard deviation {part.std_dev:.2f} points, {told}"

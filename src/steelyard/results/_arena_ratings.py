@@ -118,7 +118,7 @@ class PeerReview(FieldsResult):
     """Krippendorff's alpha for ratings on an interval scale, with its interval (Any: an interval's fields)."""
     submissions: tuple[RatedSubmission, ...]
     reviewers: tuple[ReviewerEstimate, ...]
-    spread: float | None
+    std_dev: float | None
     """The standard deviation of what neither submission nor reviewer explains; None where it is not shown."""
     findings: tuple[Finding, ...] = ()
 

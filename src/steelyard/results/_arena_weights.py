@@ -15,7 +15,7 @@ class PartDiagnostic(msgspec.Struct, frozen=True, kw_only=True):
     """How well a part of the score tells submissions apart."""
 
     name: str
-    spread: float
+    std_dev: float
     """Its standard deviation within tasks, in points: 0 where all submissions to a task have the same."""
     correlation: float | None
     """With the ratings, within tasks; None where either does not vary."""

@@ -63,12 +63,12 @@ class Difference:
     """Runs of A and of B on them that have a value."""
     missing: tuple[int, int]
     """Runs of A and of B on common tasks that have no value."""
-    spread: float | None = None
+    std_dev: float | None = None
     """Standard deviation of the differences over tasks; None where it is unknown."""
     cliffs_delta: float | None = None
     """Probability that a task mean of B exceeds one of A, minus the reverse."""
     standardized: float | None = None
-    """Mean difference in units of its spread."""
+    """Mean difference in units of its standard deviation."""
     minimum_detectable_effect: float | None = None
     """The smallest true difference that so many tasks would show with a chance of 80%."""
     higher: tuple[TaskValues, ...] = ()

@@ -49,7 +49,7 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
 
 
 def usage_run_costs(result: UsageSummary, width: int) -> Figure:
-    """How the costs of runs spread."""
+    """Distribution of costs per run."""
     if not any(result.run_costs):
         raise UsageError("no run has a known cost", hint="the figure tokens needs no cost")
     note = "lower bounds included" if result.total.lower_bound else ""

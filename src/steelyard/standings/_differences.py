@@ -44,7 +44,7 @@ from steelyard.statistics import (
 
 NO_COMMON_TASK = "no task in common"
 FEW_DIFFER = 10
-"""With ties among the tasks and fewer that differ, their spread is too uncertain for Student's interval."""
+"""With ties among the tasks and fewer that differ, their standard deviation is too uncertain for Student's interval."""
 
 PAIRED_METHODS = ("auto", "paired-t", "percentile", "bca")
 
@@ -179,7 +179,7 @@ def _mean_difference(
         judged = kept_level(runs, judged, by_task=True, resamples=options.resamples, seed=options.seed)
         delta = delta_within_tasks(runs)
     interval, test = judged
-    spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
+    std_dev = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
     higher, lower = _differing(samples.task_names, sides[0].mean, sides[1].mean, common)
     values = samples.known(metric)
     assert not isinstance(values, Missing)
@@ -187,10 +187,12 @@ def _mean_difference(
         compared,
         interval=_of_difference(interval, compared, gaps, options),
         test=test,
-        spread=spread,
+        std_dev=std_dev,
         cliffs_delta=delta,
         standardized=standardized(gaps),
-        minimum_detectable_effect=minimum_detectable_effect(len(gaps), spread, level=options.level) if spread else None,
+        minimum_detectable_effect=minimum_detectable_effect(len(gaps), std_dev, level=options.level)
+        if std_dev
+        else None,
         higher=higher,
         lower=lower,
         same=_ties(sides[0].mean, sides[1].mean, common),

@@ -30,7 +30,7 @@ class Entrants:
     """The tasks that all of them have a value for."""
     scores: Floats
     """One row a common task, one column a competitor. Of a ratio of means, what each task adds to it: their mean is the
-    ratio, their spread what the choice of tasks leaves open (the delta method)."""
+    ratio, their standard deviation what the choice of tasks leaves open (the delta method)."""
     figures: Floats
     """Each competitor's own figure over the common tasks, as it is weighted."""
     findings: tuple[Finding, ...]

@@ -11,7 +11,7 @@ from steelyard.metrics import catalog
 from steelyard.results import GateStatus, Rule
 from steelyard.standings._differences import FEW_DIFFER
 from steelyard.standings._gate_rules import rule_text
-from steelyard.standings._verdicts import spread_of_tasks
+from steelyard.standings._verdicts import std_dev_of_tasks
 from steelyard.statistics import (
     Interval,
     bounded_mean,
@@ -38,7 +38,7 @@ class Tested:
     """The baseline times the rule's factor, and the candidate."""
     interval: Interval
     tasks: int
-    spread: float | None
+    std_dev: float | None
     """Standard deviation over tasks; None where they are all equal, and for a ratio of means."""
     binary: bool
     """Whether each task has one value a side, 0 or 1."""
@@ -47,7 +47,7 @@ class Tested:
     def constant(self) -> bool:
         """Whether many tasks say exactly the same: then there is no chance in it to allow for."""
         same = not catalog()[self.metric].is_ratio or (self.relative and self.interval.estimate == 0)
-        return same and self.spread is None and not self.interval.known and self.tasks >= FEW_DIFFER
+        return same and self.std_dev is None and not self.interval.known and self.tasks >= FEW_DIFFER
 
 
 def status_of(rule: Rule, tested: Tested) -> GateStatus:
@@ -93,10 +93,10 @@ def tasks_to_resolve(rule: Rule, tested: Tested) -> tuple[int | None, str | None
 
 
 def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
-    spread = spread_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.spread)
-    if spread is None:
+    std_dev = std_dev_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.std_dev)
+    if std_dev is None:
         return _min_equal(rule, tested, estimate)
-    return tasks_needed(estimate - rule.offset, spread, level=tested.interval.level)
+    return tasks_needed(estimate - rule.offset, std_dev, level=tested.interval.level)
 
 
 def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:

@@ -76,7 +76,7 @@ def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, optio
         sides=(compared.baseline, compared.candidate),
         interval=compared.interval,
         tasks=compared.tasks,
-        spread=compared.spread,
+        std_dev=compared.std_dev,
         binary=single and scaled.binary(rule.metric),
     )
 
@@ -103,7 +103,7 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
         sides=(None, None if np.isnan(figures[0]) else float(figures[0])),
         interval=interval,
         tasks=len(means),
-        spread=float(np.sort(means).std(ddof=1)) if varied else None,
+        std_dev=float(np.sort(means).std(ddof=1)) if varied else None,
         binary=samples.binary(rule.metric) and int(by_task.known.sum()) == len(means),
     )
 

@@ -65,8 +65,8 @@ def _statistics(runs: tuple[Floats, Ints, Mask], *, by_task: bool, draws: int, s
     seen, permuted = permuted_sums(*runs, by_task=by_task, resamples=draws, seed=own_seed)
     gap, gaps = float(gap_of(seen[None])[0]), gap_of(permuted)
     finite = np.isfinite(gaps)
-    spread = float(np.sort(gaps[finite]).std()) if finite.any() else 0.0
-    if spread == 0 or not math.isfinite(gap):
+    std_dev = float(np.sort(gaps[finite]).std()) if finite.any() else 0.0
+    if std_dev == 0 or not math.isfinite(gap):
         return 0.0, np.zeros(len(gaps))
     # A permutation with a zero denominator on one side counts as the most extreme.
-    return abs(gap) / spread, np.where(finite, np.abs(gaps) / spread, np.inf)
+    return abs(gap) / std_dev, np.where(finite, np.abs(gaps) / std_dev, np.inf)

@@ -21,7 +21,7 @@ from steelyard.formatting import (
 from steelyard.metrics import catalog
 from steelyard.results import Difference, TasksNeeded, Verdict
 from steelyard.standings._differences import NO_COMMON_TASK
-from steelyard.statistics import POWER, Interval, spread_range, student_quantile, tasks_needed
+from steelyard.statistics import POWER, Interval, std_dev_range, student_quantile, tasks_needed
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
@@ -169,7 +169,7 @@ def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
     return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
 
 
-def spread_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
+def std_dev_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
     """Return the standard deviation over tasks: as stated, else implied by a bootstrap or ratio interval."""
     if stated or interval.low is None or interval.high is None or tasks < 2:
         return stated or None
@@ -186,21 +186,21 @@ def needed_tasks(difference: Difference, comparisons: int) -> int | None:
     Never fewer tasks than a sign-flip test needs: with n tasks its p-value is at least 2 / 2^n.
     """
     value, interval = difference.value, difference.interval
-    spread = spread_of_tasks(interval, metric=difference.metric, tasks=difference.tasks, stated=difference.spread)
-    if value is None or spread is None or not math.isfinite(value):
+    std_dev = std_dev_of_tasks(interval, metric=difference.metric, tasks=difference.tasks, stated=difference.std_dev)
+    if value is None or std_dev is None or not math.isfinite(value):
         return None
     allowed = (1 - interval.level) / max(comparisons, 1)
-    needed = tasks_needed(value, spread, level=1 - allowed)
+    needed = tasks_needed(value, std_dev, level=1 - allowed)
     return None if needed is None else max(needed, _min_signs(allowed))
 
 
 def sample_size_for(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
     """Return the range of sample sizes for an effect size, over the confidence interval of the standard deviation."""
-    if difference.spread is None:
+    if difference.std_dev is None:
         return None
     allowed = (1 - difference.interval.level) / max(comparisons, 1)
-    spreads = spread_range(difference.spread, difference.tasks, level=difference.interval.level)
-    fewest, most = (tasks_needed(size, spread, level=1 - allowed) for spread in spreads)
+    std_devs = std_dev_range(difference.std_dev, difference.tasks, level=difference.interval.level)
+    fewest, most = (tasks_needed(size, std_dev, level=1 - allowed) for std_dev in std_devs)
     if fewest is None:
         return None
     least = _min_signs(allowed)

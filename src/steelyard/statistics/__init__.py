@@ -126,7 +126,7 @@ if TYPE_CHECKING:
     from steelyard.statistics._power import (
         POWER as POWER,
         minimum_detectable_effect as minimum_detectable_effect,
-        spread_range as spread_range,
+        std_dev_range as std_dev_range,
         tasks_needed as tasks_needed,
     )
     from steelyard.statistics._proportions import (

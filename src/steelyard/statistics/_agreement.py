@@ -17,7 +17,7 @@ from steelyard.statistics._means import clustered, codes_of, student_quantile
 from steelyard.statistics._paired import paired_plus_two
 
 FEW_CLUSTERS = 10
-"""With fewer tasks a spread of 0 may be chance."""
+"""With fewer tasks a variance of 0 may be due to chance."""
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -114,7 +114,7 @@ def krippendorff_alpha(
     center = _pieces(widened, scale).alpha
     limits = _jackknife(center, _left_out(widened, apart, scale), level=level) if center is not None else None
     if limits is None or not limits[0] <= alpha <= limits[1]:
-        reason = "no unit differs from the others in agreement, so the spread is unknown"
+        reason = "all units agree equally, so the variance is unknown"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
     return Interval(estimate=alpha, low=limits[0], high=limits[1], method=method, n=n, clusters=units, level=level)
 
@@ -225,7 +225,7 @@ def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
     """For each judge, how far its scores lie from the mean of the others on the same units; below 0 is strict.
 
     The interval keeps units of one cluster (task) together. Few clusters that all say exactly the same have none: their
-    spread of 0 would promise more than they can.
+    variance of 0 would promise more than they can.
     """
     table = np.asarray(ratings, dtype=float)
     labels = codes_of(clusters)
@@ -246,5 +246,5 @@ def _not_too_sure(interval: Interval) -> Interval:
     if interval.clusters >= FEW_CLUSTERS:
         widened = paired_plus_two(np.full(interval.clusters, interval.estimate), level=interval.level)
         return replace(widened, estimate=interval.estimate, n=interval.n)
-    reason = f"all {interval.clusters} tasks agree exactly, so the spread is unknown"
+    reason = f"all {interval.clusters} tasks agree exactly, so the variance is unknown"
     return replace(interval, low=None, high=None, reason=reason)

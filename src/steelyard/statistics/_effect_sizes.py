@@ -36,7 +36,7 @@ def size_word(delta: float) -> str:
 
 
 def standardized(differences: npt.ArrayLike) -> float | None:
-    """Mean difference in units of its spread over tasks; None when the spread is 0 or unknown."""
+    """Mean difference divided by its standard deviation over tasks; None if that is 0 or unknown."""
     gaps = np.sort(np.asarray(differences, dtype=float))
     if len(gaps) < 2 or np.ptp(gaps) == 0:
         return None

@@ -94,15 +94,15 @@ def bounded_weights(fixed: Floats, shift: Floats, distance: float) -> Floats:
 
 
 def part_diagnostics(parts: Floats, quality: Floats, groups: Ints) -> list[tuple[float, float | None]]:
-    """For each part its spread within tasks (a standard deviation) and its correlation with quality within tasks."""
+    """For each part its standard deviation and its correlation with quality, both within tasks."""
     n, count = parts.shape
     freedom = max(n - len(np.unique(groups)), 1)
     own, response = _centered(parts, groups), _centered(quality[:, None], groups)[:, 0]
     told: list[tuple[float, float | None]] = []
     for place in range(count):
-        spread = math.sqrt(float(own[:, place] @ own[:, place]) / freedom)
+        std_dev = math.sqrt(float(own[:, place] @ own[:, place]) / freedom)
         both = math.sqrt(float(own[:, place] @ own[:, place]) * float(response @ response))
-        told.append((spread, float(own[:, place] @ response) / both if both > 0 else None))
+        told.append((std_dev, float(own[:, place] @ response) / both if both > 0 else None))
     return told
 
 

@@ -1,7 +1,7 @@
 """Intervals for a mean without an upper bound, corrected for skew: costs, durations, tokens.
 
 No interval for such a mean always holds (Bahadur and Savage 1956): a value larger than any seen may be still to come.
-So where tasks vary much, each says about how often it holds if values are log-normal with a spread of 1.5.
+So where tasks vary much, each says about how often it holds if values are log-normal with sigma 1.5.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from steelyard.statistics._means import student_quantile
 METHOD = "hall"
 
 REACHED = ((2.5, 0.92), (10.0, 0.82), (30.0, 0.83), (100.0, 0.88), (200.0, 0.90), (500.0, 0.92))
-"""Below so many tasks (counted by weight), how often a 95% CI holds at a spread of 1.5; seen by simulation."""
+"""Below so many tasks (counted by weight), how often a 95% CI holds at sigma 1.5, by simulation."""
 
 
 HARDLY_VARIED = 0.55
-"""Where tasks deviate by less than this fraction of their mean, intervals hold: at a spread of 0.5 it is 0.53."""
+"""Where tasks deviate by less than this fraction of their mean, intervals hold: at sigma 0.5 it is 0.53."""
 
 
 def variation(values: Floats) -> float:

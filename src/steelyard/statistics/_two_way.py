@@ -28,13 +28,13 @@ class TwoWay:
     quality: Floats
     """What each unit would get from raters of mean severity."""
     quality_error: Floats
-    """Its standard error; NaN without a spread to tell it from."""
+    """Its standard error; NaN without a standard deviation to tell it from."""
     severity: Floats
     """How far each rater rates below (positive) or above (negative) the mean of the raters of its group."""
     severity_error: Floats
     residuals: Floats
     """What each rating deviates by from quality minus severity."""
-    spread: float | None
+    std_dev: float | None
     """The standard deviation of chance; None without degrees of freedom."""
     freedom: int
     """Degrees of freedom: ratings less what was estimated from them."""
@@ -89,15 +89,15 @@ def two_way(units: Ints, raters: Ints, scores: Floats, *, level: float = LEVEL) 
     quality = means - weights.T @ lenience
     residuals = scores - quality[units] - lenience[raters]
     freedom = len(scores) - len(counted) - len(rated) + int(group.max()) + 1
-    spread = math.sqrt(float(residuals @ residuals) / freedom) if freedom > 0 else None
-    unknown = math.nan if spread is None else spread
+    std_dev = math.sqrt(float(residuals @ residuals) / freedom) if freedom > 0 else None
+    unknown = math.nan if std_dev is None else std_dev
     return TwoWay(
         quality=quality,
         quality_error=unknown * np.sqrt(1 / counted + _variances(weights, inverse)),
         severity=-lenience + 0.0,  # no -0.0
         severity_error=unknown * np.sqrt(np.clip(np.diag(inverse), 0, None)),
         residuals=residuals,
-        spread=spread,
+        std_dev=std_dev,
         freedom=max(freedom, 0),
         group=group,
         level=level,
@@ -145,7 +145,7 @@ def deviations(fit: TwoWay, raters: Ints, *, level: float = LEVEL) -> list[tuple
     (F). Both are corrected for the number of raters (Holm), so that of raters who are all alike about one list in
     twenty names anybody.
     """
-    if fit.freedom < 1 or not fit.spread:
+    if fit.freedom < 1 or not fit.std_dev:
         return [()] * len(fit.severity)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(fit.severity_error > 0, np.abs(fit.severity) / fit.severity_error, 0.0)

@@ -77,7 +77,7 @@ def peer_review(
     shown |= {"confidence": confidence, "n": len(table.scores)}
     if not len(table.scores):
         alpha = krippendorff_alpha(np.empty((0, 0)), [], scale="interval", level=confidence)
-        return PeerReview(**shown, agreement=alpha.as_dict(), submissions=(), reviewers=(), spread=None, findings=())
+        return PeerReview(**shown, agreement=alpha.as_dict(), submissions=(), reviewers=(), std_dev=None, findings=())
     fit = two_way(table.units, table.raters, table.scores, level=confidence)
     wide = np.full((len(table.submissions), len(table.reviewers)), np.nan)
     wide[table.units, table.raters] = table.scores
@@ -88,7 +88,7 @@ def peer_review(
         agreement=alpha.as_dict(),
         submissions=_submissions(table, fit),
         reviewers=_reviewers(table, fit, names=names),
-        spread=fit.spread,
+        std_dev=fit.std_dev,
         findings=_findings(fit),
     )
 

@@ -86,8 +86,8 @@ def _fitted(
         fit = fit_weights(parts, fixed, quality, groups)
         shift, reason = fit.shift, fit.reason
         diagnostics = tuple(
-            PartDiagnostic(name=name, spread=spread, correlation=correlation)
-            for name, (spread, correlation) in zip(PARTS, part_diagnostics(parts, quality, groups), strict=True)
+            PartDiagnostic(name=name, std_dev=std_dev, correlation=correlation)
+            for name, (std_dev, correlation) in zip(PARTS, part_diagnostics(parts, quality, groups), strict=True)
         )
     moved = bounded_weights(general, shift, table.max_shift)
     return FittedWeights(

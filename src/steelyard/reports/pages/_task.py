@@ -169,7 +169,7 @@ def interval_facts(mean: ScoreInterval) -> Facts:
 
 
 def all_tasks_page(result: AllLeaderboards) -> Page:
-    """One row a task: who leads it, and how its scores spread."""
+    """One row a task: who leads it, and the distribution of its scores."""
     tasks = result.tasks
     leaders = [task.leaderboard[0] if task.leaderboard else None for task in tasks]
     means = [task.confidence_interval for task in tasks]
