@@ -347,7 +347,7 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"interval": "bcaa"}, UnknownNameError, "bca"),
         ({"confidence": 95}, UsageError, "between 0 and 1"),
         ({"resamples": 5}, UsageError, "between 100"),
-        ({"seed": -1}, UsageError, "from 0 on"),
+        ({"seed": -1}, UsageError, "must be 0 or more"),
         ({"profile": "speedup-1"}, UsageError, "belongs to the speedup"),
     ],
 )

@@ -31,7 +31,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["measure", "RUNS", "--by", "agent", "--base-tier", "T0"], "--by tier"),
         (["measure", "RUNS", "--by", "tier", "--base-tier", "T0", "--metrics", "pass_rate"], "tier_uplift"),
         (["measure", "RUNS", "--metrics", "tier_uplift"], "--by tier"),
-        (["measure", "RUNS", "--metrics", ","], "names nothing"),
+        (["measure", "RUNS", "--metrics", ","], "contains no name"),
         (["judges", "RUNS", "--profile", "speedup-1"], "belongs to the speedup specification"),
         (["judges", "RUNS", "--confidence", "90"], "--confidence 0.9"),
         (["compare", "RUNS", "-a", "tier=T0", "-b", "tier=T1", "--confidence", "95"], "--confidence 0.95"),

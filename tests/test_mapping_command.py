@@ -466,7 +466,7 @@ def test_a_report_reads_by_a_mapping_and_keeps_its_labels(tmp_path: Path) -> Non
 def test_a_mapping_and_a_format_together_are_refused() -> None:
     done = steelyard("read", str(SHEET), "--map", "evalplus", "--format", "runs-csv")
     assert done.status == 2
-    assert "--map and --format both say how files are read" in done.stderr
+    assert "--map and --format are mutually exclusive" in done.stderr
 
 
 def test_a_table_that_is_nearly_ours_gets_one_message_with_all_its_columns(tmp_path: Path) -> None:

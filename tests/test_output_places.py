@@ -97,4 +97,4 @@ def test_in_python_a_missing_folder_is_the_same_error(here: Path) -> None:
 @pytest.mark.parametrize("command", [["read"], ["measure"], ["rank"], ["judges"]])
 def test_json_and_csv_exclude_each_other(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*command, "NOTHING", "--json", "--csv"]) == 2
-    assert "--json and --csv exclude each other" in capsys.readouterr().out
+    assert "--json and --csv are mutually exclusive" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The options of the verbs over the figures of runs, declared as all options are."""
+"""Options of the analysis commands."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProfileOptions(Options):
-    """By which constants runs are measured."""
+    """Scoring profile."""
 
     profile: ProfileName = DEFAULT
-    """A shipped profile (steelyard profiles) or a TOML file."""
+    """Scoring profile: a built-in name (see: steelyard profiles) or a TOML file."""
 
     def outcome_profile(self) -> Profile:
-        """The profile, read and checked."""
+        """Return the profile, validated."""
         chosen = self.profile if isinstance(self.profile, Profile) else load_profile(self.profile)
         check_profile(chosen)
         return chosen
@@ -44,27 +44,26 @@ class ProfileOptions(Options):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class VerdictOptions(ProfileOptions):
-    """The same where runs without a verdict matter."""
+    """Scoring profile, with the treatment of runs without a verdict."""
 
     unscored: Unscored = "exclude"
-    """What a run without a verdict counts as: left out, or failed as most benchmarks publish it."""
+    """Runs without a verdict: exclude them, or count them as fail."""
 
     def outcome_profile(self) -> Profile:
-        """The profile, with what it makes of a run without a verdict."""
+        """Return the profile with the treatment of runs without a verdict."""
         chosen = super().outcome_profile()
         return chosen if self.unscored == "exclude" else chosen.with_constant(UNSCORED_FAILS, 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EngineOptions(PricedRunOptions):
-    """Which runs count, priced, and what evaluates metrics over them."""
+    """Filters for runs, with prices and engine."""
 
     engine: EngineName = "auto"
-    """The engine that evaluates metrics: local, duckdb (larger than memory), spark, spark://HOST:PORT or sc://HOST;
-    auto takes DuckDB where the runs would not fit into memory."""
+    """auto, local, duckdb (larger than memory), spark, spark://HOST:PORT or sc://HOST."""
 
     def reading(self, progress: Progress | None = None) -> Reading:
-        """How the runs are read, chosen and evaluated, checked."""
+        """Return how the runs are read, filtered and evaluated, validated."""
         if self.engine not in ("auto", "local"):
             from steelyard.engines import check_engine  # brings numpy and Polars
 
@@ -74,33 +73,33 @@ class EngineOptions(PricedRunOptions):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ConfidenceOptions(Options):
-    """How sure the answer is to be."""
+    """Confidence level."""
 
     confidence: float = CONFIDENCE
-    """The confidence level of intervals, as a fraction."""
+    """Confidence level, between 0 and 1."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DrawOptions(ConfidenceOptions):
-    """The same where random draws are made."""
+    """Confidence level, resampling and weighting."""
 
     seed: int | None = None
-    """Seed of the random draws; the same seed gives the same bytes."""
+    """Random seed."""
     resamples: int | None = None
-    """How many random draws; 10,000 by default."""
+    """Number of bootstrap or permutation resamples (default: 10000)."""
     weight_by: WeightBy = "tasks"
-    """What counts once in means and shares: tasks, however often each was tried, or runs."""
+    """Average per task (tasks) or over all runs (runs)."""
 
     def statistics(self, method: str = "auto") -> StatisticsOptions:
-        """What the statistics take, checked, with the defaults filled in."""
+        """Return the options of the statistics, validated, with defaults."""
         from steelyard.standings import StatisticsOptions  # brings numpy and scipy
         from steelyard.statistics import RESAMPLES, SEED, check_level
 
         if self.resamples is not None and not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
-            hint = f"give between {MIN_RESAMPLES} and {MAX_RESAMPLES:,}"
-            raise UsageError(f"{self.resamples} resamples cannot be used", hint=hint)
+            hint = f"use --resamples {MIN_RESAMPLES} to {MAX_RESAMPLES}"
+            raise UsageError(f"--resamples is out of range (got {self.resamples})", hint=hint)
         if self.seed is not None and self.seed < 0:
-            raise UsageError("a seed is a whole number from 0 on")
+            raise UsageError(f"--seed must be 0 or more (got {self.seed})")
         return StatisticsOptions(
             level=check_level(self.confidence),
             seed=SEED if self.seed is None else self.seed,
@@ -111,74 +110,74 @@ class DrawOptions(ConfidenceOptions):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DifferenceOptions(DrawOptions):
-    """The same where two sides are compared."""
+    """Options of paired comparisons."""
 
     interval: str = "auto"
-    """How the interval of a difference is computed: auto, paired-t, percentile or bca."""
+    """Interval method: auto, paired-t, percentile, bca."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
-    """What `measure` measures."""
+    """Options of `measure`."""
 
     by: Names = ()
-    """What to group by, separated by commas: tier, agent, model, task, experiment, ..."""
+    """Comma-separated keys to group by: tier, agent, model, task, experiment, x_..."""
     metrics: Names = ()
-    """Only these metrics, separated by commas."""
+    """Comma-separated metrics (default: all in the overview)."""
     interval: str = "none"
-    """How each figure's interval is computed: auto, none, or a method (wilson, clustered, bca, ...)."""
+    """Interval method: auto, none, wilson, clustered, bca, ..."""
     base_tier: str | None = None
-    """The tier that uplift is measured against; T0 by default."""
+    """Tier that uplift is measured from (default: T0)."""
     weight_by: WeightBy = "runs"
-    """What counts once in means and shares: runs, or tasks however often each was tried."""
+    """Average over all runs (runs) or per task (tasks)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
-    """What `compare` compares."""
+    """Options of `compare`."""
 
     baseline: Chosen
     """Runs to compare with, e.g. agent=NAME,model=NAME."""
     candidate: ManyChosen
     """Runs to test; repeatable."""
     metrics: Names = ()
-    """Only these metrics, separated by commas."""
+    """Comma-separated metrics (default: all in the overview)."""
     correction: Literal["holm", "bh", "none"] = "holm"
-    """Multiple-comparison correction of p-values."""
+    """Multiple-comparison correction."""
     effect_size: float | None = None
-    """Difference to detect, in the metric\'s unit (0.05 is 5 pp): report the sample size it needs."""
+    """Report the sample size needed to detect this difference, in the unit of the metric (0.05 is 5 pp)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
-    """What `rank` ranks."""
+    """Options of `rank`."""
 
     by: Names = ("agent", "model")
-    """Keys to group by, comma-separated: agent, model, tier, experiment."""
+    """Comma-separated keys to rank by: agent, model, tier, experiment, x_..."""
     metrics: Names = ()
-    """Metrics, comma-separated; ranked by the first (default: the score most runs have)."""
+    """Metric to rank by, then metrics to show (default: the score that most runs have)."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
-    """Ranking method: mean over tasks, or pairwise wins per task."""
+    """Order by the mean over tasks, or by pairwise wins per task."""
     min_task_coverage: float = 0.5
-    """Leave out groups that tried a smaller fraction of the tasks."""
+    """Exclude groups that attempted a smaller fraction of the tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MatrixOptions(VerdictOptions, EngineOptions):
-    """What `matrix` shows."""
+    """Options of `matrix`."""
 
     by: Names = ("agent", "model")
-    """Keys of the columns, comma-separated: agent, model, tier, experiment."""
+    """Comma-separated keys of the columns: agent, model, tier, experiment, x_..."""
     metric: str = "pass_rate"
     """Metric to show."""
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
-    """Order of tasks: hardest first, best at separating groups, largest difference between two groups, or name."""
+    """Order of the tasks."""
     baseline: Chosen | None = None
-    """Group to subtract, e.g. agent=NAME; the first of two groups by default."""
+    """Group to subtract, e.g. agent=NAME (default: the first of two groups)."""
     candidate: Chosen | None = None
-    """Group to subtract it from; the second of two groups by default."""
+    """Group to subtract it from (default: the second of two groups)."""
     weight_by: WeightBy = "tasks"
-    """What counts once in a group's own value: tasks, however often each was tried, or runs."""
+    """Average per task (tasks) or over all runs (runs)."""
 
 
 SECTIONS = (
@@ -194,57 +193,57 @@ SECTIONS = (
     "runs",
     "outputs",
 )
-"""What a report may hold, in its order."""
+"""Sections of a report, in order."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReportOptions(RankOptions):
-    """What `report` holds."""
+    """Options of `report`."""
 
     by: Names = ()
-    """What to rank and compare, separated by commas; by default those of agent, model and tier that differ."""
+    """Comma-separated keys to rank by (default: those of agent, model and tier that vary)."""
     metrics: Names = ()
-    """The metric to rank by; by default the score that most runs have."""
+    """Metric to rank by (default: the score that most runs have)."""
     title: str | None = None
-    """The title of the report."""
+    """Title of the report."""
     sections: Names = ()
-    """Sections: board, measure, compare, judges, repeatability, speedup, usage, completeness, findings, runs,
-    outputs."""
+    """Comma-separated sections (default: all): board, measure, compare, judges, repeatability, speedup, usage,
+    completeness, findings, runs, outputs."""
     with_outputs: bool = False
-    """Show what the agents wrote, up to 64,000 characters each."""
+    """Include the outputs of the agents, up to 64,000 characters each."""
     redact: bool = True
-    """Remove keys and tokens from all text."""
+    """Redact keys and tokens in all text."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
-    """What `gate` checks."""
+    """Options of `gate`."""
 
     rule: Texts
-    """Rule, e.g. "pass_rate >= 0.45", "pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"; repeatable."""
+    """Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable."""
     baseline: Measurable | None = None
-    """Baseline run records, for rules that refer to it; repeatable."""
+    """Run records of the baseline; repeatable."""
     inconclusive: Literal["pass", "fail", "report"] = "report"
-    """Treat an inconclusive gate as pass (exit 0) or fail (exit 3), or report it (exit 4)."""
+    """Inconclusive gates: pass (exit 0), fail (exit 3) or report (exit 4)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
-    """What `judges` examines."""
+    """Options of `judges`."""
 
     by: Names = ("agent", "model")
-    """Groups whose scores are compared, comma-separated: agent, model, tier, experiment."""
+    """Comma-separated keys of the groups to score: agent, model, tier, experiment, x_..."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ExplainOptions(VerdictOptions, PricedRunOptions):
-    """What `explain` explains."""
+    """Options of `explain`."""
 
     metric: str = field(kw_only=False)
-    """The metric to explain (steelyard metrics)."""
+    """Metric to explain (see: steelyard metrics)."""
     run: str | None = None
-    """The run's id, or the beginning of it; in a store, the submission's."""
+    """Run id or a unique prefix; in a store, the submission id."""
     by: Names = ()
-    """Explain the metric in each of these groups, separated by commas."""
+    """Comma-separated keys: explain the metric per group."""
     weight_by: WeightBy = "runs"
-    """What counts once in a group's means and shares: runs, or tasks however often each was tried."""
+    """Average over all runs (runs) or per task (tasks)."""

@@ -1,6 +1,6 @@
-"""The options of each verb, declared once: fields are keywords in Python and options of the command line.
+"""Options of the commands, declared once: each field is a keyword in Python and an option of the command line.
 
-The sentence under a field is its help in both. What several verbs share stands in the classes they are made from.
+The sentence under a field is its help in both. Shared options are in the base classes.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ if TYPE_CHECKING:
     from steelyard.tables import Cluster
 
 Names: TypeAlias = Annotated[Sequence[str], "separated by commas"]
-"""Several names, or one text with commas as on the command line."""
+"""Several names, or one comma-separated string."""
 ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
-"""One choice of runs or several; on the command line the option is repeated."""
+"""One filter or several; repeatable on the command line."""
 Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
-"""Several texts, or one; on the command line the option is repeated."""
+"""One string or several; repeatable on the command line."""
 Moment: TypeAlias = str | date | None
-"""A day or a time."""
+"""A date or a time."""
 MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # Any: TOML values
-"""A shipped mapping's name, a TOML file, or a mapping's own values."""
+"""A built-in mapping, a TOML file, or the values of a mapping."""
 ProfileName: TypeAlias = str | Profile
-"""A profile, or what names one."""
+"""A profile, its name, or a TOML file."""
 
 
 def split_names(text: str) -> list[str]:
-    """Names separated by commas.
+    """Split comma-separated names.
 
     >>> split_names("tier, agent")
     ['tier', 'agent']
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if text and not names:
-        raise UsageError(f"{text!r} names nothing", hint="names separated by commas")
+        raise UsageError(f"{text!r} contains no name", hint="use comma-separated names")
     return names
 
 
 class Options:
-    """Compares and shows by fields. Generated for each class, these methods took a tenth of a command's start."""
+    """Base of options: equality, hash and repr by fields. Generating them per class slows down every start."""
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Take one text for several names or texts, as the command line does: `by="tier,agent"`, `rule="..."`."""
+        """Accept one string for several names, as the command line does: `by="tier,agent"`, `rule="..."`."""
         for option in fields(self):  # type: ignore[arg-type] # every options class is a dataclass
             value = vars(self)[option.name]
             if option.type in ("Names", "Texts") and isinstance(value, (str, PathLike)):
@@ -82,57 +82,56 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LabelOptions(Options):
-    """What is set in every run that is read."""
+    """Fields to set on every run."""
 
     set: ManyChosen = ()
-    """Set KEY=VALUE in every run; {folder}, {folder[1]}, {file} and {stem} are parts of its path; may be repeated."""
+    """Set a field on every run; {folder}, {folder[1]}, {file} and {stem} come from the path; repeatable."""
 
     def labels(self) -> Labels:
-        """What these options say, checked."""
+        """Return the labels, validated."""
         return labels_of(self.set)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MapOptions(LabelOptions):
-    """How files of no known format become runs."""
+    """Mapping for files of unknown formats."""
 
     map: MapName = None
     """Mapping for custom CSV/JSON: a TOML file or a built-in name (see: steelyard mapping)."""
 
     def mapping(self) -> Mapping | None:
-        """The mapping, read and checked; None where none is given."""
+        """Return the mapping, validated, or None."""
         return None if self.map is None else open_mapping(self.map)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RunOptions(MapOptions):
-    """Which runs count."""
+    """Filters for runs."""
 
     where: ManyChosen = ()
-    """Only runs with KEY=VALUE, or without it: KEY!=VALUE; may be repeated, or several separated by commas."""
+    """KEY=VALUE or KEY!=VALUE; comma-separated or repeatable."""
     since: Moment = None
-    """Only runs that started on this day (or at this time) or later; 30d and 1m work too. A month (2026-10, "last
-    month") is that month alone unless --until is given."""
+    """Only runs started on or after this date or time (2026-10-01, 30d, yesterday). A month selects just that month."""
     until: Moment = None
-    """Only runs that started on this day or earlier (a month counts whole), or before this time."""
+    """Only runs started on or before this date, or before this time."""
 
     def choice(self, zone: Zone = UTC) -> RunChoice:
-        """What these options say, checked; a day is one of the zone's."""
+        """Return the filter, validated; dates are in the given time zone."""
         since = None if self.since is None else moment_of(self.since, option="--since", zone=zone)
         last = self.since if self.until is None and self.since is not None and names_month(self.since) else self.until
         until = None if last is None else end_of(last, option="--until", zone=zone)
         if since and until and since >= until:
-            raise UsageError("--until lies before --since, so no run can count", hint="--since names the earlier")
+            raise UsageError("--until is before --since", hint="swap the two dates")
         return RunChoice(conditions_of(self.where, option="--where"), since, until)
 
     def reading(self, progress: Progress | None = None) -> Reading:
-        """How the runs are read and which count, checked."""
+        """Return how the runs are read and filtered, validated."""
         return Reading(choice=self.choice(), labels=self.labels(), mapping=self.mapping(), progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriceOptions(Options):
-    """By which prices tokens are priced."""
+    """Price table for tokens."""
 
     prices: str = DEFAULT_PRICE_TABLE
     """Price table: genai-prices, spec or a TOML file (default: genai-prices)."""
@@ -140,28 +139,28 @@ class PriceOptions(Options):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PricedRunOptions(PriceOptions, RunOptions):
-    """Which runs count, priced."""
+    """Filters for runs, with prices."""
 
     def reading(self, progress: Progress | None = None) -> Reading:
-        """How the runs are read, priced and chosen, checked."""
+        """Return how the runs are read, priced and filtered, validated."""
         return replace(super().reading(progress), prices=self.prices)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReadOptions(PricedRunOptions):
-    """What `read` reads."""
+    """Options of `read`."""
 
     format: str | None = None
-    """Only files of this format (steelyard formats lists them)."""
+    """Only files of this format (see: steelyard formats)."""
     engine: EngineName = "local"
-    """Where to read: local, or a cluster whose workers see the files: spark, spark://HOST:PORT or sc://HOST:PORT."""
+    """local, spark, spark://HOST:PORT or sc://HOST:PORT; Spark workers must see the files."""
 
     def cluster(self) -> Cluster | None:
-        """Where files are read; None where this machine reads them."""
+        """Return the cluster that reads the files, or None for this machine."""
         return reading_cluster(self.engine)
 
     def mapping(self) -> Mapping | None:
-        """The mapping, read and checked; None where none is given."""
+        """Return the mapping, validated, or None."""
         if self.map is not None and self.format is not None:
-            raise UsageError("--map and --format both say how files are read", hint="leave one of them out")
+            raise UsageError("--map and --format are mutually exclusive", hint="remove one of them")
         return super().mapping()

@@ -151,7 +151,8 @@ def _subcommands(app: App, width: int) -> Iterator[str]:
     groups: dict[str, list[tuple[str, str]]] = {}
     keys: dict[str, Any] = {}  # Any: a sort key
     for name in _names(app):
-        group = next(iter(app[name].group), None)
+        groups_of = app[name].group
+        group = next(iter(groups_of), None) if isinstance(groups_of, tuple) else groups_of
         title = getattr(group, "name", None) or (group if isinstance(group, str) else "") or "Commands"
         keys[title] = getattr(group, "sort_key", None)
         below = "|".join(_names(app[name]))

@@ -1,4 +1,4 @@
-"""Options that several commands share, declared once."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _paths(_type: object, tokens: Sequence[Token]) -> list[Path]:
 
 
 def _paths_or_stores(_type: object, tokens: Sequence[Token]) -> list[Path | str]:
-    """The address of an arena's store stays as it is: a path has no two slashes in a row."""
+    """Keep the URL of a store as it is: a path would lose one of its two slashes."""
     return [token.value if is_store(token.value) else named_path(token.value) for token in tokens]
 
 
 def _whole(_type: object, tokens: Sequence[Token]) -> int:
-    """The parser itself would round 1.5 to 2."""
+    """Parse an integer; the parser itself would round 1.5 to 2."""
     try:
         return int(tokens[0].value)
     except ValueError as error:
@@ -60,11 +60,13 @@ Seconds = Annotated[float, Parameter(validator=_above_zero)]
 
 Files = Annotated[
     PathsOrStores,
-    Parameter(help="Run records (JSON lines or array, CSV, Parquet), or logs: files, folders, archives; - is stdin."),
+    Parameter(help="Run records or logs: files, directories, archives; - for stdin."),
 ]
-ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
-PricesOption = Annotated[str, Parameter(help="Price table: genai-prices, spec or a TOML file (default: genai-prices).")]
-AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if records were rejected.", negative="")]
+ProfileOption = Annotated[
+    str, Parameter(help="Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.")
+]
+PricesOption = Annotated[str, Parameter(help="Price table: genai-prices, spec or a TOML file.")]
+AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if some records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 NoCsvEscape = Annotated[
@@ -75,5 +77,5 @@ NoCsvEscape = Annotated[
         negative="",
     ),
 ]
-FigureName = Annotated[str | None, Parameter(help="Which figure to draw with --out FILE.svg or FILE.png.")]
+FigureName = Annotated[str | None, Parameter(help="Figure for .svg/.png.")]
 Quiet = Annotated[bool, Parameter(name="--quiet", alias="-q", help="Suppress progress and warnings.", negative="")]

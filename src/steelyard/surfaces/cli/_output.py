@@ -1,4 +1,4 @@
-"""What comes out of a verb: tables for people, `--json`, `--csv`, or a file whose ending says how."""
+"""Output of commands: tables, `--json`, `--csv`, or a file whose extension selects the format."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MARKDOWN = ".md"
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Showing:
-    """How a command speaks and ends."""
+    """Output options shared by commands without a result file."""
 
     json: Json = False
     allow_rejected: AllowRejected = False
     quiet: Quiet = False
 
     def status(self, rejected: int, *, useless: bool = False) -> int:
-        """The exit status: 1 when nothing came of it, or when records were rejected and that was not allowed."""
+        """Return the exit status: 1 without a valid result, or with rejected records unless they are allowed."""
         return 1 if useless or (rejected and not self.allow_rejected) else 0
 
 
@@ -50,16 +50,14 @@ SHOWING = Showing()
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Output(Showing):
-    """How a command with a result speaks and ends, and where its result goes."""
+    """Output options shared by commands that return a result."""
 
     csv: Csv = False
     no_csv_escape: NoCsvEscape = False
-    out: Annotated[OnePath | None, Parameter(help=f"Write the result to this file: {', '.join(RESULT_ENDINGS)}.")] = (
-        None
-    )
+    out: Annotated[OnePath | None, Parameter(alias="-o", help=f"Write {' '.join(RESULT_ENDINGS)}.")] = None
 
     def check(self, *, markdown: bool = False) -> None:
-        """Refuses what cannot go together or be written, before the work begins."""
+        """Reject options that exclude each other and files that cannot be written, before the work starts."""
         check_printed(json=self.json, csv=self.csv)
         check_csv_escape(no_csv_escape=self.no_csv_escape, csv=self.csv, out=self.out)
         if self.out is not None:
@@ -81,10 +79,10 @@ class Output(Showing):
         values: Callable[[], dict[str, Any]] | None = None,  # Any: JSON values
         json_text: Callable[[], str] | None = None,
     ) -> None:
-        """Write the file, and print what was asked for; tables where nothing else was.
+        """Write the file, and print JSON, CSV or tables.
 
-        Where a file was written, `sentences` answer and its name follows. `rows` are printed by `--csv`, `values` by
-        `--json`, where they are others than the result's own; `json_text` where the result writes itself faster.
+        With a file, print `sentences` and its name. `rows` and `values` replace what `--csv` and `--json` print;
+        `json_text` is a faster way to get the JSON.
         """
         if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
             with writing(self.out):
@@ -112,16 +110,16 @@ OUTPUT = Output()
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class DrawnOutput(Output):
-    """The same where the result has figures: `--out` takes .svg and .png too."""
+    """Output options of results with figures: `--out` also accepts .svg and .png."""
 
     out: Annotated[
         OnePath | None,
-        Parameter(help=f"Write the result to this file: {', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."),
+        Parameter(alias="-o", help=f"Write {' '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."),
     ] = None
     figure: FigureName = None
 
     def check_drawn(self, kind: type[Result], *, markdown: bool = False) -> None:
-        """Refuses what cannot go together, be drawn or be written, before the work begins."""
+        """Reject invalid combinations, unknown figures and files that cannot be written, before the work starts."""
         if not check_drawing(kind, self.figure, self.out):
             self.check(markdown=markdown)
         else:
@@ -136,7 +134,7 @@ DRAWN_OUTPUT = DrawnOutput()
 
 
 def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> bool:
-    """Whether a figure is asked for; refuses one that there is not, or that cannot be written."""
+    """Return whether a figure is requested. Reject an unknown figure or one that cannot be written."""
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
         from steelyard.results import check_figure  # names every kind of result
 
@@ -145,25 +143,25 @@ def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> b
         check_file(out)
         return True
     if figure is not None:
-        raise UsageError("--figure chooses what --out FILE.svg or FILE.png draws", hint="--out figure.svg")
+        raise UsageError("--figure requires --out FILE.svg or FILE.png", hint="--out figure.svg")
     return False
 
 
 def save_result(result: Result, figure: str | None, out: Path | None, *, no_csv_escape: bool = False) -> None:
-    """Write the result, or the figure that was asked for, where --out says."""
+    """Write the result or the requested figure to `out`."""
     if out is not None and (taken_out := write_result(result, out, figure=figure, no_csv_escape=no_csv_escape)):
         console(stderr=True).print(f"redacted in {out}: {taken_out}")
 
 
 def tell_written(out: Path, sentences: Iterable[str] = ()) -> None:
-    """The answer, and where the whole of it stands."""
+    """Print the sentences and the name of the file."""
     print_lines([*sentences, f"wrote {out}"])
 
 
 def check_printed(*, json: bool, csv: bool) -> None:
-    """Refuses two forms at once."""
+    """Reject two output formats at once."""
     if json and csv:
-        raise UsageError("--json and --csv exclude each other")
+        raise UsageError("--json and --csv are mutually exclusive")
 
 
 def check_csv_escape(*, no_csv_escape: bool, csv: bool = False, out: Path | None = None) -> None:

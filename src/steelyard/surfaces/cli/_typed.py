@@ -1,4 +1,4 @@
-"""The options of a verb as options of the command line; only verbs over runs, outputs and timings need it."""
+"""Options classes as options of the command line."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Path | None: OnePath | None,
     int | None: Whole | None,
 }
-"""What is typed for the types of a verb's options; other types are typed as they are."""
+"""Types on the command line for the types of options; others stay as they are."""
 
 SHORT = {"baseline": "-a", "candidate": "-b"}
 """Short flags of the options of these names."""
@@ -58,24 +58,24 @@ SHORT = {"baseline": "-a", "candidate": "-b"}
 Options = TypeVar("Options")
 
 if TYPE_CHECKING:
-    Typed = Annotated[Options, "the options of a verb as options of the command line"]
+    Typed = Annotated[Options, "options as options of the command line"]
 else:
 
     class Typed:
-        """`Typed[MeasureOptions]`: the options of a verb as options of the command line."""
+        """`Typed[MeasureOptions]`: the class as options of the command line."""
 
         def __class_getitem__(cls, options):
             return Annotated[typed(options), Parameter(name="*")]
 
 
 def _default(value: object) -> str:
-    """A default as it would be typed."""
+    """Return a default as it is typed."""
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 @cache
-def typed(options: type[Any]) -> type[Any]:  # Any: the options of any verb
-    """The options class with the same fields, names and defaults, each with its help and how its text is read."""
+def typed(options: type[Any]) -> type[Any]:  # Any: any options class
+    """Return the options class with the help and the converter of each field."""
     hints, sentences = get_type_hints(options, include_extras=True), field_sentences(options)
     body: dict[str, Any] = {"__doc__": options.__doc__, "__module__": options.__module__, "__annotations__": {}}
     for option in fields(options):
