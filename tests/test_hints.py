@@ -21,7 +21,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
             "missing option --rule",
             'steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"',
         ),
-        (["compare"], "missing argument FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2"),
+        (["compare"], "missing argument FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T6"),
         (["compare", "runs.jsonl", "-a"], "--baseline requires a value", "steelyard compare --help"),
         (["measure", "--bogus"], "unknown option '--bogus'", "steelyard measure --help"),
         (["usage", "--month", "2026-10"], "unknown option '--month'", "--since: A month (2026-10, "),

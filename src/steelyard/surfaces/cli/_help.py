@@ -137,13 +137,26 @@ def _command(app: App, words: Sequence[str], width: int) -> Iterator[str]:
         yield from wrap(" ".join(paragraph.split()), width, break_on_hyphens=False)
     if examples := _EXAMPLE.findall(documentation):
         yield from ("", "Examples:")
-        yield from (f"  {example}" for example in examples)
+        for example in examples:
+            yield from _continued(example, width)
     if has_commands:
         yield from _subcommands(app, width)
     for title, group in _grouped(arguments).items():
         if group:
             yield from ("", f"{title}:")
             yield from _rows(((_label(each), _description(each)) for each in group), OPTION_COLUMN, width)
+
+
+def _continued(command: str, width: int) -> Iterator[str]:
+    """The command on as few lines as fit, each but the last with a backslash at its end."""
+    lines: list[str] = []
+    for part in re.split(r" (?=--?[a-z])", command):
+        if lines and len(lines[-1]) + len(part) + 1 <= width - 8:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    for number, line in enumerate(lines, start=1):
+        yield f"  {'    ' if number > 1 else ''}{line}" + (" \\" if number < len(lines) else "")
 
 
 def _subcommands(app: App, width: int) -> Iterator[str]:
@@ -279,7 +292,9 @@ def _open(text: str) -> str:
 def _rows(rows: Iterable[tuple[str, str]], column: int, width: int) -> Iterator[str]:
     """Two columns; a label that is too long for the first has its description on the next line."""
     for label, text in rows:
-        lines = wrap(text, width - column - 2, break_on_hyphens=False, break_long_words=False) or [""]
+        unbroken = text.replace("- for stdin", "-\xa0for stdin")
+        lines = wrap(unbroken, width - column - 2, break_on_hyphens=False, break_long_words=False) or [""]
+        lines = [line.replace("\xa0", " ") for line in lines]
         if len(label) > column - 1:
             yield f"  {label}"
         else:

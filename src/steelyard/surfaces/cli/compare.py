@@ -15,7 +15,8 @@ def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOut
 
     Differences are paired by task, on the tasks both attempted; p-values are corrected for multiple comparisons.
 
-    Example: steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T2
+    Example: steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T6
+    Example: steelyard compare runs.jsonl -a tier=T0 -b tier=T6 --metrics pass_rate,cost_usd
     """
     output.check_drawn(Comparison)
     with reading_progress(shown=not output.quiet) as progress:

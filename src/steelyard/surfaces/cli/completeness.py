@@ -17,7 +17,7 @@ def completeness(
     options: Typed[CompletenessOptions] = DEFAULTS,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Show what is known about runs, field by field: reported, counted, priced, a lower bound, or unknown.
+    """Show which fields are reported, estimated or missing.
 
     Example: steelyard completeness logs/ --by agent
     """

@@ -26,7 +26,7 @@ def measure(
     ] = False,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Weigh runs: statistics, grades, cost of pass, tiers, token components.
+    """Compute metrics per group, with confidence intervals.
 
     Example: steelyard measure runs.jsonl --by tier
     """

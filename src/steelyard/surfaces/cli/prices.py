@@ -33,7 +33,9 @@ def prices(
     prices: PricesOption = DEFAULT_PRICE_TABLE,
     json: Json = False,
 ) -> int:
-    """List price tables, or show the prices of a model.
+    """Show model prices.
+
+    Without a model, lists the price tables.
 
     Example: steelyard prices claude-opus-4-6 --on 2026-03-01
     """

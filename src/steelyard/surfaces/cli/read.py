@@ -48,9 +48,9 @@ def read(
     ] = None,
     showing: Showing = SHOWING,
 ) -> int:
-    """Read what agents, harnesses and test runners left behind, and say how sure each number is.
+    """Convert logs and results to run records (42 formats).
 
-    Without a path, looks where Claude Code, Codex, Gemini CLI and opencode keep their logs.
+    Without a path, reads the logs of the agents installed on this machine.
 
     Example: steelyard read logs/ --out runs.parquet
     Example: steelyard read results/ --set experiment={folder} --out runs.parquet

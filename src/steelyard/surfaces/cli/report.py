@@ -16,10 +16,10 @@ DEFAULT_OUT = Path("report.html")
 
 
 def report(files: Files, /, *, options: Typed[ReportOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
-    """Write one HTML file with every answer that the runs give: who is best, what changed, whether to trust the judges.
+    """Write a self-contained HTML or Markdown report.
 
-    The file loads nothing from the network and can be mailed or attached. --out report.md is for pull requests; without
-    --out it is report.html. Besides runs it takes SKYT experiment files and timings, as repeatability and speedup do.
+    The file loads nothing from the network. --out report.md writes Markdown for pull requests (default: report.html).
+    Also accepts SKYT experiment files and timings, like repeatability and speedup.
 
     Example: steelyard report runs.jsonl --by agent,model --out report.html
     """

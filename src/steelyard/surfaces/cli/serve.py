@@ -39,9 +39,9 @@ def serve(
     workers: Annotated[FromOne, Parameter(help="Number of server processes.")] = 1,
     open: Annotated[bool, Parameter(help="Open the board in a browser.", negative="")] = False,  # noqa: A002
 ) -> int:
-    """Serve an arena, or files of runs, as web pages and an API.
+    """Start the dashboard and HTTP API.
 
-    Only this machine can reach it, and nobody can write, unless you say otherwise.
+    Shows an arena, or files of runs. By default, only this machine has access, and access is read-only.
 
     Example: steelyard serve runs/
     Example: steelyard serve results.csv --map mapping.toml

@@ -29,9 +29,9 @@ def usage(
     options: Typed[UsageOptions] = DEFAULTS,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Sum up what agents used: tokens by kind and dollars, by day, model, agent, project or session.
+    """Summarize tokens and cost by day, model or agent.
 
-    Without a path, reads the logs of the agents that are installed. A day is that of the call in your time zone.
+    Without a path, reads the logs of the agents installed on this machine. Days are in your time zone.
 
     Example: steelyard usage --since 30d
     Example: steelyard usage logs/ --by month,model --tz Europe/Berlin --budget 50
