@@ -65,9 +65,9 @@ VERBS = {
     "Evaluation": "`arena show`",
     "ScoreHistory": "`arena history`",
     "ToolBias": "`arena bias`",
-    "AbilityRanking": "`arena abilities`",
-    "PredictedScores": "`arena expected TASK`",
-    "CorrectnessEstimates": "`arena correctness`",
+    "AbilityRanking": "`arena model abilities`",
+    "PredictedScores": "`arena model predict TASK`",
+    "CorrectnessEstimates": "`arena model correctness`",
     "ReviewDesk": "`review_desk` (Python)",
     "ProfileComparison": "`arena compare-profiles`",
 }

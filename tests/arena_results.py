@@ -34,26 +34,28 @@ def tokens(folder: Path) -> Result:
 
 def registered(folder: Path) -> Result:
     arena = filled(folder)
-    workflow.register(arena, "team", "blue")
-    workflow.register(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    return workflow.registry(arena)
+    workflow.add_user(arena, "team", "blue")
+    workflow.add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    return workflow.list_users(arena)
 
 
 def rated_arena(folder: Path) -> workflow.LocalArena:
     arena = filled(folder)
     workflow.rescore(arena, profile="arena-community")
     names = ["xia", "yan", "zoe"]
-    workflow.assign(arena, "fix-race", reviewers=names)
+    workflow.assign_reviewers(arena, "fix-race", reviewers=names)
     for place, submission in enumerate(["ant-1", "ant-2", "bee-1", "bee-2", "cat-1", "odd-1"]):
         for off, reviewer in enumerate(names):
-            workflow.rate(arena, submission, reviewer=reviewer, score=40 + 7 * place - 3 * off + (place * off) % 3)
+            workflow.add_rating(
+                arena, submission, reviewer=reviewer, score=40 + 7 * place - 3 * off + (place * off) % 3
+            )
     return arena
 
 
 def frozen(folder: Path) -> workflow.LocalArena:
     arena = workflow.LocalArena(filled(folder).store, rules=filled(folder).rules, policy="current")
     if not arena.seasons().seasons:
-        arena.freeze("2026-11")
+        arena.create_season("2026-11")
     return arena
 
 
@@ -100,13 +102,15 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),
     "Tokens": tokens,
     "Registry": registered,
-    "Season": lambda folder: workflow.freeze_season(filled(folder), "2026-11"),
+    "Season": lambda folder: workflow.create_season(filled(folder), "2026-11"),
     "Seasons": lambda folder: workflow.seasons(frozen(folder)),
-    "Verification": lambda folder: frozen(folder).verify(frozen_file(folder)),
+    "Verification": lambda folder: frozen(folder).verify_season(frozen_file(folder)),
     "WeightVersions": lambda folder: workflow.weights(rated_arena(folder), fit=True),
     "ToolMetrics": lambda folder: workflow.tool_metrics(measured(filled(folder), folder), "ant"),
-    "Assignments": lambda folder: workflow.assignments(rated_arena(folder)),
-    "Rated": lambda folder: workflow.rate(rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"),
+    "Assignments": lambda folder: workflow.pending_ratings(rated_arena(folder)),
+    "Rated": lambda folder: workflow.add_rating(
+        rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"
+    ),
     "PeerReview": lambda folder: workflow.ratings(rated_arena(folder), "fix-race"),
     "ReviewLog": lambda folder: workflow.review_log(filled(folder)),
     "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),

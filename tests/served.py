@@ -152,7 +152,7 @@ def serving(*words: str, log: Path | None = None) -> Iterator[Served]:
 
 def token_of(store: str, *, scope: str, name: str = "tests") -> str:
     """A token of the store, made by the command that makes them."""
-    words = ["token", "create", name, "--scope", scope, "--store", store, "--json"]
+    words = ["serve", "token", "create", name, "--scope", scope, "--store", store, "--json"]
     done = subprocess.run([sys.executable, "-m", "steelyard", *words], capture_output=True, text=True, check=True)
     token: str = json.loads(done.stdout)["token"]
     return token

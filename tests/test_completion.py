@@ -42,7 +42,7 @@ def offered(script: Path, *words: str) -> set[str]:
         (("steelyard", "mea"), "measure"),
         (("steelyard", "measure", "-b"), "--by"),
         (("steelyard", "measure", "--weight-by", ""), "tasks"),
-        (("steelyard", "arena", "sta"), "leaderboard"),
+        (("steelyard", "arena", "lea"), "leaderboard"),
     ],
 )
 def test_bash_completes_commands_options_and_choices(script: Path, words: tuple[str, ...], word: str) -> None:

@@ -134,7 +134,7 @@ def test_a_cell_of_the_table_says_what_happens(
 
 WITHOUT_DATA = {"arena", "demo", "doctor", "formats", "mapping", "metrics", "prices", "profiles", "run", "schema"}
 """Commands about the program itself, an arena or canons by name, a plan, or a table that is no family's yet."""
-SERVING = {"serve", "token"}
+SERVING = {"serve"}
 
 
 def test_the_table_has_every_verb_over_data_and_every_family() -> None:

@@ -115,7 +115,6 @@ OTHERWISE = {
     "arena": "sy.open_arena",
     "demo": "sy.demo_runs",
     "mapping": "sy.suggest_mapping",
-    "token": "sy.create_token",
     "doctor": "the installation",
     **dict.fromkeys(("formats", "metrics", "prices", "profiles", "schema"), "what is there to be used"),
     "serve": "a server",

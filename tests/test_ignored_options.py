@@ -76,9 +76,9 @@ def test_an_option_that_would_do_nothing_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "option", "refused"),
     [
-        (["arena", "watch"], "--every", ("-1", "0", "nan", "inf")),
-        (["arena", "watch"], "--looks", ("-1", "0", "1.5")),
-        (["arena", "notify", "--targets", "t.toml"], "--every", ("-1", "0", "nan", "inf")),
+        (["arena", "watch"], "--poll-interval", ("-1", "0", "nan", "inf")),
+        (["arena", "watch"], "--max-polls", ("-1", "0", "1.5")),
+        (["arena", "notify", "--targets", "t.toml"], "--poll-interval", ("-1", "0", "nan", "inf")),
         (["arena", "compare-profiles", "arena-1", "arena-1"], "--movers", ("-1", "0.5")),
         (["arena", "leaderboard"], "--top", ("-1", "0")),
         (["arena", "leaderboard"], "--confidence", ("-1", "0", "nan")),

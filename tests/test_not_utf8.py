@@ -27,7 +27,7 @@ REFUSED = (
     ("arena", "history", "--task", BAD),
     ("arena", "history", "--since", BAD),
     ("arena", "rescore", BAD),
-    ("arena", "outliers", BAD),
+    ("arena", "review", "list", BAD),
     ("arena", "leaderboard", BAD, "--out", "out.csv"),
     ("arena", "task", "show", BAD),
     ("arena", "compare-profiles", "arena-1", "arena-1", "--task", BAD),

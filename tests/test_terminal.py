@@ -37,7 +37,7 @@ CASES: dict[str, list[list[str]]] = {
         ["arena", "show", "demo-fix-race-ant-1", *STORE],
         ["arena", "task", "list", *STORE],
         ["arena", "task", "show", "fix-race", *STORE],
-        ["arena", "outliers", *STORE],
+        ["arena", "review", "list", *STORE],
         ["arena", "history", "--task", "fix-race", *STORE],
         ["arena", "history", "--since", "2026-01-01", *STORE],
         ["arena", "bias", *STORE],
@@ -79,13 +79,12 @@ CASES: dict[str, list[list[str]]] = {
     "report": [["report", RUNS, "--by", "tier", "--sections", "board", "--out", "report.md"]],
     "run": [["run", "plans/tiers.toml", "--dry-run"]],
     "schema": [],
-    "serve": [],
+    "serve": [["serve", "token", "list", *STORE]],
     "show": [
         ["show", RUNS, "--run", "demo-T3-fix-race-01"],
         ["show", RUNS, "--run", "demo-T3-fix-race-01", "--diff", "demo-T0-fix-race-01"],
     ],
     "speedup": [["speedup", "timings"], ["speedup", "fceval-results.json"], ["speedup", "timings/speed-up-join"]],
-    "token": [["token", "list", *STORE]],
 }
 """What is asked of each command; one that is not listed is asked for the runs."""
 Item = str | TextTable | TextTree

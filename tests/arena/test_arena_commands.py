@@ -74,7 +74,7 @@ def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytes
     assert odd["flags"] == ["extremely_efficient_tokens", "extremely_fast", "minimal_tool_usage"]
     assert odd["recommended_action"] == "manual_review"
     assert odd["defaulted"] == ["iterations", "success"]
-    assert output(capsys, "outliers", *filled)["outliers"][0]["submission_id"] == "odd-1"
+    assert output(capsys, "review", "list", *filled)["outliers"][0]["submission_id"] == "odd-1"
     by_cost = output(capsys, "leaderboard", "fix-race", "--sort", "cost", "--top", "2", *filled)["leaderboard"]
     assert [row["cost_ranking"] for row in by_cost] == [1, 2]
 
@@ -95,7 +95,7 @@ def test_a_receipt_and_a_narrow_row_say_that_a_review_is_wanted(
     shown = capsys.readouterr().out
     assert [line.split()[1] for line in shown.splitlines() if line.split()[2:3] == ["!"]] == ["odd-1"]
     assert "manual_review ! (1 row)" in " ".join(shown.split())
-    assert run(["arena", "review", "odd-1", "--accept", "--reason", "checked", *filled]) == 0
+    assert run(["arena", "review", "accept", "odd-1", "--reason", "checked", *filled]) == 0
     capsys.readouterr()
     assert set(actions().values()) == {None}
 
@@ -109,7 +109,7 @@ def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys:
         ["show", "ant-1", "speed_score"],
         ["task", "list"],
         ["task", "show", "fix-race"],
-        ["outliers", "fix-race"],
+        ["review", "list", "fix-race"],
         ["history"],
         ["history", "--task", "fix-race"],
         ["history", "--submitter", "ada"],
@@ -494,7 +494,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     assert run([*notify, "--since", now]) == 0
     told = capsys.readouterr()
     assert told.out == "0 sent, 0 failed, 0 waiting\n"
-    assert told.err == f"7 events from before {now} will not be sent\n"
+    assert told.err == f"discarded 7 events before {now}\n"
 
 
 @pytest.mark.parametrize(

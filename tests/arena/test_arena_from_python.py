@@ -80,7 +80,7 @@ def test_the_verbs_of_the_command_line_are_methods(store: Store) -> None:
     arena.review("a", "exclude", reason="odd")
     assert [place.submission_id for place in arena.task_leaderboard("task").leaderboard] == ["b"]
     assert arena.show("b").receipt.submission_id == "b"
-    assert [review.submission_id for review in arena.reviews().reviews] == ["a"]
+    assert [review.submission_id for review in arena.review_log().reviews] == ["a"]
     assert arena.task("task").submissions == 1
     assert arena.leaderboard().overall[0].submissions == 1
     assert arena.history(task="task").n == 1
@@ -97,17 +97,36 @@ def test_the_json_of_standings_tells_all_that_they_are(store: Store) -> None:
     assert msgspec.convert(told, TaskLeaderboard) == sy.task_leaderboard(arena, "task")
 
 
-ALIASES = {"files": "paths", "submission": "submission_id", "task": "tasks"}
+ALIASES = {"files": "paths", "submission": "submission_id", "task": "tasks", "as": "by"}
 """Arguments that stand without a name on the command line, and one that may be repeated there."""
 BY_COMMAND: dict[str, tuple[str, ...]] = {
     "task add": ("add_tasks",),
     "task list": ("tasks",),
     "task show": ("task",),
     "submit": ("submit_files", "submit_runs"),
-    "leaderboard": ("task_leaderboard", "all_leaderboards", "leaderboard"),
+    "leaderboard": ("task_leaderboard", "all_leaderboards", "leaderboard", "agent"),
     "history": ("history", "changes"),
     "notify": ("notifier",),
-    "seasons": ("seasons", "season"),
+    "user add": ("add_user",),
+    "user list": ("users",),
+    "review list": ("outliers",),
+    "review log": ("review_log",),
+    "review accept": ("review",),
+    "review exclude": ("review",),
+    "review reinstate": ("review",),
+    "rating assign": ("assign_reviewers",),
+    "rating pending": ("pending_ratings",),
+    "rating add": ("add_rating",),
+    "rating list": ("ratings",),
+    "model fit": ("fit_models",),
+    "model abilities": ("abilities",),
+    "model predict": ("predict",),
+    "model correctness": ("correctness",),
+    "model weights": ("weights",),
+    "season create": ("create_season",),
+    "season list": ("seasons",),
+    "season show": ("season",),
+    "season verify": ("verify_season",),
 }
 """The methods that a command stands for, where they have other names than it."""
 OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}
@@ -115,9 +134,8 @@ SURFACE = {"store", "json", "no_csv_escape", "out", "figure", "allow_rejected", 
 """Which store it is, and how a command prints and ends."""
 OF_THE_COMMAND = {
     "submit": {"from_runs"},  # chooses the method
-    "notify": {"once", "every"},  # how often it calls `send`
-    "watch": {"every", "looks"},  # how often it calls `look`
-    "review": {"accept", "exclude", "reinstate"},  # one word in Python: the verb
+    "notify": {"once", "poll_interval"},  # how often it calls `send`
+    "watch": {"max_polls", "poll_interval"},  # how often it calls `look`
 }
 
 

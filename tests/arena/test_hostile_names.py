@@ -25,7 +25,7 @@ VIEWS = (
     ("task", "list"),
     ("task", "show", "task"),
     ("bias",),
-    ("outliers",),
+    ("review", "list"),
     ("compare-profiles", "arena-1", "arena-1"),
 )
 

@@ -326,17 +326,17 @@ def test_the_commands_tell_what_was_learned(
     fill(arena, submissions=500)
     as_if_tested(arena)
     at = ["--store", store_address]
-    assert run(["arena", "learn", *at]) == 0
+    assert run(["arena", "model", "fit", *at]) == 0
     assert "abilities: version 1, new, 500 submissions" in capsys.readouterr().out
-    assert run(["arena", "abilities", *at]) == 0
+    assert run(["arena", "model", "abilities", *at]) == 0
     told = capsys.readouterr().out
     assert "Tools by ability" in told
     assert "version 1: 500 submissions, 8 tools, 24 tasks" in told
-    assert run(["arena", "expected", "task-1", *at]) == 0
+    assert run(["arena", "model", "predict", "task-1", *at]) == 0
     assert "Predicted overall score" in capsys.readouterr().out
-    assert run(["arena", "correctness", *at]) == 0
+    assert run(["arena", "model", "correctness", *at]) == 0
     assert "Brier score" in capsys.readouterr().out
-    assert run(["arena", "correctness", "task-0", *at, "--json"]) == 0
+    assert run(["arena", "model", "correctness", "task-0", *at, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["version"]["number"] == 1
     assert run(["arena", "show", "s-0", *at]) == 0
     assert "abilities version 1" in capsys.readouterr().out

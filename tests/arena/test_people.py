@@ -14,7 +14,7 @@ from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
 from steelyard.surfaces.cli import run
-from steelyard.workflow import Intake, leaderboard, register, registry, score_history, task_leaderboard, withdraw_as
+from steelyard.workflow import Intake, add_user, leaderboard, list_users, score_history, task_leaderboard, withdraw_as
 
 
 def entry(identity: str, tokens: int, **more: object) -> dict[str, object]:
@@ -25,10 +25,10 @@ def entry(identity: str, tokens: int, **more: object) -> dict[str, object]:
 def people(store: Store) -> Arena:
     arena = create_arena(store, load_profile("arena-1"))
     arena.add_task({"id": "t"})
-    register(arena, "team", "blue", name="The Blue Team")
-    register(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    register(arena, "person", "bob", name="Ada Lovelace", team="blue")
-    register(arena, "person", "cyd")
+    add_user(arena, "team", "blue", name="The Blue Team")
+    add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    add_user(arena, "person", "bob", name="Ada Lovelace", team="blue")
+    add_user(arena, "person", "cyd")
     arena.submit(
         [
             entry("a", 1_000, submitter="ada"),
@@ -51,7 +51,7 @@ def taken(arena: Arena, token: Token, **more: object) -> Receipt | Rejected:
 
 
 def test_a_display_name_never_identifies(people: Arena) -> None:
-    assert [party.shown for party in registry(people, "person").parties] == [
+    assert [party.shown for party in list_users(people, "person").parties] == [
         "Ada Lovelace (ada)",
         "Ada Lovelace (bob)",
         "cyd",
@@ -79,9 +79,9 @@ def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
 
 
 def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) -> None:
-    register(people, "person", "ada", team="")
-    register(people, "person", "cyd", name="Cyd")
-    told = {party.id: (party.display_name, party.team) for party in registry(people, "person").parties}
+    add_user(people, "person", "ada", team="")
+    add_user(people, "person", "cyd", name="Cyd")
+    told = {party.id: (party.display_name, party.team) for party in list_users(people, "person").parties}
     assert told == {"ada": ("Ada Lovelace", None), "bob": ("Ada Lovelace", "blue"), "cyd": ("Cyd", None)}
 
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_registered_is_refused(
     people: Arena, kind: str, identity: str, more: dict[str, str], error: str
 ) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=error):
-        register(people, kind, identity, **more)
+        add_user(people, kind, identity, **more)
 
 
 class TestTokens:
@@ -132,8 +132,8 @@ class TestTokens:
 
 def test_the_commands_register_and_list(people: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     store = people.store.address
-    assert run(["arena", "register", "tool", "ant", "--name", "The Ant", "--store", store]) == 0
-    assert run(["arena", "registry", "tool", "--json", "--store", store]) == 0
+    assert run(["arena", "user", "add", "tool", "ant", "--name", "The Ant", "--store", store]) == 0
+    assert run(["arena", "user", "list", "tool", "--json", "--store", store]) == 0
     out = capsys.readouterr().out
     assert out.startswith("tool The Ant (ant)")
     assert json.loads(out[out.index("{") :])["parties"] == [{"kind": "tool", "id": "ant", "display_name": "The Ant"}]

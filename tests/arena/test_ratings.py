@@ -17,11 +17,11 @@ from steelyard.reports import event_line
 from steelyard.store import Store
 from steelyard.store.schema import outbox
 from steelyard.workflow import (
-    assign,
-    assignments,
-    rate,
+    add_rating,
+    add_user,
+    assign_reviewers,
+    pending_ratings,
     ratings,
-    register,
     rescore,
     review_submission,
     show_submission,
@@ -57,7 +57,7 @@ class TestAssigning:
     ) -> None:
         pool, teams = list("abcdef"), {"a": "x", "b": "x"}
         rows = [Entry(f"s{place}", submitter, frozenset()) for place, submitter in enumerate(entries)]
-        chosen = choose_reviewers(rows, pool, each=each, teams=teams, seed=seed)
+        chosen = choose_reviewers(rows, pool, per_submission=each, teams=teams, seed=seed)
         for row in rows:
             own = chosen[row.submission_id]
             assert len(set(own)) == len(own) == each
@@ -67,41 +67,41 @@ class TestAssigning:
             assert max(load.values()) - min(load[name] for name in pool) <= 1
         order.shuffle(rows)  # type: ignore[attr-defined] # hypothesis gives a random.Random
         order.shuffle(pool)  # type: ignore[attr-defined] # as above
-        again = choose_reviewers(rows, pool, each=each, teams=teams, seed=seed)
+        again = choose_reviewers(rows, pool, per_submission=each, teams=teams, seed=seed)
         assert {name: sorted(own) for name, own in again.items()} == {name: sorted(own) for name, own in chosen.items()}
 
     def test_too_few_who_may_is_an_error_and_assigns_nobody(self, arena: Arena) -> None:
         with pytest.raises(UsageError, match="not enough eligible reviewers"):
-            assign(arena, "t", reviewers=["ada", "bob", "cyd"], each=3)
+            assign(arena, "t", reviewers=["ada", "bob", "cyd"], per_submission=3)
         assert assignments(arena).assignments == ()
 
     def test_who_is_assigned_stays_and_the_new_get_theirs(self, arena: Arena) -> None:
-        first = assign(arena, "t", reviewers=PEOPLE, each=2, names=True)
+        first = assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
         arena.submit([entry(9)])
-        second = assign(arena, "t", reviewers=PEOPLE, each=2, names=True)
+        second = assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
         kept = {(row.submission_id, row.reviewer) for row in first.assignments}
         now = {(row.submission_id, row.reviewer) for row in second.assignments}
         assert kept < now
         assert Counter(name for name, _ in now - kept) == {"t9": 2}
 
     def test_the_display_is_blinded_and_an_entry_can_be_rated(self, arena: Arena) -> None:
-        assign(arena, "t", reviewers=PEOPLE, each=2)
-        blind = assignments(arena, reviewer="ada").assignments
+        assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2)
+        blind = pending_ratings(arena, reviewer="ada").assignments
         assert {row.submission_id for row in blind} == {None}
         told = repr([row.entry for row in blind])
         assert not any(name in told for name in [*PEOPLE, "t0", "ant"])
-        rated = rate(arena, blind[0].entry, reviewer="ada", score=70)
-        open_ = {row.entry: row for row in assignments(arena, reviewer="ada", names=True).assignments}
+        rated = add_rating(arena, blind[0].entry, reviewer="ada", score=70)
+        open_ = {row.entry: row for row in pending_ratings(arena, reviewer="ada", unblind=True).assignments}
         assert (open_[blind[0].entry].submission_id, open_[blind[0].entry].rated) == (rated.submission_id, True)
         with pytest.raises(UnknownNameError):
-            rate(arena, blind[0].entry, reviewer="eve", score=70)
+            add_rating(arena, blind[0].entry, reviewer="eve", score=70)
 
 
 class TestRating:
     def test_a_later_rating_replaces_and_the_log_grows(self, arena: Arena) -> None:
-        rate(arena, "t0", reviewer="bob", score=50)
-        assert rate(arena, "t0", reviewer="bob", score=60).replaces == 50
-        rate(arena, "t0", reviewer="bob", score=10, criterion="style")
+        add_rating(arena, "t0", reviewer="bob", score=50)
+        assert add_rating(arena, "t0", reviewer="bob", score=60).replaces == 50
+        add_rating(arena, "t0", reviewer="bob", score=10, criterion="style")
         assert [(row.submission_id, row.mean, row.ratings) for row in ratings(arena).submissions] == [("t0", 60, 1)]
         assert ratings(arena, criterion="style").submissions[0].mean == 10
 
@@ -111,20 +111,20 @@ class TestRating:
             rate(arena, "t0", reviewer="bob", score=score)
 
     def test_nobody_rates_their_own_nor_their_team_s(self, arena: Arena) -> None:
-        register(arena, "team", "blue")
+        add_user(arena, "team", "blue")
         for name in ("ada", "bob"):
-            register(arena, "person", name, team="blue")
+            add_user(arena, "person", name, team="blue")
         for reviewer in ("ada", "bob"):
             with pytest.raises(UsageError, match="own"):
-                rate(arena, "t0", reviewer=reviewer, score=1)
-        rate(arena, "t0", reviewer="cyd", score=1)
+                add_rating(arena, "t0", reviewer=reviewer, score=1)
+        add_rating(arena, "t0", reviewer="cyd", score=1)
 
     def test_an_excluded_submission_is_not_rated_and_counts_in_no_estimate(self, arena: Arena) -> None:
-        rate(arena, "t0", reviewer="bob", score=50)
+        add_rating(arena, "t0", reviewer="bob", score=50)
         review_submission(arena, "t0", "exclude", reason="x")
         assert ratings(arena).n == 0
         with pytest.raises(UsageError, match="excluded"):
-            rate(arena, "t0", reviewer="bob", score=50)
+            add_rating(arena, "t0", reviewer="bob", score=50)
 
     def test_without_a_profile_that_asks_for_ratings_there_are_none(self, arena: Arena) -> None:
         rescore(arena, profile="arena-1")
@@ -138,8 +138,8 @@ def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
     for number in range(8):
         for place, (reviewer, less) in enumerate(strict.items()):
             noise = ((number + place) % 3 - 1) * 0.5
-            rate(arena, f"t{number}", reviewer=reviewer, score=40 + 5 * number - less + noise)
-    told = ratings(arena, "t", names=True)
+            add_rating(arena, f"t{number}", reviewer=reviewer, score=40 + 5 * number - less + noise)
+    told = ratings(arena, "t", unblind=True)
     found = {row.reviewer: row.severity for row in told.reviewers}
     assert found == pytest.approx({"xia": -20 / 3, "yan": -20 / 3, "zoe": 40 / 3}, abs=0.5)
     assert {row.reviewer: row.deviates for row in told.reviewers}["zoe"] == ("strict",)
@@ -150,8 +150,8 @@ def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
 
 def test_reviewers_without_a_common_submission_are_not_compared(arena: Arena) -> None:
     for number, reviewer in [(0, "bob"), (0, "cyd"), (1, "xia"), (1, "yan")]:
-        rate(arena, f"t{number}", reviewer=reviewer, score=50 + number)
-    told = ratings(arena, names=True)
+        add_rating(arena, f"t{number}", reviewer=reviewer, score=50 + number)
+    told = ratings(arena, unblind=True)
     assert [finding.code for finding in told.findings] == ["reviewers_apart"]
     assert [row.group for row in told.reviewers] == [1, 1, 2, 2]
 
@@ -159,7 +159,7 @@ def test_reviewers_without_a_common_submission_are_not_compared(arena: Arena) ->
 def test_ratings_leave_every_score_and_rank_to_the_bit(arena: Arena) -> None:
     before = task_leaderboard(arena, "t").leaderboard
     for number in range(8):
-        rate(arena, f"t{number}", reviewer="eve", score=number)
+        add_rating(arena, f"t{number}", reviewer="eve", score=number)
     assert task_leaderboard(arena, "t").leaderboard == before
     rescore(arena, profile="arena-1")
     plain = task_leaderboard(arena, "t").leaderboard
@@ -183,10 +183,10 @@ class TestJudgedByReviewers:
             return {row.submission_id: row.correctness_score for row in task_leaderboard(judged, "j").leaderboard}["j1"]
 
         assert correctness() == 50  # 1 of 2 criteria
-        assert rate(judged, "j1", reviewer="xia", score=80).counts
+        assert add_rating(judged, "j1", reviewer="xia", score=80).counts
         assert correctness() == 50
-        rate(judged, "j1", reviewer="eve", score=0)
-        rate(judged, "j1", reviewer="yan", score=60)  # (80 + 60) / 2 / 100 = 0.7
+        add_rating(judged, "j1", reviewer="eve", score=0)
+        add_rating(judged, "j1", reviewer="yan", score=60)  # (80 + 60) / 2 / 100 = 0.7
         assert correctness() == 100
         reason = show_submission(judged, "j1").criteria[0].reason
         assert reason == "mean of 2 reviewers 0.7; required: 0.7"
@@ -195,7 +195,7 @@ class TestJudgedByReviewers:
 
     def test_what_follows_is_what_a_rescore_makes(self, judged: Arena) -> None:
         for reviewer in ("xia", "yan"):
-            rate(judged, "j1", reviewer=reviewer, score=90)
+            add_rating(judged, "j1", reviewer=reviewer, score=90)
         place = show_submission(judged, "j1").receipt
         shown = task_leaderboard(judged, "j").leaderboard
         rescore(judged)
@@ -220,20 +220,20 @@ class TestJudgedByReviewers:
         assert order == ["j0", "j1", "j2"]  # more tokens each
         for score in (90, 10, 90):
             for reviewer in ("xia", "yan"):
-                rate(judged, "j2", reviewer=reviewer, score=score)
+                add_rating(judged, "j2", reviewer=reviewer, score=score)
         assert task_leaderboard(judged, "j").leaderboard[0].submission_id == "j2"
         up = [("submission.lead_lost", "j0", 1, 2), ("submission.rank_lost", "j1", 2, 3)]
         told = lost()
         assert [each[:4] for each in told] == [*up, ("submission.lead_lost", "j2", 1, 3), *up]
         assert len(seen) == len(told)  # the same rank lost twice is two events
         assert "by a rating of j2" in told[0][4]
-        rate(judged, "j2", reviewer="xia", score=90)  # the same again
-        rate(judged, "j2", reviewer="xia", score=95)  # nobody's rank moves
+        add_rating(judged, "j2", reviewer="xia", score=90)  # the same again
+        add_rating(judged, "j2", reviewer="xia", score=95)  # nobody's rank moves
         assert lost() == told
 
     def test_a_task_that_names_reviewers_is_rated_under_any_profile(self, judged: Arena) -> None:
         rescore(judged, profile="arena-1")
-        assert rate(judged, "j0", reviewer="xia", score=1).counts
+        assert add_rating(judged, "j0", reviewer="xia", score=1).counts
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from steelyard.arena import (
     combination_baselines,
     compare_profiles,
     evaluation,
+    leaderboard,
     leaderboard_changes,
     open_arena as open_own,
     outliers,
@@ -416,7 +417,7 @@ def test_the_commands_review_and_withdraw(
     arena: Arena, store_address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = ("--store", store_address)
-    done = asked(capsys, "arena", "review", "s1", "--exclude", "--reason", "copied", "--by", "rev", *at)
+    done = asked(capsys, "arena", "review", "exclude", "s1", "--reason", "copied", "--as", "rev", *at)
     assert done.pop("review").items() >= {"decision": "excluded", "by": "rev", "reason": "copied"}.items()
     version = done.pop("baseline_version")
     assert done == {
@@ -435,7 +436,7 @@ def test_the_commands_review_and_withdraw(
     assert run(["arena", "show", "s1", *at]) == 0
     assert "excluded; arena-1" in capsys.readouterr().out
     monkeypatch.setenv("LOGNAME", "me")
-    assert run(["arena", "review", "s1", "--reinstate", *at]) == 0
+    assert run(["arena", "review", "reinstate", "s1", *at]) == 0
     shown = capsys.readouterr().out
     assert "s1  reinstated by me" in shown
     assert f"s1 is included; task has 6 submissions, baseline version {version + 1}" in shown
@@ -445,7 +446,7 @@ def test_the_commands_review_and_withdraw(
     assert "no change: s1 is excluded" in capsys.readouterr().out
     for words in ((), ("--accept", "--exclude"), ("--accept", "--reinstate")):
         assert asked(capsys, "arena", "review", "s2", *words, *at, status=2)["error"]["kind"] == "usage"
-    assert asked(capsys, "arena", "review", "s2", "--exclude", *at, status=2)["error"]["hint"].startswith("--reason")
+    assert asked(capsys, "arena", "review", "exclude", "s2", *at, status=2)["error"]["hint"].startswith("--reason")
     assert run(["arena", "history", "--task", "task", *at]) == 0
     assert capsys.readouterr().out.count("s1  withdrawn") == 1
 
@@ -474,5 +475,5 @@ def test_the_log_tells_every_decision_in_its_order(
     assert [review.submission_id for review in workflow.review_log(arena, "b").reviews] == ["b-2"]
     with pytest.raises(UnknownNameError, match="unknown task 'c'"):
         workflow.review_log(arena, "c")
-    assert run(["arena", "reviews", "a", "--store", store_address]) == 0
+    assert run(["arena", "review", "log", "a", "--store", store_address]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("a  a-1  excluded by ada: reads the answer")

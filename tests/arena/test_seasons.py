@@ -114,7 +114,7 @@ def test_a_submission_left_out_moves_ranks_or_is_missed_by_its_arena(arena: Aren
 )
 def test_what_is_no_manifest_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.json").write_text(text)
-    assert run(["arena", "verify", str(tmp_path / "m.json")]) == 1
+    assert run(["arena", "season", "verify", str(tmp_path / "m.json")]) == 1
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -129,13 +129,13 @@ def test_a_manifest_that_lacks_something_is_refused_not_trusted(arena: Arena) ->
 
 def test_the_commands_freeze_list_and_verify(arena: Arena, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, file = ["--store", arena.store.address], tmp_path / "manifest.json"
-    assert run(["arena", "freeze", "autumn", "--out", str(file), *store]) == 0
-    assert run(["arena", "verify", str(file)]) == 0
-    assert run(["arena", "verify", str(file), *store]) == 0
-    assert run(["arena", "seasons", "--json", *store]) == 0
+    assert run(["arena", "season", "create", "autumn", "--out", str(file), *store]) == 0
+    assert run(["arena", "season", "verify", str(file)]) == 0
+    assert run(["arena", "season", "verify", str(file), *store]) == 0
+    assert run(["arena", "season", "list", "--json", *store]) == 0
     assert "autumn" in capsys.readouterr().out
     told = json.loads(file.read_text())
     told["manifest"]["tasks"][0]["submissions"][0]["overall"] = 1
     file.write_text(json.dumps(told))
-    assert run(["arena", "verify", str(file)]) == 3
+    assert run(["arena", "season", "verify", str(file)]) == 3
     assert "digest" in capsys.readouterr().out

@@ -99,7 +99,7 @@ def test_servers_over_one_store_agree(arena: sy.Arena, clients: list[RemoteArena
     assert clients[0].show("s3") == clients[1].show("s3") == arena.show("s3")
 
     clients[1].review("s3", "exclude", reason="odd")
-    _until_all_say(clients, lambda client: client.reviews(), arena.reviews())
+    _until_all_say(clients, lambda client: client.review_log(), arena.review_log())
     _until_all_say(clients, lambda client: client.task_leaderboard("task").n, EACH - 1)
     assert clients[0].review("s3", "reinstate").changed
     _until_all_say(clients, lambda client: client.task_leaderboard("task").n, EACH)

@@ -195,28 +195,28 @@ class TestCommands:
         self, store: Store, store_address: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         arena = make_arena(store)
-        assert run(["token", "create", "ci", "--scope", "submit, review", "--store", store_address]) == 0
+        assert run(["serve", "token", "create", "ci", "--scope", "submit, review", "--store", store_address]) == 0
         printed = capsys.readouterr()
         assert check_token(arena, printed.out.strip(), "review").name == "ci"
         assert "it is not shown again" in printed.err
 
     def test_list_and_revoke(self, store: Store, store_address: str, capsys: pytest.CaptureFixture[str]) -> None:
         arena = make_arena(store)
-        assert run(["token", "list", "--store", store_address]) == 0
+        assert run(["serve", "token", "list", "--store", store_address]) == 0
         assert "no tokens" in capsys.readouterr().out
         made = sy.create_token("ci", store=arena).token
-        assert run(["token", "list", "--store", store_address]) == 0
+        assert run(["serve", "token", "list", "--store", store_address]) == 0
         line = capsys.readouterr().out
         assert line.startswith("ci  submit  expires ")
         assert "never used" in line
         assert made not in line
-        assert run(["token", "revoke", "ci", "--store", store_address, "--json"]) == 0
+        assert run(["serve", "token", "revoke", "ci", "--store", store_address, "--json"]) == 0
         (told,) = json.loads(capsys.readouterr().out)["tokens"]
         assert (told["name"], told["state"], told["scopes"]) == ("ci", "revoked", ["submit"])
-        assert run(["token", "list", "--store", store_address]) == 0
+        assert run(["serve", "token", "list", "--store", store_address]) == 0
         assert "ci  submit  revoked " in capsys.readouterr().out
 
     def test_a_token_needs_a_store_that_is_there(self, capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
-        assert run(["token", "create", "ci", "--store", f"sqlite:///{tmp_path}/none.db"]) == 2
+        assert run(["serve", "token", "create", "ci", "--store", f"sqlite:///{tmp_path}/none.db"]) == 2
         assert "store not found" in capsys.readouterr().err
         assert not list(tmp_path.iterdir())

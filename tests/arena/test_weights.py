@@ -11,7 +11,7 @@ from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.store import Store, open_store
-from steelyard.workflow import fit_models, rate, rescore, show_submission, task_leaderboard, weights
+from steelyard.workflow import add_rating, fit_models, rescore, show_submission, task_leaderboard, weights
 
 COUNT = 40
 
@@ -48,7 +48,7 @@ def rate_all(arena: Arena, order: int = 0) -> None:
             given.append((f"s{number}", reviewer, score))
     random.Random(order).shuffle(given)
     for submission, reviewer, score in given:
-        rate(arena, submission, reviewer=reviewer, score=score)
+        add_rating(arena, submission, reviewer=reviewer, score=score)
 
 
 def test_one_command_learns_all_that_the_profile_switches_on(store: Store, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
 
 def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> None:
     arena = filled(store)
-    rate(arena, "s1", reviewer="xia", score=50)
+    add_rating(arena, "s1", reviewer="xia", score=50)
     (version,) = weights(arena, fit=True).versions
     assert version.reason == "1 ratings of 1 submissions; 60 ratings of 30 are needed"
     assert version.weights == version.fixed
@@ -115,7 +115,7 @@ def test_nothing_new_is_no_new_version(store: Store) -> None:
     arena = filled(store)
     rate_all(arena)
     assert weights(arena, fit=True) == weights(arena, fit=True)
-    rate(arena, "s1", reviewer="xia", score=1)
+    add_rating(arena, "s1", reviewer="xia", score=1)
     assert [version.version for version in weights(arena, fit=True).versions] == [1, 2]
 
 

@@ -383,7 +383,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
             Content_Type="application/json",
         )
         assert decided.status == 200, decided.body
-        arena.freeze(HOSTILE_SEASON)
+        arena.create_season(HOSTILE_SEASON)
         yield of_arena, of_runs
 
 

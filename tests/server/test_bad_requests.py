@@ -33,7 +33,7 @@ VALUES = {
     "run": "r",
     "metric": "cost_usd",
     "season": "2026-11",
-    "tool": "ant",
+    "agent": "ant",
 }
 QUERIES = {
     "/changes": "since=2026-01-01",
@@ -57,9 +57,9 @@ BODIES: dict[str, Any] = {
         "passed": True,
     },
     "/tasks": {"id": "task"},
-    "/registry": {"kind": "person", "id": "ada"},
-    "/submissions/{submission}/rate": {"score": 70},
-    "/assignments": {"task": "task", "reviewers": ["ada", "bob"], "each": 1},
+    "/users": {"kind": "person", "id": "ada"},
+    "/submissions/{submission}/ratings": {"score": 70},
+    "/assignments": {"task": "task", "reviewers": ["ada", "bob"], "per_submission": 1},
     "/seasons": {"name": "2026-12"},
     "/weights": {},
     "/submissions/{submission}/review": {"decision": "accept"},
@@ -105,7 +105,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> ArenaSource:
     arena = sy.init_arena(f"sqlite:///{tmp_path_factory.mktemp('guarded')}/arena.db", profile="arena-community")
     arena.add_task({"id": "task"})
     arena.submit([BODIES["/submissions"], {**BODIES["/submissions"], "id": "withdrawn"}])
-    arena.freeze("2026-11")
+    arena.create_season("2026-11")
     return ArenaSource(arena)
 
 

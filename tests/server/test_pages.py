@@ -33,7 +33,7 @@ NAMES = {
     "task": "fix-race",
     "submission": "ant-1",
     "season": "2026-11",
-    "tool": "ant",
+    "agent": "ant",
     "prompt": "clamp_temp0.5_20260101_000000",
     "run": "ant-0-1",
 }

@@ -151,7 +151,7 @@ RESULTS: dict[str, Callable[[LocalArena], Result]] = {
     "submission": lambda arena: arena.show(f"2{KEY}"),
     "history": lambda arena: arena.history(task=TASK),
     "changes": lambda arena: arena.changes(since="2026-01-01"),
-    "reviews": lambda arena: arena.reviews(),
+    "reviews": lambda arena: arena.review_log(),
     "outliers": lambda arena: arena.outliers(),
 }
 

@@ -81,7 +81,9 @@ def test_no_warning_speaks_of_sides_that_the_user_did_not_name(sides: dict[str, 
     same = sy.speedup(baseline=sides["before"], candidate=f"same={sides['before']}")
     told = {finding.code: finding.message for finding in (*lost.findings, *same.findings)}
     assert told["agent_only_failures"] == "1 benchmark valid for the unchanged code but not after the change: m.time_y"
-    assert told["duplicate_results"].startswith("the results of same (attempt 1) and the unchanged code are bit-identical")
+    assert told["duplicate_results"].startswith(
+        "the results of same (attempt 1) and the unchanged code are bit-identical"
+    )
     assert not [message for message in told.values() if "nop" in message]
 
 

@@ -88,7 +88,7 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     seconds: Seconds = 60.0
     """Time after which the judge has given no score."""
     reviewers: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=100)] | None = None
-    """Ids of people whose ratings decide (`arena rate`): the mean of their last ratings over 100 is the score."""
+    """Ids of people whose ratings decide (`arena rating add`): the mean of their last ratings over 100 is the score."""
     criterion: Name | None = None
     """What they rate; None for the submission as a whole."""
     min_ratings: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None

@@ -45,7 +45,7 @@ def review_form(base: str, submission: str) -> str:
         path=f"/submissions/{quote(submission, safe='')}/review",
         fields=fields,
         button="Decide",
-        command=f"steelyard arena review {submission} --exclude --reason TEXT",
+        command=f"steelyard arena review exclude {submission} --reason TEXT",
     )
 
 
@@ -64,7 +64,7 @@ def rate_form(base: str, submission: str) -> str:
         path=f"/submissions/{quote(submission, safe='')}/rate",
         fields=fields,
         button="Rate",
-        command=f"steelyard arena rate {submission} --reviewer ID --score 0..100",
+        command=f"steelyard arena rating add {submission} --reviewer ID --score 0..100",
     )
 
 

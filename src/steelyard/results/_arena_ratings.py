@@ -20,7 +20,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
     task_id: str
     entry: str
-    """What the reviewer knows the submission by; `arena rate` takes it."""
+    """What the reviewer knows the submission by; `arena rating add` takes it."""
     reviewer: str
     rated: bool
     """Whether the reviewer has rated it."""

@@ -36,7 +36,7 @@ class Seasons(FieldsResult):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Season(FieldsResult):
-    """The leaderboard of a moment and all that made it. Its JSON is what `arena verify` checks."""
+    """The leaderboard of a moment and all that made it. Its JSON is what `arena season verify` checks."""
 
     name: str
     frozen_at: str

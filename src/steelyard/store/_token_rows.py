@@ -115,7 +115,7 @@ def _in_force(name: str) -> Any:  # Any: a SELECT over all columns
 
 
 def _name_taken(name: str) -> UsageError:
-    hint = f"choose another name, or revoke it first: steelyard token revoke {name}"
+    hint = f"choose another name, or revoke it first: steelyard serve token revoke {name}"
     return UsageError(f"there is a token named {name!r} already", hint=hint)
 
 

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
         open_arena as open_arena,
     )
     from steelyard.workflow._arena_people import (
-        assign as assign,
-        assignments as assignments,
-        rate as rate,
+        add_rating as add_rating,
+        add_user as add_user,
+        assign_reviewers as assign_reviewers,
+        list_users as list_users,
+        pending_ratings as pending_ratings,
         ratings as ratings,
-        register as register,
-        registry as registry,
         weights as weights,
     )
     from steelyard.workflow._arena_requests import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         submit_runs as submit_runs,
     )
     from steelyard.workflow._arena_seasons import (
-        freeze_season as freeze_season,
+        create_season as create_season,
         seasons as seasons,
         show_season as show_season,
         verify_season as verify_season,

@@ -22,15 +22,15 @@ def fit_models(arena: Arena | str) -> FittedModels:
 
 
 def abilities(arena: Arena | str, *, version: int | None = None) -> AbilityRanking:
-    """Tools by ability, beside their plain mean, and tasks by difficulty; of the latest version unless one is named."""
+    """Return tool abilities and task difficulties of a version (default: the latest)."""
     return rooms.fitted_abilities(opened(arena), version)
 
 
 def predict(arena: Arena | str, task: str, *, version: int | None = None) -> PredictedScores:
-    """What every tool is expected to score on a task, tried or not; of the latest version unless one is named."""
+    """Return the predicted score of each tool on a task, with prediction intervals."""
     return rooms.predict_scores(opened(arena), task, version)
 
 
 def correctness(arena: Arena | str, task: str | None = None, *, version: int | None = None) -> CorrectnessEstimates:
-    """How chances of being right are told, and how well; with a task that has no tests, those of its submissions."""
+    """Return the correctness model and, for a task without tests, the probability of each submission."""
     return rooms.fitted_correctness(opened(arena), task, version)

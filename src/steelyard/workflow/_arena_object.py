@@ -1,7 +1,7 @@
 """The arena as an object: the verbs of `steelyard arena` as its methods.
 
 `sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
-owner of the store (`rescore`, `fit_models`, `compare_profiles`, `verify`, `watch`, `notifier`) exist only here.
+owner of the store (`rescore`, `fit_models`, `compare_profiles`, `verify_season`, `watch`, `notifier`) exist only here.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ class LocalArena(arena.Arena):
     leaderboard = _arena_views.leaderboard
     show = _arena_views.show_submission
     outliers = _arena_views.outliers
-    reviews = _arena_views.review_log
+    review_log = _arena_views.review_log
     history = _arena_views.score_history
     changes = _arena_views.leaderboard_changes
     bias = _arena_views.tool_bias
-    tool = _arena_views.tool_metrics
+    agent = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
-    register = _arena_people.register
-    registry = _arena_people.registry
-    rate = _arena_people.rate
-    assign = _arena_people.assign
-    assignments = _arena_people.assignments
+    add_user = _arena_people.add_user
+    users = _arena_people.list_users
+    add_rating = _arena_people.add_rating
+    assign_reviewers = _arena_people.assign_reviewers
+    pending_ratings = _arena_people.pending_ratings
     ratings = _arena_people.ratings
     weights = _arena_people.weights
-    freeze = _arena_seasons.freeze_season
+    create_season = _arena_seasons.create_season
     season = _arena_seasons.show_season
     seasons = _arena_seasons.seasons
-    verify = _arena_seasons.verify_kept
+    verify_season = _arena_seasons.verify_kept
     fit_models = _arena_models.fit_models
     abilities = _arena_models.abilities
     predict = _arena_models.predict

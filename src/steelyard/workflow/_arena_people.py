@@ -1,4 +1,4 @@
-"""Arena: the verbs of those who take part: people, teams and tools, and ratings by reviewers."""
+"""Arena users and peer ratings."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from steelyard.statistics import check_level
 from steelyard.workflow._arena import opened
 
 
-def register(
+def add_user(
     arena: Arena | str, kind: str, identity: str, *, name: str | None = None, team: str | None = None
 ) -> Registry:
-    """Register a person, a team or a tool under its id, or change its display name or team (empty removes it)."""
+    """Register or update a person, team or tool; an empty name or team removes it."""
     arena, chosen = opened(arena), party_kind(kind)
 
     def work(connection: Connection) -> Party:
@@ -38,14 +38,14 @@ def register(
     return Registry(parties=(arena.store.in_transaction(work),))
 
 
-def registry(arena: Arena | str, kind: str | None = None) -> Registry:
-    """Everybody registered, of one kind or of all."""
+def list_users(arena: Arena | str, kind: str | None = None) -> Registry:
+    """Return the registered people, teams and tools, optionally of one kind."""
     arena, chosen = opened(arena), None if kind is None else party_kind(kind)
     with arena.read() as connection:
         return Registry(parties=tuple(read_parties(connection, chosen)))
 
 
-def rate(
+def add_rating(
     arena: Arena | str,
     submission: str,
     *,
@@ -54,30 +54,32 @@ def rate(
     criterion: str | None = None,
     comment: str | None = None,
 ) -> Rated:
-    """Rate a submission from 0 to 100, by its id or by the entry of an assignment. A later rating replaces."""
+    """Rate a submission from 0 to 100, by its id or the entry name of an assignment; replaces an earlier rating."""
     return rate_in(opened(arena), Given(submission, reviewer, float(score), criterion, comment))
 
 
-def assign(
+def assign_reviewers(
     arena: Arena | str,
     task: str,
     *,
     reviewers: Sequence[str] = (),
-    each: int | None = None,
+    per_submission: int | None = None,
     seed: int = ASSIGNMENT_SEED,
-    names: bool = False,
+    unblind: bool = False,
 ) -> Assignments:
-    """Give every submission to a task so many reviewers: nobody their own, all about as much, the same by one seed."""
-    if each is not None and each < 1:
-        raise UsageError(f"--each is {each}, and a submission needs a reviewer", hint="--each 3")
-    return assign_in(opened(arena), task, reviewers=tuple(reviewers), each=each, seed=seed, names=names)
+    """Assign reviewers to every submission of a task, balanced and without conflicts of interest."""
+    if per_submission is not None and per_submission < 1:
+        raise UsageError(f"--per-submission must be at least 1 (got {per_submission})", hint="--per-submission 3")
+    return assign_in(
+        opened(arena), task, reviewers=tuple(reviewers), per_submission=per_submission, seed=seed, unblind=unblind
+    )
 
 
-def assignments(
-    arena: Arena | str, *, reviewer: str | None = None, task: str | None = None, names: bool = False
+def pending_ratings(
+    arena: Arena | str, *, reviewer: str | None = None, task: str | None = None, unblind: bool = False
 ) -> Assignments:
-    """Who is to rate what; submissions are blinded unless `names` are asked for."""
-    return assignments_of(opened(arena), reviewer=reviewer, task_id=task, names=names)
+    """Return the assigned reviews, blinded unless `unblind` is set."""
+    return assignments_of(opened(arena), reviewer=reviewer, task_id=task, unblind=unblind)
 
 
 def ratings(
@@ -86,11 +88,11 @@ def ratings(
     *,
     criterion: str | None = None,
     confidence: float = 0.95,
-    names: bool = False,
+    unblind: bool = False,
 ) -> PeerReview:
-    """Ratings adjusted for reviewer severity; reviewers are blinded unless `names` are asked for."""
+    """Ratings adjusted for reviewer severity; reviewers are blinded unless `unblind` is set."""
     check_level(confidence)
-    return peer_review(opened(arena), task_id=task, criterion=criterion, confidence=confidence, names=names)
+    return peer_review(opened(arena), task_id=task, criterion=criterion, confidence=confidence, unblind=unblind)
 
 
 def weights(arena: Arena | str, *, fit: bool = False) -> WeightVersions:

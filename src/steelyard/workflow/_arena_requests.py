@@ -87,7 +87,7 @@ def _spoken_for(submission: Submission, token: Token, people: frozenset[str]) ->
     if named == token.holder or (token.person is None and named not in people):
         return submission
     reason = f"the token {token.name[:200]!r} does not speak for {(named or '')[:200]!r}"
-    hint = "submit with a token of that person: steelyard token create NAME --person ID"
+    hint = "submit with a token of that person: steelyard serve token create NAME --person ID"
     return Rejected(path=submission.id, reason=reason, hint=hint, code="other_submitter")
 
 

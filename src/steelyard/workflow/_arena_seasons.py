@@ -1,4 +1,4 @@
-"""Arena: the verbs of seasons: freeze, list, show, verify."""
+"""Arena seasons."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from steelyard.settings import shown_path
 from steelyard.workflow._arena import opened
 
 
-def freeze_season(arena: Arena | str, name: str, *, tasks: Sequence[str] = ()) -> Season:
-    """Keep the leaderboard of this moment under a name, with all that made it."""
+def create_season(arena: Arena | str, name: str, *, tasks: Sequence[str] = ()) -> Season:
+    """Freeze the current leaderboard as a season."""
     return freeze(opened(arena), name, tasks=tuple(tasks))
 
 
 def show_season(arena: Arena | str, name: str) -> Season:
-    """The season of that name with its manifest."""
+    """Return a season with its manifest."""
     return season(opened(arena), name)
 
 
 def seasons(arena: Arena | str) -> Seasons:
-    """Every season, the first frozen first."""
+    """Return all seasons, oldest first."""
     return list_seasons(opened(arena))
 
 
 def verify_season(manifest: Path, *, store: Arena | str | None = None) -> Verification:
-    """Check the manifest in a file: its digest, baselines, scores and ranks; with `store`, that the arena kept it."""
+    """Verify a manifest file; with `store`, also that the arena stored it."""
     where = str(shown_path(manifest))
     try:
         document = msgspec.json.decode(read_text(manifest))
@@ -42,5 +42,5 @@ def verify_season(manifest: Path, *, store: Arena | str | None = None) -> Verifi
 
 
 def verify_kept(arena: Arena, manifest: Path) -> Verification:
-    """Check the manifest in a file, and that this arena kept it."""
+    """Verify a manifest file against this arena."""
     return verify_season(manifest, store=arena)

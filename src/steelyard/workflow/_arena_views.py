@@ -190,9 +190,9 @@ def compare_profiles(
     return views.compare_profiles(opened(arena), *pair, task_id=task, movers=movers)
 
 
-def tool_metrics(arena: Arena | str, tool: str) -> ToolMetrics:
+def tool_metrics(arena: Arena | str, agent: str) -> ToolMetrics:
     """What the profile measures of one tool, ranked within the tool."""
-    return views.tool_metrics(opened(arena), tool)
+    return views.tool_metrics(opened(arena), agent)
 
 
 def watch_arena(arena: Arena | str) -> Watch:

@@ -87,7 +87,7 @@ def check_token(arena: Arena, whole: str, scope: Scope) -> Token:
     token = authenticate(arena.store, whole)
     if not token.allows(scope):
         has = ", ".join(token.scopes)
-        hint = f"it takes a token made with: steelyard token create NAME --scope {scope}"
+        hint = f"it takes a token made with: steelyard serve token create NAME --scope {scope}"
         raise PermissionDeniedError(f"the token {token.name!r} has the scope {has}, and this needs {scope}", hint=hint)
     return token
 

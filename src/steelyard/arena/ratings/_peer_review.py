@@ -67,9 +67,9 @@ def rating_table(connection: Connection, task_key: int | None, criterion: str | 
 
 
 def peer_review(
-    arena: Arena, *, task_id: str | None = None, criterion: str | None = None, confidence: float, names: bool = False
+    arena: Arena, *, task_id: str | None = None, criterion: str | None = None, confidence: float, unblind: bool = False
 ) -> PeerReview:
-    """The ratings of a task (of all), taken apart; reviewers are blinded unless `names` are asked for."""
+    """The ratings of a task (of all), taken apart; reviewers are blinded unless `unblind` is set."""
     with arena.read() as connection:
         key = None if task_id is None else find_task(connection, task_id, arena.rules).key
         table = rating_table(connection, key, criterion)
@@ -87,7 +87,7 @@ def peer_review(
         **shown,
         agreement=alpha.as_dict(),
         submissions=_submissions(table, fit),
-        reviewers=_reviewers(table, fit, names=names),
+        reviewers=_reviewers(table, fit, unblind=unblind),
         std_dev=fit.std_dev,
         findings=_findings(fit),
     )
@@ -112,14 +112,14 @@ def _submissions(table: RatingTable, fit: TwoWay) -> tuple[RatedSubmission, ...]
     )
 
 
-def _reviewers(table: RatingTable, fit: TwoWay, *, names: bool) -> tuple[ReviewerEstimate, ...]:
+def _reviewers(table: RatingTable, fit: TwoWay, *, unblind: bool) -> tuple[ReviewerEstimate, ...]:
     counts = Counter(table.raters.tolist())
     made = []
     for place, (name, words) in enumerate(zip(table.reviewers, deviations(fit, table.raters), strict=True)):
         interval = fit.severity_interval(place, counts[place])
         made.append(
             ReviewerEstimate(
-                reviewer=name if names else blinded_reviewer(name, table.submissions),
+                reviewer=name if unblind else blinded_reviewer(name, table.submissions),
                 ratings=counts[place],
                 severity=interval.estimate,
                 low=interval.low,
@@ -129,7 +129,7 @@ def _reviewers(table: RatingTable, fit: TwoWay, *, names: bool) -> tuple[Reviewe
                 group=int(fit.group[place]) + 1,
             )
         )
-    return tuple(made if names else sorted(made, key=lambda reviewer: reviewer.reviewer))
+    return tuple(made if unblind else sorted(made, key=lambda reviewer: reviewer.reviewer))
 
 
 def blinded_reviewer(name: str, rated: Sequence[tuple[str, str]]) -> str:

@@ -144,9 +144,15 @@ def _assigned(connection: Connection, *, reviewer: str | None = None, task_key: 
 
 
 def assign(
-    arena: Arena, task_id: str, *, reviewers: Sequence[str], each: int | None, seed: int, names: bool = False
+    arena: Arena,
+    task_id: str,
+    *,
+    reviewers: Sequence[str],
+    per_submission: int | None,
+    seed: int,
+    unblind: bool = False,
 ) -> Assignments:
-    """Give every submission to the task that counts as many reviewers as `each`; those it has stay."""
+    """Give every submission to the task that counts as many reviewers as `per_submission`; existing ones are kept."""
     for name in reviewers:
         check_name("reviewer", name)
 
@@ -154,7 +160,7 @@ def assign(
         arena.refresh(connection)
         task = find_task(connection, task_id, arena.rules)
         check_switched_on(arena.rules, task.task)
-        wanted = each if each is not None else arena.rules.reviewers_each
+        wanted = per_submission if per_submission is not None else arena.rules.reviewers_each
         pool = list(reviewers) or [party.id for party in read_parties(connection, "person")]
         if not pool:
             raise UsageError(
@@ -166,7 +172,7 @@ def assign(
         own = (submissions.c.task_key == task.key) & submissions.c.excluded_at.is_(None)
         rows = list(connection.execute(select(submissions).where(own)).mappings())
         entries = [Entry(row["id"], row["submitter"], frozenset(has.get(row["ordinal"], ()))) for row in rows]
-        chosen = choose_reviewers(entries, pool, each=wanted, teams=teams_of(connection), seed=seed)
+        chosen = choose_reviewers(entries, pool, per_submission=wanted, teams=teams_of(connection), seed=seed)
         now = now_microseconds()
         new = [
             {"task_key": task.key, "ordinal": row["ordinal"], "reviewer": reviewer, "assigned_at": now}
@@ -175,36 +181,36 @@ def assign(
         ]
         if new:
             connection.execute(insert(assignments), new)
-        return _listed(connection, task_key=task.key, names=names)
+        return _listed(connection, task_key=task.key, unblind=unblind)
 
     return arena.store.in_transaction(work)
 
 
 def assignments_of(
-    arena: Arena, *, reviewer: str | None = None, task_id: str | None = None, names: bool = False
+    arena: Arena, *, reviewer: str | None = None, task_id: str | None = None, unblind: bool = False
 ) -> Assignments:
-    """Who is to rate what, and whether they have. Submissions are blinded unless `names` are asked for."""
+    """Who is to rate what, and whether they have. Submissions are blinded unless `unblind` is set."""
     with arena.read() as connection:
         key = None if task_id is None else find_task(connection, task_id, arena.rules).key
-        return _listed(connection, reviewer=reviewer, task_key=key, names=names)
+        return _listed(connection, reviewer=reviewer, task_key=key, unblind=unblind)
 
 
 def _listed(
-    connection: Connection, *, reviewer: str | None = None, task_key: int | None = None, names: bool
+    connection: Connection, *, reviewer: str | None = None, task_key: int | None = None, unblind: bool
 ) -> Assignments:
     rows = [row for row in _assigned(connection, reviewer=reviewer, task_key=task_key) if row["excluded_at"] is None]
     given = connection.execute(select(ratings.c.task_key, ratings.c.ordinal, ratings.c.reviewer))
     rated = {tuple(row) for row in given}
-    listed = [_assignment(row, rated, names=names) for row in rows]
+    listed = [_assignment(row, rated, unblind=unblind) for row in rows]
     return Assignments(assignments=tuple(sorted(listed, key=lambda one: (one.task_id, one.reviewer, one.entry))))
 
 
-def _assignment(row: RowMapping, rated: set[tuple[Any, ...]], *, names: bool) -> Assignment:  # Any: rows of keys
+def _assignment(row: RowMapping, rated: set[tuple[Any, ...]], *, unblind: bool) -> Assignment:  # Any: rows of keys
     return Assignment(
         task_id=row["task_id"],
         entry=blinded_name(row),
         reviewer=row["reviewer"],
         rated=(row["task_key"], row["ordinal"], row["reviewer"]) in rated,
-        submission_id=row["submission_id"] if names else None,
-        assigned_at=iso(row["assigned_at"]) if names else None,
+        submission_id=row["submission_id"] if unblind else None,
+        assigned_at=iso(row["assigned_at"]) if unblind else None,
     )

@@ -27,7 +27,7 @@ def is_own(reviewer: str, submitter: str | None, teams: Mapping[str, str]) -> bo
 
 
 def choose_reviewers(
-    entries: Sequence[Entry], reviewers: Iterable[str], *, each: int, teams: Mapping[str, str], seed: int
+    entries: Sequence[Entry], reviewers: Iterable[str], *, per_submission: int, teams: Mapping[str, str], seed: int
 ) -> dict[str, list[str]]:
     """For each submission the reviewers that it gets besides those it has.
 
@@ -45,12 +45,14 @@ def choose_reviewers(
     }
     for entry in entries:
         whole = entry.reviewers.union(able[entry.submission_id])
-        if len(whole) < each:
-            message = f"not enough eligible reviewers for {entry.submission_id[:200]!r}: {len(whole)} of {each}"
+        if len(whole) < per_submission:
+            message = (
+                f"not enough eligible reviewers for {entry.submission_id[:200]!r}: {len(whole)} of {per_submission}"
+            )
             raise UsageError(message, hint="add reviewers, or reduce --per-submission")
     turns = sorted(entries, key=lambda entry: _digest(seed, entry.submission_id))
     chosen: dict[str, list[str]] = {entry.submission_id: [] for entry in entries}
-    for place in range(each):
+    for place in range(per_submission):
         for entry in turns:
             identity = entry.submission_id
             if len(entry.reviewers) + len(chosen[identity]) > place:

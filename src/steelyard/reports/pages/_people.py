@@ -85,7 +85,7 @@ def ratings_page(result: PeerReview) -> Page:
 
 
 def season_page(result: Season) -> Page:
-    """One row a submission as it stood; its JSON is the manifest that `arena verify` checks."""
+    """One row a submission as it stood; its JSON is the manifest that `arena season verify` checks."""
     rows = result.to_dicts()
     columns = (
         text_column("task_id", "task", [row["task_id"] for row in rows]),

@@ -1,14 +1,14 @@
-"""The arena's commands about what it learns: learn, abilities, expected, correctness."""
+"""`steelyard arena model`: models fitted to submissions and ratings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from steelyard.results import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import ResultFile, StoreOption, TaskName
+from steelyard.surfaces.cli._arena_options import MODELS, ResultFile, StoreOption, TaskName
 from steelyard.surfaces.cli._arena_views import check_out, print_result
 from steelyard.surfaces.cli._options import FigureName, FromOne, Json, NoCsvEscape
 from steelyard.surfaces.cli._print import print_findings
@@ -16,29 +16,32 @@ from steelyard.surfaces.cli._print import print_findings
 if TYPE_CHECKING:
     from steelyard.reports import TextTable
 
-VersionOption = Annotated[FromOne | None, Parameter(help="The version by its number; the latest by default.")]
+model = App(name="model", help="Fit models and show their results.", help_format="plaintext", group=MODELS)
+
+VersionOption = Annotated[FromOne | None, Parameter(help="Model version (default: the latest).")]
 
 
-def learn(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """Learn all that the profile switches on: abilities and difficulties, the chance of being right, dynamic weights.
+@model.command(sort_key=0)
+def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """Fit the models enabled by the profile.
 
-    The first two come from all submissions (arena-models-1 switches them on), the weights from the ratings
-    (arena-community does). The profile says at which counts of submissions the first two are learned without this
-    command. Each time makes a numbered version, which is kept; no score depends on it. What was learned from the same
-    under the same rules is not learned again.
+    Abilities and correctness are fitted to submissions (enabled by arena-models-1), weights to ratings (enabled by
+    arena-community). The profile also sets the submission counts at which the first two are fitted automatically. Each
+    fit is stored as a numbered version and does not change scores. Unchanged data and rules are not fitted again.
 
-    Example: steelyard arena learn
+    Example: steelyard arena model fit
     """
     from steelyard.reports import fit_lines
     from steelyard.workflow import fit_models  # brings SQLAlchemy
 
-    learned = fit_models(store)
-    print_result(learned, fit_lines(learned), json=json)
+    fitted = fit_models(store)
+    print_result(fitted, fit_lines(fitted), json=json)
     if not json:
-        print_findings(learned.findings)
+        print_findings(fitted.findings)
     return 0
 
 
+@model.command(sort_key=1)
 def abilities(
     *,
     version: VersionOption = None,
@@ -48,24 +51,25 @@ def abilities(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """Tools ranked by learned ability, fair to who tried the hard tasks, beside the plain mean; tasks by difficulty.
+    """Rank tools by ability, adjusted for task difficulty.
 
-    Example: steelyard arena abilities
-    Example: steelyard arena abilities --version 3 --out abilities.html
+    Example: steelyard arena model abilities
+    Example: steelyard arena model abilities --version 3 --out abilities.html
     """
     from steelyard.reports import abilities_line, abilities_tables
     from steelyard.workflow import abilities as fitted_abilities  # brings SQLAlchemy
 
     check_out(AbilityRanking, figure, out, no_csv_escape=no_csv_escape)
-    learned = fitted_abilities(store, version=version)
-    parts: list[str | TextTable] = [abilities_line(learned), *abilities_tables(learned)]
-    print_result(learned, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
+    fitted = fitted_abilities(store, version=version)
+    parts: list[str | TextTable] = [abilities_line(fitted), *abilities_tables(fitted)]
+    print_result(fitted, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
     if not json:
-        print_findings(learned.findings)
+        print_findings(fitted.findings)
     return 0
 
 
-def expected(
+@model.command(sort_key=2)
+def predict(
     task: TaskName,
     /,
     *,
@@ -76,9 +80,11 @@ def expected(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """What every tool is expected to score on a task, tried or not, and between which limits.
+    """Predict the next score of each tool.
 
-    Example: steelyard arena expected fix-race
+    Each prediction has a prediction interval at the confidence level of the profile.
+
+    Example: steelyard arena model predict fix-race
     """
     from steelyard.reports import prediction_line, prediction_table
     from steelyard.workflow import predict as predict_scores  # brings SQLAlchemy
@@ -89,8 +95,9 @@ def expected(
     return print_result(scores, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
+@model.command(sort_key=3)
 def correctness(
-    task: Annotated[str | None, Parameter(help="A task without tests: the chance of each of its submissions.")] = None,
+    task: Annotated[str | None, Parameter(help="Task without tests: probability per submission.")] = None,
     /,
     *,
     version: VersionOption = None,
@@ -100,23 +107,37 @@ def correctness(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """The learned chance that a submission without tests is right: calibration, coefficients, and those of a task.
+    """Show the probability that untested submissions are correct.
 
-    Example: steelyard arena correctness
-    Example: steelyard arena correctness write-docs
+    The result includes calibration, coefficients and, for a task, the probability of each submission.
+
+    Example: steelyard arena model correctness
+    Example: steelyard arena model correctness write-docs
     """
     from steelyard.reports import correctness_lines, correctness_tables
     from steelyard.workflow import correctness as fitted_correctness  # brings SQLAlchemy
 
     check_out(CorrectnessEstimates, figure, out, no_csv_escape=no_csv_escape)
-    learned = fitted_correctness(store, task, version=version)
-    parts: list[str | TextTable] = [*correctness_lines(learned), *correctness_tables(learned)]
-    return print_result(learned, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
+    fitted = fitted_correctness(store, task, version=version)
+    parts: list[str | TextTable] = [*correctness_lines(fitted), *correctness_tables(fitted)]
+    return print_result(fitted, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
-COMMANDS = (
-    (learn, "learn"),
-    (abilities, "abilities"),
-    (expected, "expected"),
-    (correctness, "correctness"),
-)
+@model.command(sort_key=4)
+def weights(
+    *,
+    fit: Annotated[bool, Parameter(help="First fit a new version to the ratings.", negative="")] = False,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """Show weights fitted to ratings, by version.
+
+    Fitted weights are shown next to the fixed ones and do not change scores.
+
+    Example: steelyard arena model weights --fit
+    """
+    from steelyard.reports import weights_lines
+    from steelyard.workflow import weights as weight_versions  # brings SQLAlchemy
+
+    versions = weight_versions(store, fit=fit)
+    return print_result(versions, weights_lines(versions), json=json)

@@ -1,30 +1,37 @@
-"""Options that the arena's commands share."""
+"""Options shared by the arena commands, and the groups of `steelyard arena --help`."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from steelyard.surfaces.cli._options import FromOne, OnePath
 
-StoreOption = Annotated[str, Parameter(help="The store: sqlite:///file or postgresql://user@host/name.")]
-ArenaProfile = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
+SET_UP, SUBMIT, LEADERBOARD, MODERATE, PEER_REVIEW, MODELS, SEASONS, NOTIFY = (
+    Group(title, sort_key=position)
+    for position, title in enumerate(
+        ("Set up", "Submit", "Leaderboard", "Moderate", "Peer review", "Models", "Seasons", "Notify")
+    )
+)
+
+StoreOption = Annotated[str, Parameter(help="Store URL: sqlite:///FILE or postgresql://USER@HOST/NAME.")]
+ArenaProfile = Annotated[str, Parameter(help="Scoring profile: built-in name (steelyard profiles) or TOML file.")]
 PolicyOption = Annotated[
-    str, Parameter(help="current: all by one baseline; as-submitted: each keeps the score of its day.")
+    str, Parameter(help="Baseline policy: current (one baseline for all) or as-submitted (the one at submission time).")
 ]
-AskedPolicy = Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")]
-TaskName = Annotated[str, Parameter(help="The task's id.")]
-ConfidenceOption = Annotated[float | None, Parameter(help="Confidence of the intervals, 0.95 by default.")]
+AskedPolicy = Annotated[
+    str | None, Parameter(help="Baseline policy: current or as-submitted (default: the policy of the arena).")
+]
+TaskName = Annotated[str, Parameter(help="Task id.")]
+ConfidenceOption = Annotated[float | None, Parameter(help="Confidence level, between 0 and 1 (default: 0.95).")]
 LeaderboardFile = Annotated[
     OnePath | None,
-    Parameter(help="Write the leaderboard of the task (of all tasks) to this file: .json, .csv, .parquet, .svg, .png."),
+    Parameter(help="Write the leaderboard of the task, or of all tasks: .json .csv .parquet .svg .png."),
 ]
-ResultFile = Annotated[
-    OnePath | None, Parameter(help="Write the result to this file: .json, .csv, .parquet, .svg, .png.")
-]
+ResultFile = Annotated[OnePath | None, Parameter(help="Write the result: .json .csv .parquet .svg .png.")]
 SetOption = Annotated[
     tuple[str, ...],
-    Parameter(help="Set KEY=VALUE in every run record, as in steelyard read; may be repeated.", negative=""),
+    Parameter(help="Set KEY=VALUE on every run, as in steelyard read; repeatable.", negative=""),
 ]
-TopOption = Annotated[FromOne | None, Parameter(help="Show only the first places.")]
+TopOption = Annotated[FromOne | None, Parameter(help="Number of ranks to show (default: all).")]

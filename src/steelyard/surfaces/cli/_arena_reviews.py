@@ -1,53 +1,108 @@
-"""The arena's commands by which people decide: review, withdraw."""
+"""`steelyard arena review` and `arena withdraw`: decisions about submissions."""
 
 from __future__ import annotations
 
 import getpass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from steelyard.errors import UsageError
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import StoreOption
+from steelyard.surfaces.cli._arena_options import MODERATE, StoreOption
+from steelyard.surfaces.cli._arena_views import print_result
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json, print_lines
 
 if TYPE_CHECKING:
     from steelyard.results import Reviewed
 
-SubmissionId = Annotated[str, Parameter(help="The submission's id.")]
-Reason = Annotated[str | None, Parameter(help="Why; the log keeps it. An exclusion needs one.")]
+review = App(name="review", help="Accept, exclude or reinstate submissions.", help_format="plaintext", group=MODERATE)
+
+SubmissionId = Annotated[str, Parameter(help="Submission id.")]
+Reason = Annotated[str | None, Parameter(help="Reason, kept in the review log.")]
+As = Annotated[str | None, Parameter(name="--as", help="Name of the reviewer (default: your login name).")]
+OneTask = Annotated[str | None, Parameter(help="Task id (default: all tasks).")]
 
 
-def review(
+@review.command(name="list", sort_key=0)
+def list_flagged(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """List flagged submissions that need a review.
+
+    Example: steelyard arena review list fix-race
+    """
+    from steelyard.reports import outliers_line, outliers_table
+    from steelyard.workflow import outliers  # brings SQLAlchemy
+
+    flagged = outliers(store, task)
+    tables = [outliers_table(flagged)] if flagged.outliers else []
+    return print_result(flagged, [outliers_line(flagged), *tables], json=json)
+
+
+@review.command(sort_key=1)
+def accept(
     submission: SubmissionId,
     /,
     *,
-    accept: Annotated[bool, Parameter(help="It counts, and needs no further review.", negative="")] = False,
-    exclude: Annotated[bool, Parameter(help="It no longer counts in its task.", negative="")] = False,
-    reinstate: Annotated[bool, Parameter(help="Take its exclusion back.", negative="")] = False,
     reason: Reason = None,
-    by: Annotated[str | None, Parameter(help="Who decides; the name you are logged in by, if not given.")] = None,
+    user: As = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Settle the review of a submission: accept it, exclude it, or take an exclusion back.
+    """Accept a flagged submission.
 
-    An excluded submission no longer counts: the baseline, scores, ranks and flags of its task are recomputed without it
-    (under the policy as-submitted the others keep their scores). Its id stays taken, and the log keeps who decided
-    what, when and why. Deciding the same again changes nothing.
-
-    Example: steelyard arena review run-17 --exclude --reason "reads the expected output" --by ada
-    Example: steelyard arena review run-17 --reinstate
+    Example: steelyard arena review accept run-17 --reason "checked the log" --as ada
     """
-    from steelyard.workflow import review_submission  # brings SQLAlchemy
+    return _decide("accept", submission, reason=reason, user=user, store=store, json=json)
 
-    asked = {"accept": accept, "exclude": exclude, "reinstate": reinstate}
-    chosen = [verb for verb, is_asked in asked.items() if is_asked]
-    if len(chosen) != 1:
-        raise UsageError("name one decision", hint="--accept, --exclude --reason TEXT, or --reinstate")
-    return _print(review_submission(store, submission, chosen[0], by=by or _user(), reason=reason), json=json)
+
+@review.command(sort_key=2)
+def exclude(
+    submission: SubmissionId,
+    /,
+    *,
+    reason: Reason = None,
+    user: As = None,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """Exclude a submission from its task; requires a reason.
+
+    The baseline, scores, ranks and flags of the task are recomputed without it. Under the policy as-submitted, the
+    scores of the other submissions do not change. The id of the submission cannot be reused.
+
+    Example: steelyard arena review exclude run-17 --reason "prints the expected output" --as ada
+    """
+    return _decide("exclude", submission, reason=reason, user=user, store=store, json=json)
+
+
+@review.command(sort_key=3)
+def reinstate(
+    submission: SubmissionId,
+    /,
+    *,
+    reason: Reason = None,
+    user: As = None,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """Undo the exclusion or withdrawal of a submission.
+
+    Example: steelyard arena review reinstate run-17 --as ada
+    """
+    return _decide("reinstate", submission, reason=reason, user=user, store=store, json=json)
+
+
+@review.command(sort_key=4)
+def log(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """Show the log of review decisions and withdrawals.
+
+    Example: steelyard arena review log fix-race
+    """
+    from steelyard.reports import review_line
+    from steelyard.workflow import review_log  # brings SQLAlchemy
+
+    decisions = review_log(store, task)
+    return print_result(decisions, map(review_line, decisions.reviews), json=json)
 
 
 def withdraw(
@@ -55,23 +110,32 @@ def withdraw(
     /,
     *,
     reason: Reason = None,
-    by: Annotated[
-        str | None, Parameter(help="Who withdraws it, where the submission names no submitter; else only that one may.")
+    user: Annotated[
+        str | None,
+        Parameter(name="--as", help="Submitter id; required if the submission does not name its submitter."),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Withdraw a submission of your own: an exclusion by its submitter. A reviewer can take it back.
+    """Withdraw your submission.
+
+    The submission is excluded. A reviewer can reinstate it.
 
     Example: steelyard arena withdraw run-17 --reason "wrong model was logged"
     """
     from steelyard.workflow import withdraw_submission  # brings SQLAlchemy
 
-    return _print(withdraw_submission(store, submission, by=by, reason=reason), json=json)
+    return _print(withdraw_submission(store, submission, by=user, reason=reason), json=json)
 
 
-def _user() -> str | None:
-    """The name that the user is logged in by; None where the system knows none."""
+def _decide(verb: str, submission: str, *, reason: str | None, user: str | None, store: str, json: bool) -> int:
+    from steelyard.workflow import review_submission  # brings SQLAlchemy
+
+    return _print(review_submission(store, submission, verb, by=user or _login_name(), reason=reason), json=json)
+
+
+def _login_name() -> str | None:
+    """Return the login name, or None if the system does not know it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -86,6 +150,3 @@ def _print(reviewed: Reviewed, *, json: bool) -> int:
     else:
         print_lines(reviewed_lines(reviewed))
     return 0
-
-
-COMMANDS = ((review, "review"), (withdraw, "withdraw"))

@@ -1,13 +1,13 @@
-"""The arena's commands of seasons: freeze, seasons, verify."""
+"""`steelyard arena season`: frozen leaderboards with a verifiable manifest."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import StoreOption
+from steelyard.surfaces.cli._arena_options import SEASONS, StoreOption
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._output import tell_written
 from steelyard.surfaces.cli._print import print_json, show_results
@@ -17,54 +17,46 @@ if TYPE_CHECKING:
 
     from steelyard.results import Season
 
+season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext", group=SEASONS)
+
 GATE_FAILED = 3
-Manifest = Annotated[OnePath | None, Parameter(help="Write the manifest to this file, .json.")]
+Manifest = Annotated[OnePath | None, Parameter(help="Write the manifest to this .json file.")]
+SeasonName = Annotated[str, Parameter(help="Season name.")]
 
 
-def freeze(
-    name: Annotated[str, Parameter(help="The season's name.")],
+@season.command(sort_key=0)
+def create(
+    name: SeasonName,
     /,
     *,
-    task: Annotated[tuple[str, ...], Parameter(help="Only this task; may be repeated.", negative="")] = (),
+    task: Annotated[tuple[str, ...], Parameter(help="Only this task; repeatable.", negative="")] = (),
     out: Manifest = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Keep the leaderboard of this moment as a season, with a public manifest that anybody can verify.
+    """Freeze the current leaderboard as a season.
 
-    The manifest has the rules, the digest and numbers of every submission that counted, and every exclusion with its
-    reason. A season never changes.
+    The public manifest contains the rules, the digest and numbers of every counted submission, and every exclusion
+    with its reason. A season cannot be changed.
 
-    Example: steelyard arena freeze 2026-autumn --out manifest.json
+    Example: steelyard arena season create 2026-autumn --out manifest.json
     """
-    from steelyard.workflow import freeze_season  # brings SQLAlchemy
+    from steelyard.workflow import create_season  # brings SQLAlchemy
 
     _check(out)
-    return _print(freeze_season(store, name, tasks=task), out, json=json)
+    return _print(create_season(store, name, tasks=task), out, json=json)
 
 
-def seasons(
-    name: Annotated[str | None, Parameter(help="Show this season.")] = None,
-    /,
-    *,
-    out: Manifest = None,
-    store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
-) -> int:
-    """List the seasons that were frozen, or show one.
+@season.command(name="list", sort_key=1)
+def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """List seasons.
 
-    Example: steelyard arena seasons 2026-autumn --out manifest.json
+    Example: steelyard arena season list
     """
-    from steelyard.errors import UsageError
     from steelyard.reports import seasons_lines
-    from steelyard.workflow import seasons as every_season, show_season  # brings SQLAlchemy
+    from steelyard.workflow import seasons  # brings SQLAlchemy
 
-    _check(out)
-    if name is not None:
-        return _print(show_season(store, name), out, json=json)
-    if out is not None:
-        raise UsageError("--out writes the manifest of one season", hint="name a season, or leave --out out")
-    listed = every_season(store)
+    listed = seasons(store)
     if json:
         print_json(listed.to_dict())
     else:
@@ -72,18 +64,31 @@ def seasons(
     return 0
 
 
+@season.command(sort_key=2)
+def show(name: SeasonName, /, *, out: Manifest = None, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """Show a season or write its manifest.
+
+    Example: steelyard arena season show 2026-autumn --out manifest.json
+    """
+    from steelyard.workflow import show_season  # brings SQLAlchemy
+
+    _check(out)
+    return _print(show_season(store, name), out, json=json)
+
+
+@season.command(sort_key=3)
 def verify(
-    manifest: Annotated[OnePath, Parameter(help="The manifest of a season, as JSON.")],
+    manifest: Annotated[OnePath, Parameter(help="Manifest of a season (JSON).")],
     /,
     *,
-    store: Annotated[str | None, Parameter(help="Check too that this arena kept it, and still has all of it.")] = None,
+    store: Annotated[str | None, Parameter(help="Also check the manifest against this store.")] = None,
     json: Json = False,
 ) -> int:
-    """Check the manifest of a season: its digest, and baselines, scores and ranks recomputed from its numbers.
+    """Verify a manifest by recomputing its results.
 
-    Exit status 3 when something does not hold.
+    Checks the digest and recomputes baselines, scores and ranks. Exits with status 3 if the manifest is invalid.
 
-    Example: steelyard arena verify manifest.json
+    Example: steelyard arena season verify manifest.json
     """
     from steelyard.reports import verification_lines
     from steelyard.workflow import verify_season  # brings SQLAlchemy
@@ -115,6 +120,3 @@ def _print(season: Season, out: Path | None, *, json: bool) -> int:
     else:
         show_results([season_line(season)])
     return 0
-
-
-COMMANDS = ((freeze, "freeze"), (seasons, "seasons"), (verify, "verify"))

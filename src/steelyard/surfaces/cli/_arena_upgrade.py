@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """Upgrade a store that an older version made, canons included. A SQLite file is copied first.
+    """Upgrade the schema of a store.
 
-    A PostgreSQL database is not copied: make a backup with pg_dump first. If the upgrade fails, the store stays as it
-    was. No other command changes the schema of a store.
+    Upgrades a store created by an older version, canons included. SQLite files are copied first. Back up PostgreSQL
+    databases with pg_dump. If the upgrade fails, the store is unchanged.
 
     Example: steelyard arena upgrade --store sqlite:///arena.db
     """
@@ -38,5 +38,5 @@ def _lines(done: StoreUpgrade) -> list[str]:
     if not done.migrations:
         return [f"{done.store}: already up to date (schema version {done.store_version_after})"]
     change = f"schema version {done.store_version_before} -> {done.store_version_after}"
-    copied = f"the store as it was is kept in {done.copy}" if done.copy else "no copy was made: use pg_dump for backups"
+    copied = f"backup: {done.copy}" if done.copy else "no backup was made (use pg_dump)"
     return [f"{done.store}: upgraded, {change}", copied]

@@ -1,4 +1,4 @@
-"""The arena's commands that only look: leaderboard, evaluations, outliers, history, and what other rules would do."""
+"""Read-only arena commands: leaderboard, show, history, bias, compare-profiles, watch, task list, task show."""
 
 from __future__ import annotations
 
@@ -44,26 +44,29 @@ if TYPE_CHECKING:
 
 
 def leaderboard(
-    task: Annotated[str | None, Parameter(help="The task's id; without it, tools and models across all tasks.")] = None,
+    task: Annotated[str | None, Parameter(help="Task id (default: rank tools and models across all tasks).")] = None,
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
     by: Annotated[
         str | None,
-        Parameter(help="Across tasks: what to rank, of agent, model, submitter, team; agent,model by default."),
+        Parameter(help="Across tasks: rank by agent, model, submitter, team (default: agent,model)."),
     ] = None,
     sort: Annotated[
         str | None,
-        Parameter(help="In a task, the score to order by: overall, efficiency, speed, cost, correctness."),
+        Parameter(help="For a task: sort by overall, efficiency, speed, cost or correctness."),
     ] = None,
     top: TopOption = None,
     until: Annotated[
-        str | None, Parameter(help="In a task: as they stood at the end of this day, or before this time.")
+        str | None, Parameter(help="For a task: the leaderboard at the end of this day, or before this time.")
     ] = None,
-    submitter: Annotated[str | None, Parameter(help="In a task: only the places of this submitter.")] = None,
+    submitter: Annotated[str | None, Parameter(help="For a task: only submissions of this submitter.")] = None,
     metrics: Annotated[
-        str | None, Parameter(help="In a task: these metrics that the profile names for tools, by commas.")
+        str | None, Parameter(help="For a task: comma-separated tool metrics defined by the profile.")
+    ] = None,
+    agent: Annotated[
+        str | None, Parameter(help="Metrics of this agent, with its submissions ranked against each other.")
     ] = None,
     confidence: ConfidenceOption = None,
     out: LeaderboardFile = None,
@@ -71,13 +74,15 @@ def leaderboard(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
+    """Rank submissions to a task, or agents across tasks.
 
-    With --out, the leaderboard of the task, or of every task, are written to a file.
+    The leaderboard of a task shows ranks, percentiles, confidence intervals and flags, and marks defaulted and claimed
+    values. --out writes the leaderboard of the task, or of all tasks, to a file.
 
     Example: steelyard arena leaderboard fix-race --top 10
     Example: steelyard arena leaderboard fix-race --until 2026-10-31
     Example: steelyard arena leaderboard --by agent
+    Example: steelyard arena leaderboard --agent codex
     Example: steelyard arena leaderboard --out leaderboard.csv
     """
     from steelyard.workflow import (  # brings SQLAlchemy
@@ -87,6 +92,19 @@ def leaderboard(
         task_leaderboard,
     )
 
+    if agent is not None:
+        given: dict[str, object] = {
+            "TASK": task,
+            "--by": by,
+            "--sort": sort,
+            "--top": top,
+            "--policy": policy,
+            "--until": until,
+        }
+        given |= {"--submitter": submitter, "--metrics": metrics, "--confidence": confidence, "--out": out}
+        return _agent_metrics(
+            store, agent, {**given, "--figure": figure, "--no-csv-escape": no_csv_escape or None}, json=json
+        )
     is_of_task = task is not None
     kind = TaskLeaderboard if is_of_task else Leaderboard if _is_drawing(out) else AllLeaderboards
     is_drawn = check_out(kind, figure, out, no_csv_escape=no_csv_escape)
@@ -117,19 +135,30 @@ def leaderboard(
     )
 
 
+def _agent_metrics(store: str, agent: str, given: Mapping[str, object], *, json: bool) -> int:
+    from steelyard.reports import tool_parts
+    from steelyard.workflow import tool_metrics  # brings SQLAlchemy
+
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"--agent cannot be combined with {option}", hint=f"remove {option}")
+    metrics = tool_metrics(store, agent)
+    return print_result(metrics, tool_parts(metrics), json=json)
+
+
 def _check_leaderboard(*, is_of_task: bool, by: str | None, sort: str | None, out: Path | None) -> None:
-    """Refuse options that would have no effect, and a file that cannot be written."""
+    """Reject options without effect."""
     if by is not None and (is_of_task or out is not None):
         without = "the task" if is_of_task else "--out"
-        raise UsageError("--by ranks tools and models across tasks", hint=f"leave out {without}, or --by")
+        raise UsageError("--by ranks tools and models across tasks", hint=f"remove {without} or --by")
     if sort is not None and not is_of_task and out is None:
-        raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
+        raise UsageError("--sort requires a task", hint="name a task or remove --sort")
 
 
 def _refuse_of_task(options: Mapping[str, str | None]) -> None:
     for option, given in options.items():
         if given is not None:
-            raise UsageError(f"{option} is for the leaderboard of one task", hint=f"name a task, or leave {option} out")
+            raise UsageError(f"{option} requires a task", hint=f"name a task or remove {option}")
 
 
 def _is_drawing(out: Path | None) -> bool:
@@ -137,7 +166,7 @@ def _is_drawing(out: Path | None) -> bool:
 
 
 def check_out(kind: type[Result], figure: str | None, out: Path | None, *, no_csv_escape: bool) -> bool:
-    """Whether a figure is asked for; refuses a file that cannot be written."""
+    """Return whether a figure is requested; reject an output file that cannot be written."""
     check_csv_escape(no_csv_escape=no_csv_escape, out=out)
     is_drawn = check_drawing(kind, figure, out)
     if out is not None and not is_drawn:
@@ -146,7 +175,7 @@ def check_out(kind: type[Result], figure: str | None, out: Path | None, *, no_cs
 
 
 def _leaderboard_parts(result: TaskLeaderboard | AllLeaderboards | Leaderboard) -> Iterator[str | TextTable]:
-    """The sentence, then the tables; the leaderboard of every task are only written."""
+    """Yield the sentence, then the tables; leaderboards of all tasks are only written to a file."""
     from steelyard.reports import leaderboard_line, leaderboard_table, leaders_line, leaders_tables
 
     if isinstance(result, Leaderboard):
@@ -160,8 +189,8 @@ def _leaderboard_parts(result: TaskLeaderboard | AllLeaderboards | Leaderboard) 
 
 
 def show(
-    submission: Annotated[str, Parameter(help="The submission's id.")],
-    score: Annotated[str | None, Parameter(help="Explain only this score.")] = None,
+    submission: Annotated[str, Parameter(help="Submission id.")],
+    score: Annotated[str | None, Parameter(help="Score to explain (default: all).")] = None,
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
@@ -170,7 +199,9 @@ def show(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """One evaluation, explained: each score with its formula, inputs and constants.
+    """Show how a submission was scored.
+
+    Each score is shown with its formula, inputs and constants.
 
     Example: steelyard arena show run-17 speed_score
     """
@@ -193,7 +224,7 @@ def print_result(
     figure: str | None = None,
     no_csv_escape: bool = False,
 ) -> int:
-    """Write the file, and print what was asked for; sentences and tables where nothing else was."""
+    """Write the output file and print JSON or, without either, sentences and tables."""
     save_result(result, figure, out, no_csv_escape=no_csv_escape)
     if json:
         print_json(result.to_dict())
@@ -205,7 +236,7 @@ def print_result(
 
 
 def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """List the tasks.
+    """List tasks.
 
     Example: steelyard arena task list
     """
@@ -217,7 +248,9 @@ def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int
 
 
 def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """A task with its baseline, overall and of each tool and model.
+    """Show a task and its baselines.
+
+    Baselines are shown overall and per tool and model.
 
     Example: steelyard arena task show fix-race
     """
@@ -233,56 +266,19 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
     return 0
 
 
-def outliers(
-    task: Annotated[str | None, Parameter(help="The task's id; all by default.")] = None,
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
-) -> int:
-    """Submissions that look too good and wait for a review (arena review).
-
-    Example: steelyard arena outliers fix-race
-    """
-    from steelyard.reports import outliers_line, outliers_table
-    from steelyard.workflow import outliers as suspicious  # brings SQLAlchemy
-
-    flagged = suspicious(store, task)
-    tables = [outliers_table(flagged)] if flagged.outliers else []
-    return print_result(flagged, [outliers_line(flagged), *tables], json=json)
-
-
-def reviews(
-    task: Annotated[str | None, Parameter(help="The task's id; all by default.")] = None,
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
-) -> int:
-    """The log of decisions about submissions: accepted, excluded, withdrawn, reinstated; by whom, when and why.
-
-    Example: steelyard arena reviews fix-race
-    """
-    from steelyard.reports import review_line
-    from steelyard.workflow import review_log  # brings SQLAlchemy
-
-    log = review_log(store, task)
-    return print_result(log, map(review_line, log.reviews), json=json)
-
-
 def history(
     *,
-    task: Annotated[str | None, Parameter(help="Scores of this task.")] = None,
-    submitter: Annotated[str | None, Parameter(help="Scores of this submitter.")] = None,
-    team: Annotated[str | None, Parameter(help="Scores of the people of this team.")] = None,
-    since: Annotated[str | None, Parameter(help="What changed on the leaderboard since this date or time.")] = None,
+    task: Annotated[str | None, Parameter(help="Only this task.")] = None,
+    submitter: Annotated[str | None, Parameter(help="Only this submitter.")] = None,
+    team: Annotated[str | None, Parameter(help="Only members of this team.")] = None,
+    since: Annotated[str | None, Parameter(help="Leaderboard changes since this date or time.")] = None,
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """How scores went, with their trend; or with --since, what changed on the leaderboard.
+    """Show scores over time, or leaderboard changes (--since).
 
     Example: steelyard arena history --submitter ada
     Example: steelyard arena history --since 2026-11-01 --task fix-race
@@ -291,8 +287,8 @@ def history(
     from steelyard.workflow import leaderboard_changes, score_history  # brings SQLAlchemy
 
     if since is not None and (submitter or team) is not None:
-        hint = "leave --since out, or --submitter and --team"
-        raise UsageError("--since is for the leaderboard of tasks, not for a submitter or a team", hint=hint)
+        hint = "remove --since, or --submitter and --team"
+        raise UsageError("--since cannot be combined with --submitter or --team", hint=hint)
     check_out(ScoreHistory if since is None else LeaderboardChanges, figure, out, no_csv_escape=no_csv_escape)
     if since is not None:
         changed = leaderboard_changes(store, since=since, task=task)
@@ -308,13 +304,13 @@ def bias(
     *,
     store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
-    confidence: Annotated[float, Parameter(help="Confidence of the intervals.")] = 0.95,
+    confidence: Annotated[float, Parameter(help="Confidence level, between 0 and 1.")] = 0.95,
     out: ResultFile = None,
     figure: FigureName = None,
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """Whether a tool does systematically better or worse than the others across tasks, with its interval.
+    """Test tools for systematic advantages across tasks.
 
     Example: steelyard arena bias --confidence 0.9
     """
@@ -334,19 +330,19 @@ def bias(
 
 
 def compare_profiles(
-    first: Annotated[str, Parameter(help="A shipped profile or a TOML file.")],
-    second: Annotated[str, Parameter(help="Another one.")],
+    first: Annotated[str, Parameter(help="Profile: built-in name or TOML file.")],
+    second: Annotated[str, Parameter(help="Profile to compare it with.")],
     /,
     *,
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,
-    movers: Annotated[FromZero, Parameter(help="How many of the largest moves to show.")] = 10,
+    movers: Annotated[FromZero, Parameter(help="Number of largest rank changes to show.")] = 10,
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """How ranks would move from one profile to another, on the submissions that are there.
+    """Compare the ranks under two profiles.
 
     Example: steelyard arena compare-profiles arena-1 mine.toml
     """
@@ -364,13 +360,15 @@ def compare_profiles(
 def watch(
     *,
     store: StoreOption = DEFAULT_STORE,
-    every: Annotated[Seconds, Parameter(help="Seconds between checks.")] = 1.0,
-    looks: Annotated[FromOne | None, Parameter(help="Stop after this many checks; without it, continue.")] = None,
+    poll_interval: Annotated[Seconds, Parameter(help="Seconds between polls.")] = 1.0,
+    max_polls: Annotated[FromOne | None, Parameter(help="Number of polls (default: unlimited).")] = None,
     json: Json = False,
 ) -> int:
-    """Print what happens to submissions: evaluations, lost ranks, outliers, exclusions. With --json, one object a line.
+    """Print events as they occur.
 
-    Example: steelyard arena watch --every 5
+    Events are evaluations, lost ranks, outliers and exclusions. With --json, one object per line.
+
+    Example: steelyard arena watch --poll-interval 5
     """
     import time
 
@@ -378,26 +376,14 @@ def watch(
     from steelyard.workflow import watch_arena  # brings SQLAlchemy
 
     watched, terminal = watch_arena(store), console()
-    seen = 0
-    while looks is None or seen < looks:
+    polls = 0
+    while max_polls is None or polls < max_polls:
         for event in watched.news():
             if json:
                 print_text(visible_json(msgspec.json.encode(event).decode()) + "\n", flush=True)
             else:
                 terminal.print(clean(event_line(event)), flush=True)
-        seen += 1
-        if looks is None or seen < looks:
-            time.sleep(every)
+        polls += 1
+        if max_polls is None or polls < max_polls:
+            time.sleep(poll_interval)
     return 0
-
-
-COMMANDS = (
-    (leaderboard, "leaderboard"),
-    (show, "show"),
-    (outliers, "outliers"),
-    (reviews, "reviews"),
-    (history, "history"),
-    (bias, "bias"),
-    (compare_profiles, "compare-profiles"),
-    (watch, "watch"),
-)

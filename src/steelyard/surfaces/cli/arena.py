@@ -12,17 +12,23 @@ from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.reports import visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli import (
-    _arena_models as learning,
-    _arena_people as people,
-    _arena_ratings as ratings,
-    _arena_reviews as reviews,
-    _arena_seasons as seasons,
-    _arena_views as views,
-    _arena_weights as weights,
+from steelyard.surfaces.cli import _arena_views as views
+from steelyard.surfaces.cli._arena_models import model
+from steelyard.surfaces.cli._arena_options import (
+    LEADERBOARD,
+    NOTIFY,
+    SET_UP,
+    SUBMIT,
+    ArenaProfile,
+    PolicyOption,
+    SetOption,
+    StoreOption,
 )
-from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
+from steelyard.surfaces.cli._arena_ratings import rating
+from steelyard.surfaces.cli._arena_reviews import review, withdraw
+from steelyard.surfaces.cli._arena_seasons import season
 from steelyard.surfaces.cli._arena_upgrade import upgrade
+from steelyard.surfaces.cli._arena_users import user
 from steelyard.surfaces.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
 from steelyard.surfaces.cli._print import (
     console,
@@ -42,14 +48,13 @@ if TYPE_CHECKING:
 
 arena = App(
     name="arena",
-    help="Score and rank submissions against the best values of their task so far.",
+    help="Manage a leaderboard: tasks, submissions, reviews.",
     help_format="plaintext",
 )
-task = App(name="task", help="Tasks of the arena.", help_format="plaintext")
-arena.command(task)
+task = App(name="task", help="Add, list or show tasks.", help_format="plaintext", group=SET_UP, sort_key=2)
 
 
-@arena.command
+@arena.command(group=SET_UP, sort_key=0)
 def init(
     *,
     store: StoreOption = DEFAULT_STORE,
@@ -57,7 +62,7 @@ def init(
     policy: PolicyOption = "current",
     json: Json = False,
 ) -> int:
-    """Make an arena in a store.
+    """Create an arena in a store.
 
     Example: steelyard arena init --store sqlite:///arena.db
     """
@@ -67,20 +72,22 @@ def init(
     if json:
         print_json(made.to_dict())
     else:
-        console().print(f"{made.store}: an arena under {made.profile}, policy {made.policy}")
+        console().print(f"{made.store}: created arena with profile {made.profile}, policy {made.policy}")
     return 0
 
 
-@task.command
+@task.command(sort_key=0)
 def add(
-    files: Annotated[Paths, Parameter(help="Tasks as TOML or JSON, one or several to a file; - is stdin.")],
+    files: Annotated[Paths, Parameter(help="TOML or JSON files with tasks; - for stdin.")],
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
     allow_rejected: AllowRejected = False,
     json: Json = False,
 ) -> int:
-    """Add tasks. The same task twice is no error; another one of the same id is.
+    """Add tasks to the arena.
+
+    Adding an identical task again has no effect. A different task with the same id is an error.
 
     Example: steelyard arena task add tasks.toml
     """
@@ -97,40 +104,41 @@ def add(
     return 1 if not done.tasks or (done.rejected and not allow_rejected) else 0
 
 
-task.command(views.list_tasks, name="list")
-task.command(views.show_task, name="show")
-arena.command(upgrade)
+task.command(views.list_tasks, name="list", sort_key=1)
+task.command(views.show_task, name="show", sort_key=2)
 
 
-@arena.command
+@arena.command(group=SUBMIT, sort_key=0)
 def submit(
     files: Annotated[
         Paths | None,
-        Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet, also packed; - is stdin."),
+        Parameter(help="Submissions: JSONL, JSON, CSV or Parquet, optionally compressed; - for stdin."),
     ] = None,
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
     from_runs: Annotated[
-        Paths | None, Parameter(help="Submit these run records, of any format that is read; - is stdin.")
+        Paths | None, Parameter(help="Submit run records or logs in any supported format; - for stdin.")
     ] = None,
     task_map: Annotated[
-        OnePath | None, Parameter(help="TOML or JSON: the arena's task for each task of the runs.")
+        OnePath | None, Parameter(help="TOML or JSON file that maps tasks of the runs to arena tasks.")
     ] = None,
     map: Annotated[  # noqa: A002 # the user's word for it
-        str | None, Parameter(help="Read the runs by this mapping: a TOML file or a shipped mapping's name.")
+        str | None, Parameter(help="Mapping for custom runs: TOML file or built-in name.")
     ] = None,
     artifacts: Annotated[
-        OnePath | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
+        OnePath | None, Parameter(help="Artifact directory (default: next to the submissions file).")
     ] = None,
     prices: PricesOption = DEFAULT_PRICE_TABLE,
-    submitter: Annotated[str | None, Parameter(help="Who submits the run records.")] = None,
+    submitter: Annotated[str | None, Parameter(help="Submitter id of the run records.")] = None,
     set: SetOption = (),  # noqa: A002 # the word that every command has for it
     allow_rejected: AllowRejected = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Submit: score, rank and keep. A bad submission is refused with its reason, the others are accepted.
+    """Submit results to be scored and ranked.
+
+    Invalid submissions are rejected with a reason. The others are accepted.
 
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
@@ -165,19 +173,19 @@ def submit(
 
 
 def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: bool) -> None:
-    """Refuse options that would have no effect."""
+    """Reject options without effect."""
     if files == runs:
-        raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
+        raise UsageError("submit requires either submission files or --from-runs", hint="steelyard arena submit --help")
     if files and is_for_runs:
-        hint = "--from-runs RUNS, or leave them out"
-        raise UsageError("--task-map, --map, --prices, --submitter and --set are for run records", hint=hint)
+        hint = "add --from-runs RUNS"
+        raise UsageError("--task-map, --map, --prices, --submitter and --set require --from-runs", hint=hint)
     if runs and is_for_files:
-        raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
+        raise UsageError("--artifacts cannot be combined with --from-runs", hint="remove --artifacts")
 
 
 @contextmanager
 def _followed(*, shown: bool) -> Iterator[FileTold]:
-    """Follows submissions with a bar; an interruption becomes an error that says how many were accepted."""
+    """Show a progress bar; turn an interruption into an error with the number of accepted submissions."""
     accepted = 0
     try:
         with progress_bar(shown=shown, doing="submitting", noun="submissions") as advance:
@@ -191,25 +199,25 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
             yield told
     except KeyboardInterrupt as error:
         raise AbortedError(
-            f"interrupted; {counted(accepted, 'submission')} accepted before, which stay",
-            hint="submit the same again: those are known and not counted twice, the others follow",
+            f"interrupted; accepted so far: {counted(accepted, 'submission')}",
+            hint="run the same command again; accepted submissions are not counted twice",
         ) from error
 
 
-@arena.command
+@arena.command(group=LEADERBOARD, sort_key=2)
 def rescore(
-    tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
+    tasks: Annotated[list[str] | None, Parameter(help="Task ids (default: all).", negative="")] = None,
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
-    profile: Annotated[str | None, Parameter(help="Score by this profile from now on.")] = None,
-    policy: Annotated[str | None, Parameter(help="Keep leaderboard by this policy from now on.")] = None,
+    profile: Annotated[str | None, Parameter(help="Change the profile of the arena.")] = None,
+    policy: Annotated[str | None, Parameter(help="Change the baseline policy of the arena.")] = None,
     json: Json = False,
 ) -> int:
-    """Score every submission again, for example under another profile.
+    """Rescore all submissions, for example under another profile.
 
-    Under the policy as-submitted each keeps the score of its day; baselines and ranks are recomputed, and new
-    submissions go by the new profile.
+    Under the policy as-submitted, existing scores do not change. Baselines and ranks are recomputed, and the new
+    profile applies to new submissions.
 
     Example: steelyard arena rescore --profile mine.toml
     """
@@ -225,23 +233,23 @@ def rescore(
     return 0
 
 
-@arena.command
+@arena.command(group=NOTIFY)
 def notify(
     *,
-    targets: Annotated[OnePath, Parameter(help="TOML file with the targets; nothing is sent anywhere else.")],
+    targets: Annotated[OnePath, Parameter(help="TOML file with the notification targets.")],
     store: StoreOption = DEFAULT_STORE,
-    once: Annotated[bool, Parameter(help="Send what is due and end; without it, go on every few seconds.")] = False,
-    every: Annotated[Seconds, Parameter(help="Seconds between rounds.")] = 5.0,
+    once: Annotated[bool, Parameter(help="Send due notifications once and exit.")] = False,
+    poll_interval: Annotated[Seconds, Parameter(help="Seconds between polls.")] = 5.0,
     since: Annotated[
         str | None,
-        Parameter(help="Never send what is from before this date or time; without it, all that waits is sent."),
+        Parameter(help="Discard events before this date or time (default: send all pending events)."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Send notifications from the outbox: at least once each, signed, with retries. Exit 1 when one failed.
+    """Send pending notifications to webhook targets.
 
-    What waits is every event since the arena was made that was not sent yet. With --json, one object a round,
-    each on a line of its own unless --once is given.
+    Delivery is at least once, signed and retried. Every event since the arena was created is pending until it is sent.
+    With --json, prints one object per round. Exits with status 1 if a notification failed.
 
     Example: steelyard arena notify --targets targets.toml --once
     Example: steelyard arena notify --targets targets.toml --since 2026-11-01
@@ -252,7 +260,7 @@ def notify(
 
     sender = notifier(store, targets, since=since)
     if sender.skipped:
-        console(stderr=True).print(f"{counted(sender.skipped, 'event')} from before {since} will not be sent")
+        console(stderr=True).print(f"discarded {counted(sender.skipped, 'event')} before {since}")
     while True:
         done = sender.send_due()
         if json and once:
@@ -268,9 +276,18 @@ def notify(
             console(stderr=True).print(error)
         if once:
             return 1 if done.failed else 0
-        time.sleep(every)
+        time.sleep(poll_interval)
 
 
-_ROOMS = (views, reviews, people, ratings, seasons, weights, learning)
-for _command, _name in (pair for room in _ROOMS for pair in room.COMMANDS):
-    arena.command(_command, name=_name)
+arena.command(upgrade, group=SET_UP, sort_key=1)
+arena.command(task)
+arena.command(user)
+arena.command(withdraw, group=SUBMIT, sort_key=1)
+arena.command(views.show, group=SUBMIT, sort_key=2)
+arena.command(views.watch, group=SUBMIT, sort_key=3)
+arena.command(views.leaderboard, group=LEADERBOARD, sort_key=0)
+arena.command(views.history, group=LEADERBOARD, sort_key=1)
+arena.command(views.compare_profiles, name="compare-profiles", group=LEADERBOARD, sort_key=3)
+arena.command(views.bias, group=LEADERBOARD, sort_key=4)
+for _group in (review, rating, model, season):
+    arena.command(_group)

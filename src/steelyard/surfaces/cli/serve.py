@@ -6,38 +6,43 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import FromOne, FromZero, Paths
 from steelyard.surfaces.cli._print import console, print_error
+from steelyard.surfaces.cli._serve_token import token
 from steelyard.workflow import ReadOptions, field_sentences
 
+serve = App(name="serve", help="Start the dashboard and HTTP API.", help_format="plaintext")
+serve.command(token)
 
-def serve(
+
+@serve.default
+def serve_command(
     runs: Annotated[
-        Paths | None, Parameter(help="Files and folders of runs to show; they are read again when they change.")
+        Paths | None, Parameter(help="Run records or logs: files or directories, reloaded when they change.")
     ] = None,
     /,
     *,
     map: Annotated[str | None, Parameter(help=field_sentences(ReadOptions)["map"])] = None,  # noqa: A002
     store: Annotated[
         str | None,
-        Parameter(help=f"The arena to show: a store's address; {DEFAULT_STORE} by default."),
+        Parameter(help=f"Arena to serve: store URL (default: {DEFAULT_STORE})."),
     ] = None,
-    host: Annotated[str, Parameter(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[FromZero, Parameter(help="The port to listen on; 0 chooses a free one.")] = 8600,
+    host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[FromZero, Parameter(help="Port to listen on; 0 selects a free port.")] = 8600,
     write: Annotated[
-        bool, Parameter(help="Let holders of a token (steelyard token) submit, review and add tasks.", negative="")
+        bool, Parameter(help="Allow writes with a token (see: steelyard serve token).", negative="")
     ] = False,
-    public_read: Annotated[bool, Parameter(help="Let everyone who can reach the server read.", negative="")] = False,
+    public_read: Annotated[bool, Parameter(help="Allow reads without a token.", negative="")] = False,
     allow_host: Annotated[
-        tuple[str, ...], Parameter(help="A host name that requests may use; may be repeated.", negative="")
+        tuple[str, ...], Parameter(help="Additional allowed host name; repeatable.", negative="")
     ] = (),
-    root_path: Annotated[str, Parameter(help="What a proxy puts before every path, such as /steelyard.")] = "",
+    root_path: Annotated[str, Parameter(help="Path prefix added by a reverse proxy, such as /steelyard.")] = "",
     workers: Annotated[FromOne, Parameter(help="Number of server processes.")] = 1,
-    open: Annotated[bool, Parameter(help="Open the board in a browser.", negative="")] = False,  # noqa: A002
+    open: Annotated[bool, Parameter(help="Open the dashboard in a browser.", negative="")] = False,  # noqa: A002
 ) -> int:
     """Start the dashboard and HTTP API.
 
@@ -52,10 +57,10 @@ def serve(
     from steelyard.surfaces.server import ServeOptions, serve as answer  # brings Starlette
 
     if runs and store is not None:
-        raise UsageError("a server shows runs or an arena, not both", hint="start two, each with a --port of its own")
+        raise UsageError("cannot serve both runs and an arena", hint="start two servers with different --port values")
     if not runs and store is None and not Path(DEFAULT_STORE.removeprefix("sqlite:///")).exists():
-        hint = "steelyard serve runs/ shows files of runs; steelyard arena init makes an arena here"
-        raise UsageError(f"there is nothing to serve: no runs are named, and there is no {DEFAULT_STORE}", hint=hint)
+        hint = "steelyard serve runs/, or steelyard arena init"
+        raise UsageError(f"nothing to serve: no runs given and {DEFAULT_STORE} does not exist", hint=hint)
     options = ServeOptions(
         host=host,
         port=port,

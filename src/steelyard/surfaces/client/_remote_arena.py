@@ -185,7 +185,7 @@ class RemoteArena:
         """The submissions to a task (to all) that look too good and that a person should look at."""
         return self._whole("/outliers", {"task": task}, "outliers", Outliers)
 
-    def reviews(self, task: str | None = None) -> ReviewLog:
+    def review_log(self, task: str | None = None) -> ReviewLog:
         """Every decision about the submissions to a task (to all): what, who, when and why."""
         return self._whole("/reviews", {"task": task}, "reviews", ReviewLog)
 
@@ -204,16 +204,16 @@ class RemoteArena:
         """Whether a tool does systematically better or worse than the others across tasks."""
         return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
 
-    def register(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
+    def add_user(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
         """Register a person, a team or a tool under its id, or change its display name or team."""
         body = {"kind": kind, "id": identity, "name": name, "team": team}
-        return _converted(self._server.post("/registry", body), Registry)
+        return _converted(self._server.post("/users", body), Registry)
 
-    def registry(self, kind: str | None = None) -> Registry:
+    def users(self, kind: str | None = None) -> Registry:
         """Everybody registered, of one kind or of all."""
-        return self._whole("/registry", {"kind": kind}, "parties", Registry)
+        return self._whole("/users", {"kind": kind}, "parties", Registry)
 
-    def rate(
+    def add_rating(
         self,
         submission: str,
         *,
@@ -224,28 +224,30 @@ class RemoteArena:
     ) -> Rated:
         """Rate a submission from 0 to 100 as the holder of the token, whose id the reviewer's must be."""
         body = {"score": score, "criterion": criterion, "comment": comment}
-        rated = _converted(self._server.post(f"/submissions/{_segment(submission)}/rate", body), Rated)
+        rated = _converted(self._server.post(f"/submissions/{_segment(submission)}/ratings", body), Rated)
         if rated.reviewer != reviewer:
             raise UsageError(f"the token rates as {rated.reviewer!r}", hint=f"reviewer={rated.reviewer!r}")
         return rated
 
-    def assign(
+    def assign_reviewers(
         self,
         task: str,
         *,
         reviewers: Sequence[str] = (),
-        each: int | None = None,
+        per_submission: int | None = None,
         seed: int = ASSIGNMENT_SEED,
-        names: bool = False,
+        unblind: bool = False,
     ) -> Assignments:
         """Give every submission to a task so many reviewers: nobody their own, all about as much."""
-        _refuse_names(names=names)
-        body = {"task": task, "reviewers": list(reviewers), "each": each, "seed": seed}
+        _reject_unblind(unblind=unblind)
+        body = {"task": task, "reviewers": list(reviewers), "per_submission": per_submission, "seed": seed}
         return _converted(self._server.post("/assignments", body), Assignments)
 
-    def assignments(self, *, reviewer: str | None = None, task: str | None = None, names: bool = False) -> Assignments:
+    def pending_ratings(
+        self, *, reviewer: str | None = None, task: str | None = None, unblind: bool = False
+    ) -> Assignments:
         """Who is to rate what, blinded."""
-        _refuse_names(names=names)
+        _reject_unblind(unblind=unblind)
         return self._whole("/assignments", {"reviewer": reviewer, "task": task}, "assignments", Assignments)
 
     def ratings(
@@ -254,14 +256,14 @@ class RemoteArena:
         *,
         criterion: str | None = None,
         confidence: float = 0.95,
-        names: bool = False,
+        unblind: bool = False,
     ) -> PeerReview:
         """Ratings adjusted for reviewer severity, blinded."""
-        _refuse_names(names=names)
+        _reject_unblind(unblind=unblind)
         query = {"task": task, "criterion": criterion, "confidence": confidence}
         return _converted(self._server.get("/ratings", query), PeerReview)
 
-    def freeze(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
+    def create_season(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
         """Keep the leaderboard of this moment under a name, with all that made it."""
         return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
 
@@ -273,9 +275,9 @@ class RemoteArena:
         """Every season, the first frozen first."""
         return self._whole("/seasons", {}, "seasons", Seasons)
 
-    def tool(self, tool: str) -> ToolMetrics:
+    def agent(self, agent: str) -> ToolMetrics:
         """What the profile measures of one tool, ranked within the tool."""
-        return _converted(self._server.get(f"/tools/{_segment(tool)}"), ToolMetrics)
+        return _converted(self._server.get(f"/agents/{_segment(agent)}"), ToolMetrics)
 
     def weights(self, *, fit: bool = False) -> WeightVersions:
         """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
@@ -368,8 +370,8 @@ def _segment(name: str) -> str:
         raise InputError(f"{name[:200]!r} is no text", hint="use plain text") from error
 
 
-def _refuse_names(*, names: bool) -> None:
-    if names:
+def _reject_unblind(*, unblind: bool) -> None:
+    if unblind:
         raise UsageError("a server shows ratings blinded", hint="names=True is for whoever keeps the store")
 
 

@@ -34,15 +34,15 @@ from steelyard.surfaces.server._route import Listed, Paged, Query, Repeated, Rou
 from steelyard.workflow import (
     ArenaSource,
     abilities,
-    assignments,
     correctness,
     leaderboard,
     leaderboard_changes,
     list_tasks,
+    list_users,
     outliers,
+    pending_ratings,
     predict,
     ratings,
-    registry,
     review_desk,
     review_log,
     score_history,
@@ -118,7 +118,7 @@ class HistoryQuery(Paged, frozen=True, kw_only=True):
     mine: Mine = False
 
 
-class RegistryQuery(Paged, frozen=True, kw_only=True):
+class UsersQuery(Paged, frozen=True, kw_only=True):
     """Of which kind."""
 
     kind: Annotated[str | None, Meta(description="Only this kind: person, team or tool.")] = None
@@ -208,7 +208,7 @@ SUBMISSION = Route(
 SEASON = Route(
     path="/seasons/{season}",
     sentence="A season with its public manifest: rules, digests and numbers of all that counted, every exclusion.",
-    verb="arena seasons {season}",
+    verb="arena season show {season}",
     result=Season,
     over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
 )
@@ -290,7 +290,7 @@ ARENA_ROUTES = (
     Route(
         path="/abilities",
         sentence="Tools by ability, adjusted for task difficulty, and tasks by difficulty.",
-        verb="arena abilities",
+        verb="arena model abilities",
         result=AbilityRanking,
         query=VersionQuery,
         over_arena=lambda source, _values, query: abilities(source.arena, version=query.version),
@@ -298,7 +298,7 @@ ARENA_ROUTES = (
     Route(
         path="/tasks/{task}/predictions",
         sentence="Predicted score of every tool on a task, with prediction intervals.",
-        verb="arena expected {task}",
+        verb="arena model predict {task}",
         result=PredictedScores,
         query=VersionQuery,
         over_arena=lambda source, values, query: predict(source.arena, values["task"], version=query.version),
@@ -306,7 +306,7 @@ ARENA_ROUTES = (
     Route(
         path="/correctness",
         sentence="Probability that a submission without tests is correct: calibration, coefficients, predictions.",
-        verb="arena correctness",
+        verb="arena model correctness",
         result=CorrectnessEstimates,
         query=CorrectnessQuery,
         over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
@@ -314,7 +314,7 @@ ARENA_ROUTES = (
     Route(
         path="/reviews",
         sentence="The public log of decisions about submissions: what, by whom, when and why.",
-        verb="arena reviews",
+        verb="arena review log",
         result=ReviewLog,
         query=LogQuery,
         rows="reviews",
@@ -322,27 +322,29 @@ ARENA_ROUTES = (
         over_arena=lambda source, _values, query: review_log(source.arena, query.task),
     ),
     Route(
-        path="/registry",
+        path="/users",
         sentence="People, teams and tools that are registered.",
-        verb="arena registry",
+        verb="arena user list",
         result=Registry,
-        query=RegistryQuery,
+        query=UsersQuery,
         rows="parties",
-        over_arena=lambda source, _values, query: registry(source.arena, query.kind),
+        over_arena=lambda source, _values, query: list_users(source.arena, query.kind),
     ),
     Route(
         path="/assignments",
         sentence="Who is to rate what, blinded: an entry's name does not tell whose it is.",
-        verb="arena assignments",
+        verb="arena rating pending",
         result=Assignments,
         query=AssignmentsQuery,
         rows="assignments",
-        over_arena=lambda source, _values, query: assignments(source.arena, reviewer=query.reviewer, task=query.task),
+        over_arena=lambda source, _values, query: pending_ratings(
+            source.arena, reviewer=query.reviewer, task=query.task
+        ),
     ),
     Route(
         path="/ratings",
         sentence="Ratings adjusted for reviewer severity, agreement, and who deviates; blinded.",
-        verb="arena ratings",
+        verb="arena rating list",
         result=PeerReview,
         query=RatingsQuery,
         over_arena=lambda source, _values, query: ratings(
@@ -352,7 +354,7 @@ ARENA_ROUTES = (
     Route(
         path="/seasons",
         sentence="Every season that was frozen, with the digest of its manifest.",
-        verb="arena seasons",
+        verb="arena season list",
         result=Seasons,
         query=Paged,
         rows="seasons",
@@ -360,23 +362,23 @@ ARENA_ROUTES = (
     ),
     SEASON,
     Route(
-        path="/tools/{tool}",
+        path="/agents/{agent}",
         sentence="What the profile measures of one tool, each submission ranked within the tool.",
-        verb="arena tool {tool}",
+        verb="arena leaderboard --agent {agent}",
         result=ToolMetrics,
-        over_arena=lambda source, values, _query: tool_metrics(source.arena, values["tool"]),
+        over_arena=lambda source, values, _query: tool_metrics(source.arena, values["agent"]),
     ),
     Route(
         path="/weights",
         sentence="Versions of the weights fitted to ratings.",
-        verb="arena weights",
+        verb="arena model weights",
         result=WeightVersions,
         over_arena=lambda source, _values, _query: weights(source.arena),
     ),
     Route(
         path="/outliers",
         sentence="Submissions that look too good and wait for a review.",
-        verb="arena outliers",
+        verb="arena review list",
         result=Outliers,
         query=OutliersQuery,
         rows="outliers",
@@ -386,7 +388,7 @@ ARENA_ROUTES = (
     Route(
         path="/review",
         sentence="What waits for a review, tools with an advantage, and the log of every decision with its reason.",
-        verb="arena outliers",
+        verb="arena review list",
         result=ReviewDesk,
         over_arena=lambda source, _values, _query: review_desk(source.arena),
     ),

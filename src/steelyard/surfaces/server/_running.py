@@ -66,7 +66,9 @@ def site_of(source: ArenaSource | RunsSource, options: ServeOptions) -> Site:
     needs_token = options.write or not is_open
     if arena is not None and needs_token and not has_active(arena.arena, to_write=options.write):
         what = "writing" if options.write else f"reading at {options.host}"
-        hint = f"make one: steelyard token create NAME --scope {'submit' if options.write else 'read'} --store ..."
+        hint = (
+            f"make one: steelyard serve token create NAME --scope {'submit' if options.write else 'read'} --store ..."
+        )
         raise UsageError(f"{what} takes a token, and the store has none", hint=hint)
     root_path = f"/{options.root_path.strip('/')}" if options.root_path.strip("/") else ""
     return Site(source, Access(is_open, options.write, arena), root_path)

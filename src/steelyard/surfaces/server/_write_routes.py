@@ -31,11 +31,11 @@ from steelyard.surfaces.server._taking import lines_response, refusal_of
 from steelyard.workflow import (
     ArenaSource,
     Intake,
+    add_rating,
     add_task_from,
-    assign,
-    freeze_season,
-    rate,
-    register,
+    add_user,
+    assign_reviewers,
+    create_season,
     review_submission,
     weights,
     withdraw_as,
@@ -82,7 +82,7 @@ class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     task: str
     reviewers: tuple[str, ...] = ()
     """Ids; all registered people if none are named."""
-    each: Annotated[int, Meta(ge=1, le=100)] | None = None
+    per_submission: Annotated[int, Meta(ge=1, le=100)] | None = None
     """Reviewers of each submission; the profile's number if not given."""
     seed: int = ASSIGNMENT_SEED
     """The same seed and names give the same assignment."""
@@ -166,7 +166,7 @@ async def _tasks(call: Call) -> Response:
 async def _register(call: Call) -> Response:
     arena, body = _written(call).arena, _decoded(await _json_text(call), RegisterBody)
     registered = await anyio.to_thread.run_sync(
-        lambda: register(arena, body.kind, body.id, name=body.name, team=body.team)
+        lambda: add_user(arena, body.kind, body.id, name=body.name, team=body.team)
     )
     return _answer(call, registered.to_dict())
 
@@ -176,7 +176,7 @@ async def _rate(call: Call) -> Response:
     assert call.holder is not None  # the route has a scope
     reviewer = call.holder
     rated = await anyio.to_thread.run_sync(
-        lambda: rate(
+        lambda: add_rating(
             arena,
             call.values["submission"],
             reviewer=reviewer,
@@ -191,14 +191,16 @@ async def _rate(call: Call) -> Response:
 async def _assign(call: Call) -> Response:
     arena, body = _written(call).arena, _decoded(await _json_text(call), AssignBody)
     made = await anyio.to_thread.run_sync(
-        lambda: assign(arena, body.task, reviewers=body.reviewers, each=body.each, seed=body.seed)
+        lambda: assign_reviewers(
+            arena, body.task, reviewers=body.reviewers, per_submission=body.per_submission, seed=body.seed
+        )
     )
     return _answer(call, made.to_dict())
 
 
 async def _freeze(call: Call) -> Response:
     arena, body = _written(call).arena, _decoded(await _json_text(call), FreezeBody)
-    frozen = await anyio.to_thread.run_sync(lambda: freeze_season(arena, body.name, tasks=body.tasks))
+    frozen = await anyio.to_thread.run_sync(lambda: create_season(arena, body.name, tasks=body.tasks))
     return _answer(call, frozen.to_dict(), status=201, at=address(SEASON, {"season": body.name}))
 
 
@@ -280,20 +282,20 @@ WRITE_ROUTES = (
         respond=_tasks,
     ),
     Route(
-        path="/registry",
+        path="/users",
         method="POST",
         sentence="Register a person, a team or a tool, or change its display name or team.",
-        verb="arena register",
+        verb="arena user add",
         result=Registry,
         body=RegisterBody,
         scope="admin",
         respond=_register,
     ),
     Route(
-        path="/submissions/{submission}/rate",
+        path="/submissions/{submission}/ratings",
         method="POST",
         sentence="Rate a submission from 0 to 100, by its id or by the entry of an assignment.",
-        verb="arena rate {submission}",
+        verb="arena rating add {submission}",
         result=Rated,
         body=RateBody,
         scope="review",
@@ -303,7 +305,7 @@ WRITE_ROUTES = (
         path="/assignments",
         method="POST",
         sentence="Assign reviewers to every submission of a task; those that it has stay.",
-        verb="arena assign",
+        verb="arena rating assign",
         result=Assignments,
         body=AssignBody,
         scope="admin",
@@ -313,7 +315,7 @@ WRITE_ROUTES = (
         path="/seasons",
         method="POST",
         sentence="Freeze the leaderboard of this moment as a season, which never changes.",
-        verb="arena freeze",
+        verb="arena season create",
         result=Season,
         body=FreezeBody,
         scope="admin",
@@ -324,7 +326,7 @@ WRITE_ROUTES = (
         path="/weights",
         method="POST",
         sentence="Fit a new version of the weights to the current ratings.",
-        verb="arena weights --fit",
+        verb="arena model weights --fit",
         result=WeightVersions,
         body=FitBody,
         scope="admin",
@@ -334,7 +336,7 @@ WRITE_ROUTES = (
         path="/submissions/{submission}/review",
         method="POST",
         sentence="Accept a submission, exclude it with a reason, or take an exclusion back.",
-        verb="arena review {submission}",
+        verb="arena review accept {submission}",
         result=Reviewed,
         body=ReviewBody,
         scope="review",

@@ -1,3 +1,5 @@
+"""`steelyard serve token`: access tokens of the server."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
@@ -12,39 +14,34 @@ from steelyard.surfaces.cli._print import console, print_json, print_lines
 if TYPE_CHECKING:
     from steelyard.results import Tokens
 
-token = App(
-    name="token",
-    help="Manage the tokens that people and programs need to use steelyard serve.",
-    help_format="plaintext",
-)
+token = App(name="token", help="Create, list or revoke access tokens.", help_format="plaintext")
 
-Name = Annotated[str, Parameter(help="Who or what uses the token; decisions made with it are logged under this name.")]
+Name = Annotated[str, Parameter(help="Token name: the person or program that uses it. Review logs show this name.")]
 
 
-@token.command
+@token.command(sort_key=0)
 def create(
     name: Name,
     /,
     *,
     scope: Annotated[
         str,
-        Parameter(
-            help="What it allows, separated by commas: read; submit (submissions and runs); review (accept, exclude,"
-            " reinstate); admin (all of these, and tasks). Every token may read."
-        ),
+        Parameter(help="Comma-separated scopes: read, submit (submissions and runs), review, admin (all, and tasks)."),
     ] = "submit",
-    expires: Annotated[str, Parameter(help="When it expires: 30d, 12h, 2w, or its last day as 2027-01-31.")] = "90d",
+    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last day (2027-01-31).")] = "90d",
     person: Annotated[
         str | None,
-        Parameter(help="The registered person (arena register) whose it is; without it, it stands for its name."),
+        Parameter(help="Id of the registered owner (arena user add); default: the token name."),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Create a token and print it. It is shown only this once; the store keeps only its SHA-256.
+    """Create a token and print it once.
 
-    Example: steelyard token create ci --scope submit --expires 30d
-    Example: steelyard token create ada-laptop --person ada --scope submit,review
+    The store contains only the SHA-256 of the token.
+
+    Example: steelyard serve token create ci --scope submit --expires 30d
+    Example: steelyard serve token create ada-laptop --person ada --scope submit,review
     """
     from steelyard.workflow import split_names
     from steelyard.workflow.token import create_token  # brings SQLAlchemy
@@ -56,27 +53,29 @@ def create(
     print_lines([made.token])
     (row,) = made.to_dicts()
     console(stderr=True).print(
-        f"{name}: {row['scopes']}, expires {row['expires_at'][:16]} UTC. Copy the token now: it is not shown again."
+        f"{name}: {row['scopes']}, expires {row['expires_at'][:16]} UTC. Copy the token now; it is not shown again."
     )
     return 0
 
 
-@token.command(name="list")
+@token.command(name="list", sort_key=1)
 def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """List every token with its scopes, expiry and last use; expired and revoked ones too.
+    """List tokens with scopes, expiry and last use.
 
-    Example: steelyard token list
+    Expired and revoked tokens are included.
+
+    Example: steelyard serve token list
     """
     from steelyard.workflow.token import list_tokens  # brings SQLAlchemy
 
     return _print(list_tokens(store=store), json=json)
 
 
-@token.command
+@token.command(sort_key=2)
 def revoke(name: Name, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """Revoke a token: servers refuse it from the next request on.
+    """Revoke a token immediately.
 
-    Example: steelyard token revoke ci
+    Example: steelyard serve token revoke ci
     """
     from steelyard.workflow.token import revoke_token  # brings SQLAlchemy
 
@@ -88,7 +87,7 @@ def _print(tokens: Tokens, *, json: bool) -> int:
         print_json(tokens.to_dict())
         return 0
     if not tokens.tokens:
-        console().print("no tokens; steelyard token create NAME makes one")
+        console().print("no tokens; create one with: steelyard serve token create NAME")
     for row in tokens.to_dicts():
         used = f"last used {row['last_used_at'][:16]}" if row["last_used_at"] else "never used"
         end = f"{row['state']} {(row['revoked_at'] or row['expires_at'])[:16]}"
