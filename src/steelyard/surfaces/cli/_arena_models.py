@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from steelyard.results import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import MODELS, ResultFile, StoreOption, TaskName
+from steelyard.surfaces.cli._arena_options import ResultFile, StoreOption, TaskName
 from steelyard.surfaces.cli._arena_views import check_out, print_result
 from steelyard.surfaces.cli._options import FigureName, FromOne, Json, NoCsvEscape
 from steelyard.surfaces.cli._print import print_findings
@@ -16,12 +16,12 @@ from steelyard.surfaces.cli._print import print_findings
 if TYPE_CHECKING:
     from steelyard.reports import TextTable
 
-model = App(name="model", help="Fit models and show their results.", help_format="plaintext", group=MODELS)
+model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
 
 VersionOption = Annotated[FromOne | None, Parameter(help="Model version (default: the latest).")]
 
 
-@model.command(sort_key=0)
+@model.command
 def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Fit the models enabled by the profile.
 
@@ -41,7 +41,7 @@ def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     return 0
 
 
-@model.command(sort_key=1)
+@model.command
 def abilities(
     *,
     version: VersionOption = None,
@@ -68,7 +68,7 @@ def abilities(
     return 0
 
 
-@model.command(sort_key=2)
+@model.command
 def predict(
     task: TaskName,
     /,
@@ -95,7 +95,7 @@ def predict(
     return print_result(scores, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
-@model.command(sort_key=3)
+@model.command
 def correctness(
     task: Annotated[str | None, Parameter(help="Task without tests: probability per submission.")] = None,
     /,
@@ -123,7 +123,7 @@ def correctness(
     return print_result(fitted, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
-@model.command(sort_key=4)
+@model.command
 def weights(
     *,
     fit: Annotated[bool, Parameter(help="First fit a new version to the ratings.", negative="")] = False,

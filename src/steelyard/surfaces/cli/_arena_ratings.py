@@ -8,19 +8,19 @@ from cyclopts import App, Parameter
 
 from steelyard.results import ASSIGNMENT_SEED
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import PEER_REVIEW, StoreOption, TaskName
+from steelyard.surfaces.cli._arena_options import StoreOption, TaskName
 from steelyard.surfaces.cli._options import FromOne, Json
 from steelyard.surfaces.cli._print import print_findings, print_json, show_results
 
 if TYPE_CHECKING:
     from steelyard.results import Assignments
 
-rating = App(name="rating", help="Assign, add or list peer ratings.", help_format="plaintext", group=PEER_REVIEW)
+rating = App(name="rating", help="Assign, add or list peer ratings.", help_format="plaintext")
 
 Unblind = Annotated[bool, Parameter(help="Show the names hidden by blinding.", negative="")]
 
 
-@rating.command(sort_key=0)
+@rating.command
 def assign(
     task: TaskName,
     /,
@@ -50,7 +50,7 @@ def assign(
     return _print(made, json=json)
 
 
-@rating.command(sort_key=1)
+@rating.command
 def pending(
     *,
     reviewer: Annotated[str | None, Parameter(help="Only assignments of this reviewer.")] = None,
@@ -68,7 +68,7 @@ def pending(
     return _print(pending_ratings(store, reviewer=reviewer, task=task, unblind=unblind), json=json)
 
 
-@rating.command(sort_key=2)
+@rating.command
 def add(
     submission: Annotated[str, Parameter(help="Submission id, or the entry name of an assignment.")],
     /,
@@ -98,7 +98,7 @@ def add(
     return 0
 
 
-@rating.command(name="list", sort_key=3)
+@rating.command(name="list")
 def list_all(
     task: Annotated[str | None, Parameter(help="Task id (default: all tasks).")] = None,
     /,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import MODERATE, StoreOption
+from steelyard.surfaces.cli._arena_options import StoreOption
 from steelyard.surfaces.cli._arena_views import print_result
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json, print_lines
@@ -16,7 +16,7 @@ from steelyard.surfaces.cli._print import print_json, print_lines
 if TYPE_CHECKING:
     from steelyard.results import Reviewed
 
-review = App(name="review", help="Accept, exclude or reinstate submissions.", help_format="plaintext", group=MODERATE)
+review = App(name="review", help="Accept, exclude or reinstate submissions.", help_format="plaintext")
 
 SubmissionId = Annotated[str, Parameter(help="Submission id.")]
 Reason = Annotated[str | None, Parameter(help="Reason, kept in the review log.")]
@@ -24,7 +24,7 @@ As = Annotated[str | None, Parameter(name="--as", help="Name of the reviewer (de
 OneTask = Annotated[str | None, Parameter(help="Task id (default: all tasks).")]
 
 
-@review.command(name="list", sort_key=0)
+@review.command(name="list")
 def list_flagged(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """List flagged submissions that need a review.
 
@@ -38,7 +38,7 @@ def list_flagged(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE,
     return print_result(flagged, [outliers_line(flagged), *tables], json=json)
 
 
-@review.command(sort_key=1)
+@review.command
 def accept(
     submission: SubmissionId,
     /,
@@ -55,7 +55,7 @@ def accept(
     return _decide("accept", submission, reason=reason, user=user, store=store, json=json)
 
 
-@review.command(sort_key=2)
+@review.command
 def exclude(
     submission: SubmissionId,
     /,
@@ -75,7 +75,7 @@ def exclude(
     return _decide("exclude", submission, reason=reason, user=user, store=store, json=json)
 
 
-@review.command(sort_key=3)
+@review.command
 def reinstate(
     submission: SubmissionId,
     /,
@@ -92,7 +92,7 @@ def reinstate(
     return _decide("reinstate", submission, reason=reason, user=user, store=store, json=json)
 
 
-@review.command(sort_key=4)
+@review.command
 def log(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Show the log of review decisions and withdrawals.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import SEASONS, StoreOption
+from steelyard.surfaces.cli._arena_options import StoreOption
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._output import tell_written
 from steelyard.surfaces.cli._print import print_json, show_results
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from steelyard.results import Season
 
-season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext", group=SEASONS)
+season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
 
 GATE_FAILED = 3
 Manifest = Annotated[OnePath | None, Parameter(help="Write the manifest to this .json file.")]
 SeasonName = Annotated[str, Parameter(help="Season name.")]
 
 
-@season.command(sort_key=0)
+@season.command
 def create(
     name: SeasonName,
     /,
@@ -47,7 +47,7 @@ def create(
     return _print(create_season(store, name, tasks=task), out, json=json)
 
 
-@season.command(name="list", sort_key=1)
+@season.command(name="list")
 def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """List seasons.
 
@@ -64,7 +64,7 @@ def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     return 0
 
 
-@season.command(sort_key=2)
+@season.command
 def show(name: SeasonName, /, *, out: Manifest = None, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Show a season or write its manifest.
 
@@ -76,7 +76,7 @@ def show(name: SeasonName, /, *, out: Manifest = None, store: StoreOption = DEFA
     return _print(show_season(store, name), out, json=json)
 
 
-@season.command(sort_key=3)
+@season.command
 def verify(
     manifest: Annotated[OnePath, Parameter(help="Manifest of a season (JSON).")],
     /,

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import SET_UP, StoreOption
+from steelyard.surfaces.cli._arena_options import StoreOption
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json, show_results
 
 if TYPE_CHECKING:
     from steelyard.results import Registry
 
-user = App(
-    name="user", help="Register or list people, teams and tools.", help_format="plaintext", group=SET_UP, sort_key=3
-)
+user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
 
 
-@user.command(sort_key=0)
+@user.command
 def add(
     kind: Annotated[str, Parameter(help="person, team or tool.")],
     identity: Annotated[str, Parameter(help="Id used in submissions, tokens and ratings.")],
@@ -43,7 +41,7 @@ def add(
     return _print(add_user(store, kind, identity, name=name, team=team), json=json)
 
 
-@user.command(name="list", sort_key=1)
+@user.command(name="list")
 def list_all(
     kind: Annotated[str | None, Parameter(help="Only this kind: person, team or tool.")] = None,
     /,

@@ -19,7 +19,7 @@ token = App(name="token", help="Create, list or revoke access tokens.", help_for
 Name = Annotated[str, Parameter(help="Token name: the person or program that uses it. Review logs show this name.")]
 
 
-@token.command(sort_key=0)
+@token.command
 def create(
     name: Name,
     /,
@@ -58,7 +58,7 @@ def create(
     return 0
 
 
-@token.command(name="list", sort_key=1)
+@token.command(name="list")
 def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """List tokens with scopes, expiry and last use.
 
@@ -71,7 +71,7 @@ def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     return _print(list_tokens(store=store), json=json)
 
 
-@token.command(sort_key=2)
+@token.command
 def revoke(name: Name, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Revoke a token immediately.
 

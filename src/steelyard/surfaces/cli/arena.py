@@ -16,7 +16,11 @@ from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_models import model
 from steelyard.surfaces.cli._arena_options import (
     LEADERBOARD,
+    MODELS,
+    MODERATE,
     NOTIFY,
+    PEER_REVIEW,
+    SEASONS,
     SET_UP,
     SUBMIT,
     ArenaProfile,
@@ -51,10 +55,9 @@ arena = App(
     help="Manage a leaderboard: tasks, submissions, reviews.",
     help_format="plaintext",
 )
-task = App(name="task", help="Add, list or show tasks.", help_format="plaintext", group=SET_UP, sort_key=2)
+task = App(name="task", help="Add, list or show tasks.", help_format="plaintext")
 
 
-@arena.command(group=SET_UP, sort_key=0)
 def init(
     *,
     store: StoreOption = DEFAULT_STORE,
@@ -108,7 +111,6 @@ task.command(views.list_tasks, name="list", sort_key=1)
 task.command(views.show_task, name="show", sort_key=2)
 
 
-@arena.command(group=SUBMIT, sort_key=0)
 def submit(
     files: Annotated[
         Paths | None,
@@ -204,7 +206,6 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
         ) from error
 
 
-@arena.command(group=LEADERBOARD, sort_key=2)
 def rescore(
     tasks: Annotated[list[str] | None, Parameter(help="Task ids (default: all).", negative="")] = None,
     /,
@@ -233,7 +234,6 @@ def rescore(
     return 0
 
 
-@arena.command(group=NOTIFY)
 def notify(
     *,
     targets: Annotated[OnePath, Parameter(help="TOML file with the notification targets.")],
@@ -279,15 +279,28 @@ def notify(
         time.sleep(poll_interval)
 
 
-arena.command(upgrade, group=SET_UP, sort_key=1)
-arena.command(task)
-arena.command(user)
-arena.command(withdraw, group=SUBMIT, sort_key=1)
-arena.command(views.show, group=SUBMIT, sort_key=2)
-arena.command(views.watch, group=SUBMIT, sort_key=3)
-arena.command(views.leaderboard, group=LEADERBOARD, sort_key=0)
-arena.command(views.history, group=LEADERBOARD, sort_key=1)
-arena.command(views.compare_profiles, name="compare-profiles", group=LEADERBOARD, sort_key=3)
-arena.command(views.bias, group=LEADERBOARD, sort_key=4)
-for _group in (review, rating, model, season):
-    arena.command(_group)
+for _command, _group in (
+    (init, SET_UP),
+    (upgrade, SET_UP),
+    (task, SET_UP),
+    (user, SET_UP),
+    (submit, SUBMIT),
+    (withdraw, SUBMIT),
+    (views.show, SUBMIT),
+    (views.watch, SUBMIT),
+    (views.leaderboard, LEADERBOARD),
+    (views.history, LEADERBOARD),
+    (rescore, LEADERBOARD),
+    (views.compare_profiles, LEADERBOARD),
+    (views.bias, LEADERBOARD),
+    (review, MODERATE),
+    (rating, PEER_REVIEW),
+    (model, MODELS),
+    (season, SEASONS),
+    (notify, NOTIFY),
+):
+    if isinstance(_command, App):
+        _command.group = _group
+        arena.command(_command)
+    else:
+        arena.command(_command, group=_group)
