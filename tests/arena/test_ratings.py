@@ -72,8 +72,8 @@ class TestAssigning:
 
     def test_too_few_who_may_is_an_error_and_assigns_nobody(self, arena: Arena) -> None:
         with pytest.raises(UsageError, match="not enough eligible reviewers"):
-            assign(arena, "t", reviewers=["ada", "bob", "cyd"], per_submission=3)
-        assert assignments(arena).assignments == ()
+            assign_reviewers(arena, "t", reviewers=["ada", "bob", "cyd"], per_submission=3)
+        assert pending_ratings(arena).assignments == ()
 
     def test_who_is_assigned_stays_and_the_new_get_theirs(self, arena: Arena) -> None:
         first = assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
@@ -108,7 +108,7 @@ class TestRating:
     @pytest.mark.parametrize("score", [-0.1, 100.1, float("nan"), float("inf")])
     def test_a_rating_lies_within_0_and_100(self, arena: Arena, score: float) -> None:
         with pytest.raises(UsageError, match="not between 0 and 100"):
-            rate(arena, "t0", reviewer="bob", score=score)
+            add_rating(arena, "t0", reviewer="bob", score=score)
 
     def test_nobody_rates_their_own_nor_their_team_s(self, arena: Arena) -> None:
         add_user(arena, "team", "blue")
@@ -129,7 +129,7 @@ class TestRating:
     def test_without_a_profile_that_asks_for_ratings_there_are_none(self, arena: Arena) -> None:
         rescore(arena, profile="arena-1")
         with pytest.raises(UsageError, match="does not enable peer review"):
-            rate(arena, "t0", reviewer="bob", score=50)
+            add_rating(arena, "t0", reviewer="bob", score=50)
 
 
 def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
@@ -190,7 +190,7 @@ class TestJudgedByReviewers:
         assert correctness() == 100
         reason = show_submission(judged, "j1").criteria[0].reason
         assert reason == "mean of 2 reviewers 0.7; required: 0.7"
-        rate(judged, "j1", reviewer="yan", score=59)
+        add_rating(judged, "j1", reviewer="yan", score=59)
         assert correctness() == 50
 
     def test_what_follows_is_what_a_rescore_makes(self, judged: Arena) -> None:

@@ -444,8 +444,8 @@ def test_the_commands_review_and_withdraw(
     assert "withdrawn by u1: wrong log" in capsys.readouterr().out
     assert run(["arena", "withdraw", "s1", *at]) == 0
     assert "no change: s1 is excluded" in capsys.readouterr().out
-    for words in ((), ("--accept", "--exclude"), ("--accept", "--reinstate")):
-        assert asked(capsys, "arena", "review", "s2", *words, *at, status=2)["error"]["kind"] == "usage"
+    for words in (("s2",), ("accept", "s2", "--exclude")):
+        assert asked(capsys, "arena", "review", *words, *at, status=2)["error"]["kind"] == "usage"
     assert asked(capsys, "arena", "review", "exclude", "s2", *at, status=2)["error"]["hint"].startswith("--reason")
     assert run(["arena", "history", "--task", "task", *at]) == 0
     assert capsys.readouterr().out.count("s1  withdrawn") == 1
