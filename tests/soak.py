@@ -38,7 +38,7 @@ PAGES = (
     f"/tasks/{BIG_TASK}",
     "/tasks",
     "/review",
-    "/api/v1/board",
+    "/api/v1/rank",
     f"/api/v1/tasks/{BIG_TASK}/leaderboard?limit=200",
 )
 

@@ -295,7 +295,7 @@ ELSEWHERE = {
     "runner/_programs.py": "the first line of a program that is to be run",
     "runner/_execution.py": "the end of its own copy of what an agent wrote",
     "sandbox": "the box and the system's own files",
-    "surfaces/cli/serve.py": "opens the board in a browser",
+    "surfaces/cli/serve.py": "opens the dashboard in a browser",
     "tables/_memory.py": "the system's own files",
     "tables/_spool.py": "columns of run records in Parquet files of our own",
 }

@@ -47,7 +47,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "rank": lambda runs: sy.rank(runs, by=["agent"]),
     "gate": lambda runs: sy.gate(runs, baseline=runs, rule="pass_rate >= baseline - 0.2"),
     "explain": lambda runs: sy.explain(runs, "pass_rate", by=["agent"]),
-    "report": lambda runs: sy.report(runs, sections=["board", "measure"]),
+    "report": lambda runs: sy.report(runs, sections=["rank", "measure"]),
 }
 
 

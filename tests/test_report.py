@@ -269,7 +269,7 @@ def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_section_that_is_not_there_says_why() -> None:
     report = sy.report(made_runs({"a": 0.9, "b": 0.1}, tasks=5))
-    assert set(report.results) == {"board", "compare", "usage", "completeness"}
+    assert set(report.results) == {"rank", "compare", "usage", "completeness"}
     assert report.omitted.keys() >= {"judges", "repeatability", "speedup"}
     assert report.omitted == {
         "judges": "no run has judgments",
@@ -302,8 +302,8 @@ def test_what_is_odd_about_runs_is_told_once_however_many_verbs_tell_it(tmp_path
 def test_sections_are_chosen_by_name() -> None:
     runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
     assert [page.name for page in report_pages(sy.report(runs, sections=["runs", "compare"]))] == ["compare", "runs"]
-    with pytest.raises(UnknownNameError, match="did you mean 'board'"):
-        sy.report(runs, sections=["bord"])
+    with pytest.raises(UnknownNameError, match="did you mean 'rank'"):
+        sy.report(runs, sections=["rnk"])
 
 
 def test_who_is_compared_by_default_is_what_differs() -> None:
@@ -312,7 +312,7 @@ def test_who_is_compared_by_default_is_what_differs() -> None:
     assert sy.report(list(sy.demo_runs())).ranking.by == ("tier",)  # type: ignore[union-attr]
     alone = sy.report(runs, by=["model"])
     assert alone.ranking is None
-    assert alone.omitted["board"] == "there are no two to rank"
+    assert alone.omitted["rank"] == "there are no two to rank"
     assert alone.measurement is not None
     assert alone.measurement.by == ("model",)
 
@@ -355,7 +355,7 @@ def test_runs_without_a_score_of_judges_are_ranked_by_what_they_have() -> None:
 def test_a_table_of_runs_gives_what_it_holds() -> None:
     table = sy.read(list(sy.demo_runs()))
     report = sy.report(table)
-    assert set(report.results) == {"board", "compare"}
+    assert set(report.results) == {"rank", "compare"}
     assert report.title == "Report on a table of runs"
 
 
@@ -379,7 +379,7 @@ def test_the_command_writes_a_file_and_says_which(tmp_path: Path) -> None:
     assert hashlib.sha256((tmp_path / "runs.jsonl").read_bytes()).hexdigest() in html
     piped = steelyard("report", "-", "--out", "piped.html", cwd=tmp_path, stdin=(tmp_path / "runs.jsonl").read_text())
     assert piped.status == 0
-    for section in ("board", "compare", "judges", "repeatability", "findings", "runs"):
+    for section in ("rank", "compare", "judges", "repeatability", "findings", "runs"):
         assert f'<section id="{section}"' in html
         assert f'<section id="{section}"' in (tmp_path / "piped.html").read_text(encoding="utf-8")
     wrong = steelyard("report", "runs.jsonl", "--out", "report.docx", cwd=tmp_path)

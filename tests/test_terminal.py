@@ -76,7 +76,7 @@ CASES: dict[str, list[list[str]]] = {
         ["repeatability", RUNS, "--no-repair"],
         ["repeatability", "canon", "list", *STORE],
     ],
-    "report": [["report", RUNS, "--by", "tier", "--sections", "board", "--out", "report.md"]],
+    "report": [["report", RUNS, "--by", "tier", "--sections", "rank", "--out", "report.md"]],
     "run": [["run", "plans/tiers.toml", "--dry-run"]],
     "schema": [],
     "serve": [["serve", "token", "list", *STORE]],

@@ -123,7 +123,7 @@ def _page(name: str, tmp_path: Path, section: str) -> Answer:
     [
         ("250 runs, some without a cost", "runs", "cost_usd"),
         ("250 runs, some without a cost", "runs", "task"),
-        ("250 runs, some without a cost", "board", "score"),
+        ("250 runs, some without a cost", "rank", "score"),
         ("demo", "compare", "p"),
         ("demo", "repeatability", "prompt"),
     ],
@@ -175,11 +175,11 @@ def test_the_view_is_in_the_address(made: Callable[[str], str], opened: Open) ->
     window = opened(made("250 runs, some without a cost"))
     window.page.locator("#runs-table th[data-name=cost_usd] button").click()
     window.page.locator("#runs-table input").fill("agent-3")
-    window.page.locator("#board-table th[data-name=score] button").click()
-    shown = _cells(window, "runs-table", "run"), _cells(window, "board-table", "score")
+    window.page.locator("#rank-table th[data-name=score] button").click()
+    shown = _cells(window, "runs-table", "run"), _cells(window, "rank-table", "score")
     fragment = "#" + window.page.url.partition("#")[2]
     again = opened(window.path, fragment=fragment)
-    assert (_cells(again, "runs-table", "run"), _cells(again, "board-table", "score")) == shown
+    assert (_cells(again, "runs-table", "run"), _cells(again, "rank-table", "score")) == shown
     assert again.page.locator("#runs-table input").input_value() == "agent-3"
     again.page.locator("nav a").first.click()
     assert _cells(again, "runs-table", "run") == shown[0], "a link to a section leaves the view as it is"

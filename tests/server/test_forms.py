@@ -33,22 +33,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def written(store: str) -> Iterator[Served]:
-    with serving(ArenaSource(store), ServeOptions(write=True, root_path="/board")) as server:
+    with serving(ArenaSource(store), ServeOptions(write=True, root_path="/dashboard")) as server:
         yield server
 
 
 def test_forms_stand_where_something_can_be_written(written: Served) -> None:
     for path, kind in PAGES.items():
-        body = written.ask(f"/board{path}").body.decode()
+        body = written.ask(f"/dashboard{path}").body.decode()
         assert ('data-write="submit"' in body) == (kind == "submit")
         assert ('data-write="review"' in body) == (kind == "review")
-        assert ("/board/assets/write." in body) == (kind is not None)
+        assert ("/dashboard/assets/write." in body) == (kind is not None)
         assert body.count("<fieldset disabled>") == (kind is not None), "without a script nothing is sent"
 
 
 def test_a_form_leads_to_the_route_below_the_root_path(written: Served) -> None:
-    body = written.ask(f"/board/submissions/{FIRST}").body.decode()
-    assert f'action="/board/api/v1/submissions/{FIRST}/review"' in body
+    body = written.ask(f"/dashboard/submissions/{FIRST}").body.decode()
+    assert f'action="/dashboard/api/v1/submissions/{FIRST}/review"' in body
     assert f"steelyard arena review exclude {FIRST}" in body
 
 

@@ -30,7 +30,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(runs: Path) -> Iterator[Served]:
-    with serving(RunsSource([runs]), ServeOptions(allow_host=("Board.Example.org",), root_path="/weigh/")) as served:
+    with serving(
+        RunsSource([runs]), ServeOptions(allow_host=("Dashboard.Example.org",), root_path="/weigh/")
+    ) as served:
         yield served
 
 
@@ -40,8 +42,8 @@ def served(runs: Path) -> Iterator[Served]:
         ("127.0.0.1", 200),
         ("localhost:9999", 200),  # a tunnel has another port
         ("[::1]:8600", 200),
-        ("board.example.org", 200),
-        ("board.example.org.", 421),
+        ("dashboard.example.org", 200),
+        ("dashboard.example.org.", 421),
         ("localhost.evil.test", 421),
         ("evil.test", 421),
         ("127.0.0.1.evil.test:8600", 421),
@@ -94,29 +96,29 @@ def test_another_site_may_link_and_not_read(served: Served, headers: dict[str, s
     ],
 )
 def test_another_site_may_not_write(served: Served, headers: dict[str, str], status: int) -> None:
-    assert served.ask("/api/v1/board", "POST", headers=headers, body=b"{}").status == status
+    assert served.ask("/api/v1/rank", "POST", headers=headers, body=b"{}").status == status
 
 
 def test_its_own_page_may_write(served: Served) -> None:
-    own = {**JSON, "Host": "board.example.org", "Sec-Fetch-Site": "same-origin"}
-    for origin in ("http://board.example.org", "https://board.example.org"):
-        assert served.ask("/api/v1/board", "POST", headers={**own, "Origin": origin}, body=b"{}").status == 405
+    own = {**JSON, "Host": "dashboard.example.org", "Sec-Fetch-Site": "same-origin"}
+    for origin in ("http://dashboard.example.org", "https://dashboard.example.org"):
+        assert served.ask("/api/v1/rank", "POST", headers={**own, "Origin": origin}, body=b"{}").status == 405
 
 
 def test_a_body_is_refused_by_its_stated_length_before_it_comes(served: Served) -> None:
-    head = b"POST /api/v1/board HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head = b"POST /api/v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     status, headers = raw(served, head + b"Content-Length: %d\r\n\r\n" % (9 << 20))
     assert status == 413
     assert headers >= SECURITY
 
 
 def test_methods_are_told_and_kept(served: Served) -> None:
-    asked = served.ask("/api/v1/board", "OPTIONS")
+    asked = served.ask("/api/v1/rank", "OPTIONS")
     assert (asked.status, asked.headers["allow"], asked.body) == (204, "GET, HEAD, OPTIONS", b"")
     assert "access-control-allow-origin" not in asked.headers
-    head, whole = served.ask("/api/v1/board", "HEAD"), served.ask("/api/v1/board")
+    head, whole = served.ask("/api/v1/rank", "HEAD"), served.ask("/api/v1/rank")
     assert (head.status, head.body, head.headers["etag"]) == (200, b"", whole.headers["etag"])
-    wrong = served.ask("/api/v1/board", "DELETE", headers=JSON)
+    wrong = served.ask("/api/v1/rank", "DELETE", headers=JSON)
     assert (wrong.status, wrong.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
@@ -204,7 +206,7 @@ def raw(served: Served, request: bytes) -> tuple[int, set[str]]:
 
 def test_what_strangers_could_reach_is_not_served_unasked(runs: Path) -> None:
     source = RunsSource([runs])
-    for host in ("0.0.0.0", "::", "192.0.2.1", "board.example.org"):  # noqa: S104 # nothing is bound here
+    for host in ("0.0.0.0", "::", "192.0.2.1", "dashboard.example.org"):  # noqa: S104 # nothing is bound here
         with pytest.raises(UsageError, match="other machines can reach"):
             site_of(source, ServeOptions(host=host))
         assert site_of(source, ServeOptions(host=host, public_read=True)).access.public_read

@@ -1,4 +1,4 @@
-"""The board over HTTP: every page has the numbers of its command, in a sound frame, whatever the view."""
+"""The dashboard over HTTP: every page has the numbers of its command, in a sound frame, whatever the view."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPEEDUP_TASK = "t1"
 QUERIES = {
     "/history": "submitter=ada",
     "/changes": "since=2026-01-01",
-    "/board": "by=agent",
+    "/rank": "by=agent",
     "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
     "/judges": "by=agent",
     "/matrix": "by=agent&sort=discrimination",
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def boards(folder: Path) -> Iterator[dict[str, Served]]:
-    """A board over an arena and one over runs, outputs and timings."""
+    """A dashboard over an arena and one over runs, outputs and timings."""
     runs = [
         sy.Run(**{**_fields(each), "judgments": (Judgment(judge=judge, weighted_score=0.5 + place % 5 / 10),)})
         for place, each in enumerate(made_runs({"ant": 0.9, "bee": 0.4}, tasks=12, attempts=2))
@@ -182,14 +182,14 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "made.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in made))
     workflow.add_tasks(arena, [folder / "tasks.json"])
     workflow.submit_files(arena, [folder / "made.jsonl"])
-    with serving(ArenaSource(arena), ServeOptions(root_path="/board")) as served:
+    with serving(ArenaSource(arena), ServeOptions(root_path="/dashboard")) as served:
         yield served
 
 
 def rows_of(answer: Answer) -> list[str]:
     """The ids of the submissions on a page, in its order."""
     assert answer.status == 200, answer.body
-    return re.findall(r'<a href="/board/submissions/[^"]*">(s-\d+)</a>', answer.body.decode())
+    return re.findall(r'<a href="/dashboard/submissions/[^"]*">(s-\d+)</a>', answer.body.decode())
 
 
 def next_page(answer: Answer) -> str | None:
@@ -199,7 +199,7 @@ def next_page(answer: Answer) -> str | None:
 
 @pytest.mark.parametrize("query", ["", "sort=-cost_score", "sort=submission_id&find=bee", "agent=ant"])
 def test_without_javascript_links_lead_through_every_row_once(query: str, many: Served) -> None:
-    path: str | None = f"/board/tasks/a%2Fb%20c?{query}"
+    path: str | None = f"/dashboard/tasks/a%2Fb%20c?{query}"
     listed: list[str] = []
     while path is not None:
         answer = many.ask(path)
@@ -207,28 +207,28 @@ def test_without_javascript_links_lead_through_every_row_once(query: str, many: 
         assert len(page) <= 100
         listed += page
         path = next_page(answer)
-    items = many.ask(f"/board/api/v1/tasks/a%2Fb%20c/leaderboard?{query}&limit=1000").json["items"]
+    items = many.ask(f"/dashboard/api/v1/tasks/a%2Fb%20c/leaderboard?{query}&limit=1000").json["items"]
     assert listed == [item["submission_id"] for item in items]
     assert len(set(listed)) == len(listed) > 60
 
 
 def test_a_form_that_leaves_fields_empty_asks_for_the_defaults(many: Served) -> None:
-    empty = many.ask("/board/tasks/a%2Fb%20c?agent=&model=&policy=&confidence=&sort=&find=&limit=")
-    assert rows_of(empty) == rows_of(many.ask("/board/tasks/a%2Fb%20c"))
+    empty = many.ask("/dashboard/tasks/a%2Fb%20c?agent=&model=&policy=&confidence=&sort=&find=&limit=")
+    assert rows_of(empty) == rows_of(many.ask("/dashboard/tasks/a%2Fb%20c"))
 
 
 def test_every_link_of_a_page_stays_below_the_path_of_a_proxy(many: Served) -> None:
     for path in ("/", "/tasks", "/tasks/a%2Fb%20c", "/submissions/s-001", "/review", "/nowhere"):
-        html = many.ask(f"/board{path}").body.decode()
+        html = many.ask(f"/dashboard{path}").body.decode()
         addresses = re.findall(r'(?:href|src|action)="([^"]*)"', html)
         assert addresses
-        assert [address for address in addresses if not address.startswith(("/board/", "data:"))] == []
+        assert [address for address in addresses if not address.startswith(("/dashboard/", "data:"))] == []
         for address in {unescape(address) for address in addresses if address.endswith((".css", ".js"))}:
             assert many.ask(address).status == 200
 
 
 def test_what_goes_wrong_is_told_on_a_page_that_leads_on(many: Served) -> None:
-    answer = many.ask("/board/tasks/nothing")
+    answer = many.ask("/dashboard/tasks/nothing")
     assert answer.status == 404
     assert b">404 Not Found</h1>" in answer.body
-    assert b'<a href="/board/tasks"' in answer.body
+    assert b'<a href="/dashboard/tasks"' in answer.body

@@ -60,7 +60,7 @@ def mapped(tmp_path: Path) -> tuple[Path, Path]:
 def test_files_are_served_by_a_mapping(mapped: tuple[Path, Path]) -> None:
     sheet, mapping = mapped
     with serving(RunsSource([sheet], map=str(mapping))) as served:
-        assert served.api("/board?by=model") == sy.rank(sheet, by=["model"], map=mapping).to_dict()
+        assert served.api("/rank?by=model") == sy.rank(sheet, by=["model"], map=mapping).to_dict()
         assert served.api("/usage?by=model") == sy.usage(sheet, by=["model"], map=mapping).to_dict()
         assert served.api("/completeness") == sy.completeness(sheet, map=mapping).to_dict()
         runs = served.api("/runs")["items"]
@@ -116,7 +116,7 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
 
 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:
-    assert of_arena.api("/board") == leaderboard(arena).to_dict()
+    assert of_arena.api("/rank") == leaderboard(arena).to_dict()
     assert of_arena.api("/tasks")["items"] == list_tasks(arena).to_dict()["tasks"]
     assert of_arena.api(AT)["items"] == task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     assert of_arena.api("/history?limit=1000")["items"] == score_history(arena).to_dict()["moments"]
@@ -124,7 +124,7 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
     source = of_runs.site.source
     assert isinstance(source, RunsSource)
     path = source.paths[0]
-    assert of_runs.api("/board?by=tier") == sy.rank(path, by=["tier"]).to_dict()
+    assert of_runs.api("/rank?by=tier") == sy.rank(path, by=["tier"]).to_dict()
     assert of_runs.api("/judges") == sy.judges(path).to_dict()
     assert of_runs.api("/usage?by=model") == sy.usage(path, by=["model"]).to_dict()
     assert of_runs.api("/completeness?by=tier") == sy.completeness(path, by=["tier"]).to_dict()
@@ -232,7 +232,7 @@ def test_every_page_answers(of_arena: Served) -> None:
 def test_no_path_of_the_machine_is_told(of_runs: Served, tmp_path: Path) -> None:
     folder = str(tmp_path.parent.parent)
     for path in (
-        "/api/v1/board",
+        "/api/v1/rank",
         "/api/v1/compare?baseline=tier=T0&candidate=tier=T9",
         "/api/v1/runs?limit=1",
         "/runs",

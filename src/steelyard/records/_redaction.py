@@ -1,4 +1,4 @@
-"""Keys and tokens taken out of what leaves the machine: logs hold them, and reports, boards and prompts are shown.
+"""Keys and tokens taken out of what leaves the machine: logs hold them, and reports, dashboards and prompts are shown.
 
 Only the usual shapes are known. A secret without a shape of its own is found where a name such as `password` stands
 before it, and else stays.

@@ -67,23 +67,23 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_tools import (
         tool_parts as tool_parts,
     )
-    from steelyard.reports._board_forms import (
-        rate_form as rate_form,
-        review_form as review_form,
-        submit_form as submit_form,
-    )
-    from steelyard.reports._board_html import (
-        Field as Field,
-        Frame as Frame,
-        RowsShown as RowsShown,
-        board_document as board_document,
-    )
     from steelyard.reports._comparisons import (
         comparison_answers as comparison_answers,
         comparison_lines as comparison_lines,
         comparison_tables as comparison_tables,
         ranking_sentence as ranking_sentence,
         ranking_tables as ranking_tables,
+    )
+    from steelyard.reports._dashboard_forms import (
+        rate_form as rate_form,
+        review_form as review_form,
+        submit_form as submit_form,
+    )
+    from steelyard.reports._dashboard_html import (
+        Field as Field,
+        Frame as Frame,
+        RowsShown as RowsShown,
+        dashboard_document as dashboard_document,
     )
     from steelyard.reports._doctor import (
         doctor_sentence as doctor_sentence,

@@ -72,7 +72,7 @@ def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str =
 
 
 def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base: str | None = None) -> str:
-    """One page as a section; a board brings its table as it has it, and links lead on below `base`."""
+    """One page as a section; a dashboard brings its table as it has it, and links lead on below `base`."""
     if table is None:
         table = table_html(page.table, name=f"{page.name}-table", base=base) if page.table is not None else ""
     return (
@@ -113,7 +113,7 @@ def _links(links: Sequence[PageLink], base: str) -> str:
 def table_html(table: PageTable, *, name: str, base: str | None = None, plain_rows: int = PLAIN_ROWS) -> str:
     """The table as an element that sorts and filters itself; without JavaScript it shows its first rows.
 
-    On a board, links lead on below `base`.
+    On a dashboard, links lead on below `base`.
     """
     shown = min(table.rows, plain_rows)
     packed = table.rows > shown
@@ -157,7 +157,7 @@ def _heading(column: Column) -> str:
 
 
 def row_cells(columns: Sequence[Column], row: int, *, base: str | None = None, has_values: bool = True) -> str:
-    """The cells of a row; on a board, links lead on below `base`.
+    """The cells of a row; on a dashboard, links lead on below `base`.
 
     `has_values`: with the numbers themselves, for a script that orders the rows.
     """

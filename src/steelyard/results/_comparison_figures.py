@@ -9,7 +9,7 @@ from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, TaskPair, dots, dumbbells, flips
 from steelyard.formatting import bounds_text, counted, difference_text
 from steelyard.metrics import Metric, catalog
-from steelyard.results._board_figures import confidence_text, metric_axis
+from steelyard.results._ranking_figures import confidence_text, metric_axis
 
 if TYPE_CHECKING:
     from steelyard.results._comparison import Comparison, Pair

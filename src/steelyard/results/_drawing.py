@@ -22,15 +22,6 @@ from steelyard.results._arena_history import ScoreHistory
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
-from steelyard.results._board_figures import (
-    group_components,
-    group_dots,
-    group_pareto,
-    group_tokens,
-    matrix_heatmap,
-    rank_dots,
-    rank_pareto,
-)
 from steelyard.results._comparison import Comparison
 from steelyard.results._comparison_figures import difference_dots, flip_square, rule_dots, task_dumbbells
 from steelyard.results._completeness import CompletenessSummary
@@ -40,6 +31,15 @@ from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
 from steelyard.results._ranking import Ranking
+from steelyard.results._ranking_figures import (
+    group_components,
+    group_dots,
+    group_pareto,
+    group_tokens,
+    matrix_heatmap,
+    rank_dots,
+    rank_pareto,
+)
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
 from steelyard.results._run_detail import RunDetail

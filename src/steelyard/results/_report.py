@@ -90,7 +90,7 @@ class Report(Result):
     def results(self) -> dict[str, Result]:
         """The results by the names of their sections."""
         parts = {
-            "board": self.ranking,
+            "rank": self.ranking,
             "measure": self.measurement,
             "compare": self.comparison,
             "judges": self.judges,

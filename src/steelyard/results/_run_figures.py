@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, CallAmount, Figure, StackedRow, calls, stacked
-from steelyard.results._board_figures import TOKEN_KINDS
+from steelyard.results._ranking_figures import TOKEN_KINDS
 from steelyard.results._run_detail import RunDetail
 
 

@@ -181,7 +181,7 @@ class MatrixOptions(VerdictOptions, EngineOptions):
 
 
 SECTIONS = (
-    "board",
+    "rank",
     "measure",
     "compare",
     "judges",
@@ -207,7 +207,7 @@ class ReportOptions(RankOptions):
     title: str | None = None
     """Title of the report."""
     sections: Names = ()
-    """Comma-separated sections (default: all): board, measure, compare, judges, repeatability, speedup, usage,
+    """Comma-separated sections (default: all): rank, measure, compare, judges, repeatability, speedup, usage,
     completeness, findings, runs, outputs."""
     with_outputs: bool = False
     """Include the outputs of the agents, up to 64,000 characters each."""

@@ -100,7 +100,7 @@ class ReportSections:
     def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
         """Keep the command that gives the section, with the options of its verb (Any: each has its own)."""
         paths = [str(path) for path in inputs if isinstance(path, Path)]
-        self.commands[section] = command_of("rank" if section == "board" else section, paths or ["RUNS"], options)
+        self.commands[section] = command_of(section, paths or ["RUNS"], options)
 
     def given(self, given: list[Path | PlacedRun]) -> list[Path | PlacedRun]:
         """The paths and records; what is piped in is read once, and is records from then on."""
@@ -116,16 +116,16 @@ class ReportSections:
     def over_runs(self, table: RunTable) -> None:
         """The sections that are made from runs."""
         by = self._by(table)
-        if "board" in self.sections or "compare" in self.sections:
+        if "rank" in self.sections or "compare" in self.sections:
             self._tell("ranking")
             self.ranking = self._ranked(table, by)
         if "compare" in self.sections:
             self._tell("comparing the leaders")
             self.comparison = self._leaders(table, by)
         if self.ranking is not None and len(self.ranking.groups) < 2:
-            self.omitted["board"] = "there are no two to rank"
+            self.omitted["rank"] = "there are no two to rank"
             self.ranking = None
-        if self._named and "board" not in self.sections:
+        if self._named and "rank" not in self.sections:
             self.ranking = None
         if "measure" in self.sections and (self._named or self.ranking is None):
             self._tell("measuring")
@@ -152,9 +152,9 @@ class ReportSections:
     def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
         values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
         options = RankOptions(**values | {"by": by})
-        self.keep_command("board", options, self.inputs.runs)
+        self.keep_command("rank", options, self.inputs.runs)
         # the table holds the chosen runs already
-        return self._part("board", lambda: rank(table, options=replace(options, **CHOSEN)))
+        return self._part("rank", lambda: rank(table, options=replace(options, **CHOSEN)))
 
     def _measured(self, table: RunTable, by: tuple[str, ...], *, interval: str) -> Measurement | None:
         shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}

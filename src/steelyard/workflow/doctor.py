@@ -36,8 +36,8 @@ EXTRAS = {
     "tree-sitter-language-pack": ("languages", "normalizing languages other than Python"),
     "apprise": ("notify", "notifications to many services"),
     "resvg-py": ("png", "figures as PNG"),
-    "starlette": ("serve", "the board and the API of steelyard serve"),
-    "uvicorn": ("serve", "the board and the API of steelyard serve"),
+    "starlette": ("serve", "the dashboard and the API of steelyard serve"),
+    "uvicorn": ("serve", "the dashboard and the API of steelyard serve"),
     "duckdb": ("duckdb", "tables that do not fit into memory"),
     "pyspark": ("spark", "reading and measuring on a Spark cluster"),
 }

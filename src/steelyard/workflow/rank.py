@@ -38,8 +38,8 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
     the set of common tasks.
 
     >>> import steelyard as sy
-    >>> board = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])
-    >>> board.groups[0].key
+    >>> ranking = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])
+    >>> ranking.groups[0].key
     {'tier': 'T6'}
     """
     from steelyard.standings import (  # brings numpy and scipy

@@ -7,7 +7,6 @@ from typing import Any
 
 from steelyard.formatting import counted
 from steelyard.reports._measurement_tables import cell_text, heading, measurement_sentence, overview_of
-from steelyard.reports.pages._board import board_page
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._cells import (
     count_column,
@@ -33,6 +32,7 @@ from steelyard.reports.pages._people import (
     weights_page,
 )
 from steelyard.reports.pages._profiles import profiles_page
+from steelyard.reports.pages._ranking import ranking_page
 from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._run import run_page
@@ -144,7 +144,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Outliers: outliers_page,
     PeerReview: ratings_page,
     ProfileComparison: profiles_page,
-    Ranking: board_page,
+    Ranking: ranking_page,
     Registry: registry_page,
     Repeatability: repeatability_page,
     ReviewDesk: review_page,

@@ -42,7 +42,7 @@ class Limits(Protocol):
 def text_column(
     name: str, title: str, values: Sequence[str | None], *, links: Sequence[str | None] | None = None
 ) -> Column:
-    """A column of text, each with the page of the board that it leads to."""
+    """A column of text, each with the page of the dashboard that it leads to."""
     return Column(name=name, title=title, values=values, links=links)
 
 

@@ -34,7 +34,7 @@ def leaders_page(result: Leaderboard) -> Page:
         text_column("reliable", "solid", ["yes" if leader.reliable else "too few" for leader in leaders]),
     ]
     page = Page(
-        name="board",
+        name="rank",
         title="Who leads, and how certain is that?",
         answer=_answer(result),
         notes=_categories(result),

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class OnDemand(Sequence[T]):
-    """Cells that are made when they are looked at: a board shows a hundred rows of very many."""
+    """Cells that are made when they are looked at: a dashboard shows a hundred rows of very many."""
 
     def __init__(self, rows: Sequence[Any], made: Callable[[Any], T]) -> None:  # Any: rows of any result
         self._rows, self._made = rows, made
@@ -53,7 +53,7 @@ class Column:
     texts: Sequence[str] | None = None
     """What is shown of each row where that is more than the value: an interval, a unit, a count."""
     links: Sequence[str | None] | None = None
-    """The path of the board's page behind each row; a file shows the text alone."""
+    """The path of the dashboard's page behind each row; a file shows the text alone."""
     dots: Sequence[Sequence[float]] | None = None
     """Numbers from 0 to 100 that are drawn in each row instead of text."""
 
@@ -133,11 +133,11 @@ class LongText:
 
 
 class PageLink(NamedTuple):
-    """A way from one page of the board to another."""
+    """A way from one page of the dashboard to another."""
 
     text: str
     path: str
-    """Below the board's own address, with its query."""
+    """Below the dashboard's own address, with its query."""
     relation: str = ""
     """`prev` and `next` are what the keys [ and ] follow."""
 
@@ -155,7 +155,7 @@ class Page:
     notes: tuple[str, ...] = ()
     """Further sentences, below the answer."""
     links: tuple[PageLink, ...] = ()
-    """Other pages of the board that go on from here; a file has none."""
+    """Other pages of the dashboard that go on from here; a file has none."""
     figures: tuple[Figure, ...] = ()
     narrow_figures: tuple[Figure, ...] = ()
     """The same figures for a phone."""

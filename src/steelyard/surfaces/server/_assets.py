@@ -11,7 +11,7 @@ from steelyard.errors import RequestError
 from steelyard.reports import page_asset, page_style
 
 MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-PLAIN = ("board.css", "steel-table.js", "board.js", "write.js")
+PLAIN = ("dashboard.css", "steel-table.js", "dashboard.js", "write.js")
 FOREVER = "public, max-age=31536000, immutable"
 
 

@@ -18,7 +18,7 @@ from steelyard.reports import (
     Frame,
     Page,
     RowsShown,
-    board_document,
+    dashboard_document,
     page_of,
     rate_form,
     review_form,
@@ -53,7 +53,7 @@ IN_SIGHT = (
 """Parts of a view that are not folded away."""
 FIRST = ("/", "/tasks", "/matrix", "/compare", "/runs", "/usage", "/completeness")
 """The pages that lead the navigation; others follow in the order of their routes."""
-LABELS = {"/": "Board", "/api": "API"}
+LABELS = {"/": "Ranking", "/api": "API"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def page(call: Call, shown: Shown, view: View) -> str:
         form=form,
     )
     taken_out = (("redacted", view.redacted),) if view.redacted else ()
-    return board_document(replace(made, facts=(*made.facts, *taken_out, *_command(call))), frame)
+    return dashboard_document(replace(made, facts=(*made.facts, *taken_out, *_command(call))), frame)
 
 
 def _form(call: Call) -> str:
@@ -116,7 +116,7 @@ def problem_page(site: Site, problem: Problem) -> str:
     title, notes = f"{problem.status} {problem.title}", (problem.hint,) if problem.hint else ()
     title = "Nothing to show" if problem.status == HTTPStatus.OK else title
     made = Page(name="problem", title=title, answer=problem.detail, notes=notes)
-    return board_document(made, _frame(site, path=""))
+    return dashboard_document(made, _frame(site, path=""))
 
 
 def _frame(site: Site, scripts: tuple[str, ...] = (), *, path: str, **also: Any) -> Frame:  # Any: parts of a frame
@@ -125,8 +125,8 @@ def _frame(site: Site, scripts: tuple[str, ...] = (), *, path: str, **also: Any)
         base=root,
         path=path,
         navigation=navigation(site.source.kind),
-        styles=tuple(root + asset_path(name) for name in ("steel.css", "board.css")),
-        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "board.js", *scripts)),
+        styles=tuple(root + asset_path(name) for name in ("steel.css", "dashboard.css")),
+        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "dashboard.js", *scripts)),
         **also,
     )
 

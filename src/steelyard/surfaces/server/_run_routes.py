@@ -1,4 +1,4 @@
-"""What runs answer; the board, what an arena answers too."""
+"""What runs answer; the dashboard, what an arena answers too."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from steelyard.workflow.speedup import speedup
 Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
-BoardQuery = query_of(RankOptions)
+RankQuery = query_of(RankOptions)
 CompareQuery = query_of(CompareOptions, baseline="", candidate=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatabilityQuery = query_of(RepeatabilityOptions)
@@ -78,11 +78,11 @@ def _named_as_shown(result: Answer) -> Answer:
     return Redaction().tree(result)
 
 
-def _board_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
+def _rank_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
     return leaderboard(source.arena, by=query.by, confidence=query.confidence)
 
 
-def _board_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:
+def _rank_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:
     return rank(source.table(), options=options_of(RankOptions, query))
 
 
@@ -92,14 +92,12 @@ def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # 
 
 
 def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: options
-    """The second of the board as the baseline and the first as the candidate."""
+    """Return the runner-up as the baseline and the leader as the candidate."""
     shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
     asked = {name: getattr(query, name) for name in shared & {*query.__struct_fields__} - {"metrics"}}
     ranking = rank(source.table(), options=RankOptions(**asked))
     if len(ranking.groups) < 2:
-        raise UsageError(
-            "there are no two that the board ranks", hint="name both: ?baseline=agent=ant&candidate=agent=bee"
-        )
+        raise UsageError("fewer than two ranked groups", hint="name both: ?baseline=agent=ant&candidate=agent=bee")
     second, first = (
         {name: str(value) for name, value in place.key.items() if value is not None} for place in ranking.groups[1::-1]
     )
@@ -164,20 +162,20 @@ def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
 
 RUN_ROUTES = (
     Route(
-        path="/board",
-        sentence="Who is best, how certain that is, and at what price: agents ranked, with bands where places overlap.",
+        path="/rank",
+        sentence="Agents ranked by a metric, with rank intervals and cost.",
         verb="rank",
         arena_verb="arena leaderboard",
         arena_query=("by", "confidence"),
         result=Ranking | Leaderboard,
-        query=BoardQuery,
+        query=RankQuery,
         page="/",
-        over_arena=_board_of_arena,
-        over_runs=_board_of_runs,
+        over_arena=_rank_of_arena,
+        over_runs=_rank_of_runs,
     ),
     Route(
         path="/compare",
-        sentence="Whether b does better than a, task by task; of the two leaders where nobody is named.",
+        sentence="Paired comparison of a candidate with a baseline (default: the top two).",
         verb="compare",
         result=Comparison,
         query=CompareQuery,

@@ -1,4 +1,4 @@
-"""Laws over every page of the board: sound HTML with one heading, hostile names inert, any number of rows."""
+"""Laws over every page of the dashboard: sound HTML with one heading, hostile names inert, any number of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from report_makers import HOSTILE
 from steelyard.records import Redaction
-from steelyard.reports import Field, Frame, RowsShown, board_document
+from steelyard.reports import Field, Frame, RowsShown, dashboard_document
 from steelyard.reports.pages import PAGES, Column, Page, PageTable, page_of
 from steelyard.results import Result
 from test_report import Checked
@@ -26,7 +26,7 @@ OF_ONE = ("Comparison", "Judges", "Matrix", "Measurement", "Ranking", "SpeedupRe
 
 
 def framed(page: Page, *, is_served: bool = True, **changed: Any) -> str:  # Any: parts of a frame
-    """The page on a board, with everything that a frame can have."""
+    """The page on a dashboard, with everything that a frame can have."""
     table = page.table
     rows = None
     if is_served and table is not None and table.columns:
@@ -38,9 +38,9 @@ def framed(page: Page, *, is_served: bool = True, **changed: Any) -> str:  # Any
         base="/below",
         path="/tasks/a%20b",
         query=(("by", "agent"), ("find", HOSTILE), ("after", "cursor")),
-        navigation=(("Board", "/"), ("Tasks", "/tasks")),
+        navigation=(("Ranking", "/"), ("Tasks", "/tasks")),
         styles=("/below/assets/steel.css",),
-        scripts=("/below/assets/board.js",),
+        scripts=("/below/assets/dashboard.js",),
         as_of="2026-11-16T12:00:00+00:00",
         version="17",
         fields=(
@@ -51,11 +51,11 @@ def framed(page: Page, *, is_served: bool = True, **changed: Any) -> str:  # Any
         compare=(("where", HOSTILE),),
         data="/api/v1/tasks/a%20b",
     )
-    return board_document(page, replace(frame, **changed))
+    return dashboard_document(page, replace(frame, **changed))
 
 
-class Board(Checked):
-    """A page whose links stay on the board."""
+class DashboardPage(Checked):
+    """A page whose links stay on the dashboard."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         before = len(self.wrong)
@@ -66,7 +66,7 @@ class Board(Checked):
 
 
 def check(html: str) -> None:
-    page = Board()
+    page = DashboardPage()
     page.feed(html)
     assert page.wrong == []
     assert page.open == []

@@ -1,4 +1,4 @@
-"""The served board in a real browser: every page, its view in the address, keys, news, writing, hostile names."""
+"""The served dashboard in a real browser: every page, its view in the address, keys, news, writing, hostile names."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from steelyard.reports.pages._page import DASH, Column, Page, PageTable
 from steelyard.results import Ranking
 
 
-def board_page(result: Ranking) -> Page:
+def ranking_page(result: Ranking) -> Page:
     """Return the ranking with rank intervals, scores, costs and their intervals."""
     declared = catalog()[result.on]
     page = Page(
-        name="board",
+        name="rank",
         title="Who is best, how certain is that, and at what price?",
         answer=ranking_sentence(result),
         legend=(RANK.format(level=exact_percent(result.level)), PARETO),

@@ -1,5 +1,5 @@
 "use strict";
-// What a page of the board does beyond its links and forms: keys, rows that come by themselves, news.
+// What a page of the dashboard does beyond its links and forms: keys, rows that come by themselves, news.
 (() => {
   const MAX_ROWS = 2000; // rows that come by themselves; then a click leads on, so that the page stays quick
   const AGAIN_AFTER = 1500; // milliseconds until a page that was not made anew yet is asked for again

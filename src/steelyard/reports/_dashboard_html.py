@@ -1,4 +1,4 @@
-"""A page on the board: the page itself in a frame with navigation, its view as a form, and rows from the server.
+"""A page on the dashboard: the page itself in a frame with navigation, its view as a form, and rows from the server.
 
 Everything works without JavaScript: links, a form and radio buttons make every view; the script adds keys, rows that
 come by themselves, and news.
@@ -93,7 +93,7 @@ class Frame:
         return self.base + self.path + (f"?{urlencode(pairs)}" if pairs else "")
 
 
-def board_document(page: Page, frame: Frame) -> str:
+def dashboard_document(page: Page, frame: Frame) -> str:
     """The page in its frame, as a server sends it."""
     styles = "".join(f'<link rel="stylesheet" href="{_url(style)}">\n' for style in frame.styles)
     scripts = "".join(f'<script src="{_url(script)}" defer></script>\n' for script in frame.scripts)

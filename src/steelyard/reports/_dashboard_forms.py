@@ -1,4 +1,4 @@
-"""Forms of the board that write, with a token that stays in the page: submissions, and decisions about them.
+"""Forms of the dashboard that write, with a token that stays in the page: submissions, and decisions about them.
 
 Without JavaScript nothing could send the token in a header, so that the forms are then closed and name the command.
 """
