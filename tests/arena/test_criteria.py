@@ -141,7 +141,7 @@ def test_what_a_submission_s_own_judges_say_is_shown_and_not_counted(tmp_path: P
     judged = check({"type": "judge", **criterion}, folder, judgments=two)
     assert (judged.met, judged.claimed) == (False, False)
     assert judged.reason == (
-        "not scored by a judge of the arena; the submission's judgments in the submission are ignored: 'j1' 0.5, 'unnamed' 0.9"
+        "not scored by a judge of the arena; judgments in the submission are ignored: 'j1' 0.5, 'unnamed' 0.9"
     )
     assert check({"type": "judge", **criterion}, folder).reason == "not scored by a judge of the arena"
     many = check({"type": "judge", **criterion}, folder, judgments=two * 4).reason
