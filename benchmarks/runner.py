@@ -1,7 +1,7 @@
 """The runner: its own CPU beside that of the sandboxes it starts, its memory, and how soon a finished plan is resumed.
 
 A plan of the tests' shell agent (two model calls, one command, one check) runs 8 trials at a time, in a process of its
-own; the model answers from this one. The claims: the runner's own CPU, meter included, is at most a third of what its
+own; the model answers from this one. The claims: the runner's own CPU, proxy included, is at most a third of what its
 sandboxes use, and its memory does not grow with the trials that are done. Then the plan grows to 10,000 attempts, which
 end at once as an earlier one did, and the same command again has nothing to do: that takes at most a millisecond of CPU
 a trial.
@@ -115,7 +115,7 @@ def running(folder: Path, trials: int, parallel: int) -> bool:
     growth = max(late) - max(early)
     is_light, is_flat = own <= CPU_LIMIT * sandboxes, growth <= GROWTH_LIMIT_MIB
     print(f"{told['done']:,} of {trials:,} trials done, {parallel} at a time, {calls:,} model calls")
-    print(f"CPU of a trial: runner and meter {own:.1f} ms, sandboxes {sandboxes:.1f} ms")
+    print(f"CPU of a trial: runner and proxy {own:.1f} ms, sandboxes {sandboxes:.1f} ms")
     print(f"runner / sandboxes: {own / sandboxes:.2f} (at most {CPU_LIMIT:.2f}): {'holds' if is_light else 'MISSED'}")
     print(
         f"memory: {max(early):.0f} MiB in the first tenth, {max(late):.0f} MiB in the last "
@@ -133,7 +133,7 @@ class Copying:
     def attempt(self, trial: Trial, folder: Path, _allowed: Amounts, _stop: threading.Event) -> ExecutionOutcome:
         """The same outcome under the trial's own id."""
         assert self.outcome.run is not None
-        (folder / "meter.jsonl").touch()
+        (folder / "metering.jsonl").touch()
         return msgspec.structs.replace(self.outcome, run=msgspec.structs.replace(self.outcome.run, id=trial.id))
 
     def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:

@@ -59,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """What the model does: its steps in order, the last one again and again, or a refusal of every call."""
+    """What the model does: its steps in order, the last one again and again, or a rejection of every call."""
 
     steps: tuple[Step, ...] = (Step(run="printf 'hello\\n' > hello.txt"), Step(say="hello.txt says hello."))
     status: int = 200
@@ -67,7 +67,7 @@ class Script:
     statuses: tuple[int, ...] = ()
     """The statuses of the first calls, before `status` holds."""
     retry_after: str | None = None
-    """The header of a refusal."""
+    """The header of a rejection."""
     delay_seconds: float = 0.0
     """Before every answer."""
     hangs_from: int | None = None
@@ -79,7 +79,7 @@ class Script:
     piece_bytes: int | None = None
     """A stream is sent in pieces of so many bytes."""
     echoes_key: bool = False
-    """Whether a refusal tells the key that it came with, as some do."""
+    """Whether a rejection tells the key that it came with, as some do."""
     has_many_calls: bool = False
     """Past the ninth call, a sum does not tell calls apart any more; every single call still has its own numbers."""
     without_tools: str = "A short title"
@@ -164,20 +164,20 @@ class ModelServer(ThreadingHTTPServer):
         with self._lock:
             number = len(self.calls)
             status = self.script.statuses[number] if number < len(self.script.statuses) else self.script.status
-            is_refused = status != 200
+            is_rejected = status != 200
             call = ServedCall(
                 number=number,
                 api=api,
                 status=status,
                 model=model,
                 streamed=streamed,
-                tool=None if arguments is None or is_refused else shell,
+                tool=None if arguments is None or is_rejected else shell,
                 offered_tools=len(offered),
                 key=key,
-                usage={} if is_refused else usage_of(api, number, has_many_calls=self.script.has_many_calls),
+                usage={} if is_rejected else usage_of(api, number, has_many_calls=self.script.has_many_calls),
             )
             self.calls.append(call)
-        if is_refused:
+        if is_rejected:
             return call, None
         key = f"scripted{number:04d}"
         return call, Answer(key, model, call.usage, step.say or "", shell or "", arguments, streamed)
@@ -224,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if answer is None:
-            words = f"refused by the script: {key}" if script.echoes_key else "refused by the script"
+            words = f"rejected by the script: {key}" if script.echoes_key else "rejected by the script"
             message = {"message": words, "type": "scripted", "code": call.status}
             self._whole({"type": "error", "error": message}, status=call.status)
             return

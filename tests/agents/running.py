@@ -1,4 +1,4 @@
-"""Installs agents by name into scratch folders, and runs one as a plan would: sandbox, relay, meter, scripted model."""
+"""Installs agents by name into scratch folders, and runs one as a plan would: sandbox, relay, proxy, scripted model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Logs that real agents leave today, against what the model itself counted: `make test-agents`.
 
 Each agent is installed by name and runs as a plan would run it: in the sandbox, without a network, through relay and
-meter to a scripted model. The Run of the trial must say what the model counted, to the token, and so must each of the
+proxy to a scripted model. The Run of the trial must say what the model counted, to the token, and so must each of the
 agent's logs alone: tokens by kind, calls, model, tool calls and outcome. Where a log cannot show something, `LOGS`
 names it, and what is read from it must be marked as a lower bound or the field must be missing.
 """
@@ -144,7 +144,7 @@ def test_the_run_of_a_trial_is_what_the_model_counted(name: str, fresh: Fresh) -
     assert run.tool_calls == (sum(call.tool is not None for call in served) if has_tools else None)
     assert (run.provenance or {})["usage"] == "counted"
     assert {call.key.removeprefix("Bearer ") for call in served} == {KEY}  # the agent never had it
-    expected = {"meter_and_log_differ", "calls_not_logged"} if name in HIDES_CALLS else set()
+    expected = {"usage_differs_from_log", "calls_not_logged"} if name in HIDES_CALLS else set()
     assert {finding.code for finding in made.executed.findings} == expected
 
 

@@ -1,4 +1,4 @@
-"""Executions of an agent against the scripted model, through meter, relay and sandbox."""
+"""Executions of an agent against the scripted model, through proxy, relay and sandbox."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from steelyard.runner._adapters import Adapter, adapters
 from steelyard.runner._endings import ending_of
 from steelyard.runner._execution import execute_trial
 from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
-from steelyard.runner._meter import Meter
-from steelyard.runner._meter_records import CallLimits, ResolvedEndpoint
+from steelyard.runner._metering_proxy import MeteringProxy
+from steelyard.runner._metering_records import CallLimits, ResolvedEndpoint
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier, Verify
 from steelyard.runner._run_of_trial import run_of_trial
 from steelyard.runner._trial_records import Ending, Trial
@@ -103,10 +103,10 @@ class Executed:
 
 @dataclass
 class Bench:
-    """A scripted model with a meter before it."""
+    """A scripted model with a metering proxy before it."""
 
     server: ModelServer
-    meter: Meter
+    proxy: MeteringProxy
     stop: threading.Event = field(default_factory=threading.Event)
 
     def executed(
@@ -115,7 +115,7 @@ class Bench:
         """One execution in the folder, which is made, verified and told as a Run."""
         folder.mkdir(parents=True)
         evidence = execute_trial(
-            job, folder, meter=self.meter, call_limits=limits, stop=self.stop, no_sandbox=no_sandbox
+            job, folder, proxy=self.proxy, call_limits=limits, stop=self.stop, no_sandbox=no_sandbox
         )
         is_verified = ending_of(evidence).is_verified
         verified = verify(job, folder, stop=self.stop, no_sandbox=no_sandbox) if is_verified else None
@@ -126,8 +126,8 @@ class Bench:
 
 @contextmanager
 def bench(script: Script | None = None, kind: ApiKind = "chat") -> Iterator[Bench]:
-    """A scripted model and a meter that passes calls on to it, while the block runs."""
+    """A scripted model and a metering proxy that passes calls on to it, while the block runs."""
     with model_server(script) as server:
         endpoint = ResolvedEndpoint(name="scripted", kind=kind, url=server.url, key=KEY)
-        with Meter({"scripted": endpoint}) as meter:
-            yield Bench(server, meter)
+        with MeteringProxy({"scripted": endpoint}) as proxy:
+            yield Bench(server, proxy)

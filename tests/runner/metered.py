@@ -1,4 +1,4 @@
-"""A meter before a scripted model, and an agent's requests to it."""
+"""a metering proxy before a scripted model, and an agent's requests to it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 from agents.model_server import Api, ModelServer, Script, model_server
 from agents.test_model_server import PATHS, body_of
-from steelyard.runner._meter import Admission, Meter
-from steelyard.runner._meter_records import CallLimits, MeterCount, ResolvedEndpoint, read_meter
+from steelyard.runner._metering_proxy import Admission, MeteringProxy
+from steelyard.runner._metering_records import CallLimits, MeteredCalls, ResolvedEndpoint, read_call_log
 
 KEY = "sk-canary-9f8e7d6c5b4a3210"
 TOKEN = "trial-0123456789abcdef"  # noqa: S105 # of a trial of these tests
@@ -31,13 +31,13 @@ class Answered:
 
     @property
     def message(self) -> str:
-        """The meter's own words."""
+        """The metering proxy's own words."""
         return str(json.loads(self.body)["error"]["message"])
 
 
 @dataclass(frozen=True)
 class Metered:
-    """A meter with one execution, and the model behind it."""
+    """a metering proxy with one execution, and the model behind it."""
 
     server: ModelServer
     admission: Admission
@@ -78,10 +78,10 @@ class Metered:
                     received += piece
             return received
 
-    def count(self) -> MeterCount:
+    def count(self) -> MeteredCalls:
         """The count in the file, which must be the one in memory."""
         counted = self.admission.count()
-        assert read_meter(self.log) == counted
+        assert read_call_log(self.log) == counted
         return counted
 
 
@@ -102,9 +102,9 @@ def metered(
     """One execution before one model."""
     with model_server(script) as server:
         endpoint = ResolvedEndpoint(**{"name": "model", "kind": api, "url": server.url, "key": KEY, **facts})
-        with Meter({"model": endpoint}, patience_seconds=patience_seconds) as meter:
-            log = folder / "meter.jsonl"
-            admission = meter.admit(TOKEN, "model", log=log, socket_folder=folder, limits=limits)
+        with MeteringProxy({"model": endpoint}, patience_seconds=patience_seconds) as proxy:
+            log = folder / "metering.jsonl"
+            admission = proxy.admit(TOKEN, "model", log=log, socket_folder=folder, limits=limits)
             yield Metered(server, admission, log, api)
 
 

@@ -14,7 +14,7 @@ from agents.answers import Answer
 from agents.model_server import ANSWERS, Api, stream_event, usage_of
 from agents.test_model_server import PATHS
 from steelyard.records import Usage
-from steelyard.runner._call_usage import MAX_KEPT, EventSplitter, UsageChunkFilter, UsageReader, refusal_name
+from steelyard.runner._call_usage import MAX_KEPT, EventSplitter, UsageChunkFilter, UsageReader, error_code_of
 
 CASES: list[tuple[Api, bool]] = [(api, streamed) for api in PATHS for streamed in (False, True)]
 EXPECTED = {"input": "input_tokens", "cache_read": "cache_read_tokens", "output": "output_tokens"}
@@ -153,7 +153,7 @@ def test_what_is_no_answer_states_nothing(api: Api, text: bytes) -> None:
     ],
 )
 def test_a_refusal_is_known_by_the_endpoints_own_name_for_it(body: bytes, name: str | None) -> None:
-    assert refusal_name(body) == name
+    assert error_code_of(body) == name
 
 
 def test_usage_along_the_way_is_not_that_of_all() -> None:

@@ -18,7 +18,7 @@ from processes import alive, until
 from runner.execution import needs_bubblewrap
 from runner.planned import MODEL, started, written_plan
 from steelyard.runner import ExecutionResult, PlanFolder, open_plan
-from steelyard.runner._meter_records import MeteredCall, read_meter
+from steelyard.runner._metering_records import MeteredCall, read_call_log
 from steelyard.surfaces.cli import run
 
 pytestmark = needs_bubblewrap
@@ -45,7 +45,7 @@ def check_calls(folder: PlanFolder, server: ModelServer) -> None:
         ended: Counter[int] = Counter()
         open_calls = 0
         for path, told in zip(folder.executions(trial.id), result.executions, strict=True):
-            calls = read_meter(path / "meter.jsonl").calls
+            calls = read_call_log(path / "metering.jsonl").calls
             numbers = [number_of(call) for call in calls if call.usage is not None]
             ended.update(numbers)
             open_calls += len(calls) - len(numbers)

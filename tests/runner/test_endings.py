@@ -10,7 +10,7 @@ import pytest
 from steelyard.records import TestResults, Usage
 from steelyard.runner._endings import ending_of
 from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
-from steelyard.runner._meter_records import MeterCount, MeteredCall
+from steelyard.runner._metering_records import MeteredCall, MeteredCalls
 from steelyard.runner._trial_records import Ending
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -19,7 +19,7 @@ FAILED = VerifyEvidence(exit_status=1, ending="exit status 1")
 BROKEN = VerifyEvidence(exit_status=None, ending="did not start", problem="the check did not start: no such file")
 
 
-def calls(*statuses: int | None, refused_as: str | None = None, was_cut: bool = False) -> tuple[MeteredCall, ...]:
+def calls(*statuses: int | None, error_code: str | None = None, was_aborted: bool = False) -> tuple[MeteredCall, ...]:
     """A call for each status; None for one that nobody answered."""
     return tuple(
         MeteredCall(
@@ -28,8 +28,8 @@ def calls(*statuses: int | None, refused_as: str | None = None, was_cut: bool = 
             started=NOON,
             status=status,
             ended=NOON,
-            refused_as=refused_as,
-            was_cut=was_cut and number == len(statuses),
+            error_code=error_code,
+            was_aborted=was_aborted and number == len(statuses),
             usage=Usage(input_tokens=1) if status == 200 else None,
         )
         for number, status in enumerate(statuses, 1)
@@ -38,13 +38,13 @@ def calls(*statuses: int | None, refused_as: str | None = None, was_cut: bool = 
 
 def seen(
     *statuses: int | None,
-    refusal: str | None = None,
-    refused_as: str | None = None,
-    was_cut: bool = False,
+    rejection: str | None = None,
+    error_code: str | None = None,
+    was_aborted: bool = False,
     **facts: Any,
 ) -> ExecutionEvidence:
     """An execution of an agent that exited 0 after calls with these statuses; the last may be truncated."""
-    count = MeterCount(calls=calls(*statuses, refused_as=refused_as, was_cut=was_cut), refusal=refusal)
+    count = MeteredCalls(calls=calls(*statuses, error_code=error_code, was_aborted=was_aborted), rejection=rejection)
     known = {"ended_by": "itself", "exit_status": 0, "needs_calls": True, "count": count, **facts}
     return ExecutionEvidence(started_at=NOON, ended_at=NOON, **known)
 
@@ -93,7 +93,7 @@ def test_a_timeout_of_an_endpoint_that_refuses_is_not_the_agents(statuses: tuple
 
 
 def test_a_call_under_way_at_the_time_limit_says_nothing_of_the_endpoint() -> None:
-    assert ending_of(seen(200, None, was_cut=True, ended_by="time_limit", exit_status=None)).name == "agent_timeout"
+    assert ending_of(seen(200, None, was_aborted=True, ended_by="time_limit", exit_status=None)).name == "agent_timeout"
 
 
 @pytest.mark.parametrize("status", [500, 529, 404, None])
@@ -109,8 +109,8 @@ def test_who_is_not_allowed_stops_the_agent(status: int) -> None:
 
 
 def test_a_quota_that_is_used_up_stops_the_agent() -> None:
-    quota = seen(429, refused_as="insufficient_quota")
-    assert short(ending_of(seen(429, refused_as="rate_limit_error"))) == ("not_started", "infrastructure", True, False)
+    quota = seen(429, error_code="insufficient_quota")
+    assert short(ending_of(seen(429, error_code="rate_limit_error"))) == ("not_started", "infrastructure", True, False)
     assert short(ending_of(quota)) == ("not_started", "infrastructure", False, True)
 
 
@@ -150,26 +150,26 @@ def test_a_report_that_is_missing_is_no_verdict() -> None:
     assert FAILED.passed is False
 
 
-@pytest.mark.parametrize("refusal", ["trial_usd", "trial_tokens"])
+@pytest.mark.parametrize("rejection", ["trial_usd", "trial_tokens"])
 @pytest.mark.parametrize("ended_by", ["budget", "itself"])
-def test_a_trial_that_used_up_its_budget_says_so(refusal: str, ended_by: str) -> None:
-    ending = ending_of(seen(200, 200, refusal=refusal, ended_by=ended_by, exit_status=1))
+def test_a_trial_that_used_up_its_budget_says_so(rejection: str, ended_by: str) -> None:
+    ending = ending_of(seen(200, 200, rejection=rejection, ended_by=ended_by, exit_status=1))
     assert short(ending) == ("budget_trial", "agent", False, False)
     assert ending.is_verified
 
 
 def test_a_budget_that_cannot_be_counted_stops_the_agent() -> None:
-    ending = ending_of(seen(200, refusal="usage_unknown", exit_status=1))
+    ending = ending_of(seen(200, rejection="usage_unknown", exit_status=1))
     assert short(ending) == ("not_counted", "infrastructure", False, True)
 
 
 def test_who_is_stopped_is_cancelled_whatever_else_is_seen() -> None:
-    for facts in ({}, {"limit_hit": "memory"}, {"refusal": "trial_usd"}):
+    for facts in ({}, {"limit_hit": "memory"}, {"rejection": "trial_usd"}):
         ending = ending_of(seen(401, ended_by="cancelled", exit_status=None, **facts), FAILED)
         assert short(ending) == ("cancelled", "cancelled", False, False)
         assert not ending.is_verified
 
 
 def test_a_limit_of_time_refused_calls_is_still_the_time_limit() -> None:
-    refused = seen(200, ended_by="time_limit", refusal="time_limit", exit_status=1)
+    refused = seen(200, ended_by="time_limit", rejection="time_limit", exit_status=1)
     assert ending_of(refused).name == "agent_timeout"

@@ -16,7 +16,7 @@ from processes import alive
 from runner.execution import SHELL_AGENT, needs_bubblewrap
 from runner.planned import KEY, KEY_VARIABLE, started
 from steelyard.runner import PlanFolder
-from steelyard.runner._meter_records import MeteredCall, read_meter
+from steelyard.runner._metering_records import MeteredCall, read_call_log
 
 pytestmark = needs_bubblewrap
 HELLO = Step(run="printf 'hello\\n' > hello.txt")
@@ -63,7 +63,7 @@ class Ended:
     def calls(self, agent: str) -> list[list[MeteredCall]]:
         """The calls of every execution of the agent's one trial."""
         trial = next(trial for trial in self.folder.trials() if trial.agent == agent)
-        return [list(read_meter(path / "meter.jsonl").calls) for path in self.folder.executions(trial.id)]
+        return [list(read_call_log(path / "metering.jsonl").calls) for path in self.folder.executions(trial.id)]
 
 
 def plan_text(urls: dict[str, str], marker: str) -> str:
@@ -168,7 +168,7 @@ def test_statuses_say_who_failed(ended: Ended) -> None:
 def test_a_call_without_an_answer_makes_a_lower_bound(ended: Ended) -> None:
     for agent in ("unanswered", "half-answered"):
         (*_, last) = ended.calls(agent)[-1]
-        assert (last.status, last.is_lower_bound, last.was_cut) == (None, True, True)
+        assert (last.status, last.is_lower_bound, last.was_aborted) == (None, True, True)
         assert ended.runs[agent]["provenance"]["usage"] == "lower_bound"
     assert "at least 22,1" in ended.said
 

@@ -20,7 +20,7 @@ from steelyard.runner import _execution
 from steelyard.runner._adapters import adapters, load_adapter
 from steelyard.runner._agent_command import shown_command
 from steelyard.runner._execution import agent_version
-from steelyard.runner._meter_records import CallLimits
+from steelyard.runner._metering_records import CallLimits
 from steelyard.runner._plan_records import Tier, Verify
 
 pytestmark = needs_bubblewrap
@@ -161,7 +161,7 @@ def test_a_budget_in_mid_run_stops_further_calls(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_try_at_once_and_keeps_its_work(answering: Bench, tmp_path: Path, marker: str) -> None:
-    stopping = Bench(answering.server, answering.meter)
+    stopping = Bench(answering.server, answering.proxy)
 
     def press() -> None:
         while "sleep" not in alive(marker):
@@ -401,7 +401,7 @@ def test_a_prompt_that_is_too_long_for_a_command_line_is_refused(answering: Benc
 
 
 @pytest.mark.parametrize("name", ["landlock", "none"])
-def test_without_namespaces_an_agent_is_refused_unless_it_lacks_a_sandbox(
+def test_without_namespaces_an_agent_needs_no_sandbox(
     name: str, answering: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weaker = sandbox.Isolation(name=name, detail="no bubblewrap", own_uid=False, python=None)  # type: ignore[arg-type] # by name

@@ -1,4 +1,4 @@
-"""The relay lets a command reach the meter, and is otherwise not there."""
+"""The relay lets a command reach the metering proxy, and is otherwise not there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask(number):
     body = json.dumps({"model": "m", "messages": [], "padding": "x" * 3_000_000 if number == 0 else ""})
     agent.request("POST", "/v1/messages", body, {"x-api-key": sys.argv[2]})
     answer = agent.getresponse()
-    answer.read()  # to its end, when the meter has counted it
+    answer.read()  # to its end, when the metering proxy has counted it
     return answer.status
 
 with ThreadPoolExecutor(8) as agents:
@@ -38,17 +38,17 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def relayed(meter: Metered, port: int, command: Sequence[str]) -> list[str]:
-    return [sys.executable, "-I", "-S", str(_relay.__file__), str(meter.admission.socket), str(port), "--", *command]
+def relayed(proxy: Metered, port: int, command: Sequence[str]) -> list[str]:
+    return [sys.executable, "-I", "-S", str(_relay.__file__), str(proxy.admission.socket), str(port), "--", *command]
 
 
 def test_a_command_reaches_the_endpoint_over_many_connections(tmp_path: Path) -> None:
     port = free_port()
-    with metered(tmp_path, Script(has_many_calls=True)) as meter:
-        command = relayed(meter, port, [sys.executable, "-c", ASK, str(port), TOKEN])
+    with metered(tmp_path, Script(has_many_calls=True)) as proxy:
+        command = relayed(proxy, port, [sys.executable, "-c", ASK, str(port), TOKEN])
         done = subprocess.run(command, capture_output=True, timeout=60, check=False)
         assert (done.stdout, done.stderr, done.returncode) == (b"16\n", b"", 0)
-        assert len(meter.count().calls) == len(meter.server.calls) == 16
+        assert len(proxy.count().calls) == len(proxy.server.calls) == 16
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_a_command_reaches_the_endpoint_over_many_connections(tmp_path: Path) ->
     ],
 )
 def test_the_status_is_the_commands_own(command: list[str], status: int, tmp_path: Path) -> None:
-    with metered(tmp_path) as meter:
-        done = subprocess.run(relayed(meter, free_port(), command), capture_output=True, timeout=30, check=False)
+    with metered(tmp_path) as proxy:
+        done = subprocess.run(relayed(proxy, free_port(), command), capture_output=True, timeout=30, check=False)
     assert done.returncode == status
     if status == 127:
         assert done.stderr == b"no-such-command: No such file or directory\n"
@@ -71,8 +71,8 @@ def test_the_status_is_the_commands_own(command: list[str], status: int, tmp_pat
 def test_a_command_that_is_told_to_end_may_end_in_its_own_way(tmp_path: Path) -> None:
     script = "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
     with (
-        metered(tmp_path) as meter,
-        subprocess.Popen(relayed(meter, free_port(), ["sh", "-c", script]), stdout=subprocess.PIPE) as relay,
+        metered(tmp_path) as proxy,
+        subprocess.Popen(relayed(proxy, free_port(), ["sh", "-c", script]), stdout=subprocess.PIPE) as relay,
     ):
         assert relay.stdout is not None
         assert relay.stdout.readline() == b"ready\n"
@@ -91,9 +91,9 @@ def test_a_meter_that_is_gone_closes_connections_and_not_the_command(tmp_path: P
         "sys.stdin.readline()\n"
         f"print(socket.create_connection(('127.0.0.1', {port})).recv(1))\n"
     )
-    with metered(tmp_path) as meter:
-        command = relayed(meter, port, [sys.executable, "-c", asks])
+    with metered(tmp_path) as proxy:
+        command = relayed(proxy, port, [sys.executable, "-c", asks])
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as relay:
-            meter.admission.close()
+            proxy.admission.close()
             assert relay.communicate(b"go\n", timeout=20)[0] == b"b''\n"
             assert relay.returncode == 0

@@ -1,4 +1,4 @@
-"""An execution becomes a Run: the meter's counts stand in place of the log's, and a finding gives both."""
+"""An execution becomes a Run: the metering proxy's counts stand in place of the log's, and a finding gives both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.execution import job_of
 from steelyard.records import Call, TestResults, Usage
 from steelyard.runner._adapters import Adapter
 from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
-from steelyard.runner._meter_records import MeterCount, MeteredCall
+from steelyard.runner._metering_records import MeteredCall, MeteredCalls
 from steelyard.runner._run_of_trial import log_files, run_of_trial
 from steelyard.runner._trial_records import Ending
 
@@ -43,7 +43,7 @@ def seen(*calls: MeteredCall) -> ExecutionEvidence:
         ended_at=NOON,
         ended_by="itself",
         exit_status=0,
-        count=MeterCount(calls=calls),
+        count=MeteredCalls(calls=calls),
         needs_calls=True,
     )
 
@@ -73,9 +73,9 @@ def test_a_call_that_is_in_no_log_is_told_with_both_numbers(tmp_path: Path) -> N
     run, findings = run_of_trial(job_of(AGENT, tmp_path), folder_with(tmp_path, LOGGED), evidence, PASSED)
     assert run.total_usage == Usage(input_tokens=200, output_tokens=20)
     told = {finding.code: finding.message for finding in findings}
-    assert set(told) == {"meter_and_log_differ", "calls_not_logged", "other_model_asked"}
-    assert "input 100 in the log, 200 counted" in told["meter_and_log_differ"]
-    assert told["calls_not_logged"] == "the agent's log has 1 model calls, the meter counted 2"
+    assert set(told) == {"usage_differs_from_log", "calls_not_logged", "other_model_asked"}
+    assert "input 100 in the log, 200 counted" in told["usage_differs_from_log"]
+    assert told["calls_not_logged"] == "the agent's log has 1 model calls, the metering proxy counted 2"
     assert told["other_model_asked"] == "the agent also asked m-small; the plan names m-1"
 
 

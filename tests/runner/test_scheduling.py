@@ -46,7 +46,7 @@ class Scripted:
             return self._outcome(trial, folder, Ending(name="cancelled", cause="cancelled", is_retried=True), 0)
         used = self._tokens(trial) if self._tokens else 0
         if allowed.tokens is not None and used > allowed.tokens:
-            return self._outcome(trial, folder, CRASHED, int(allowed.tokens))  # the meter refuses more
+            return self._outcome(trial, folder, CRASHED, int(allowed.tokens))  # the metering proxy refuses more
         return self._outcome(trial, folder, self._ending(trial, number), used)
 
     def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:

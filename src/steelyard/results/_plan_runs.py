@@ -260,7 +260,7 @@ class PlanExecution:
     is_lower_bound: bool
     """Whether tokens and cost are known to be too low: a call has no end."""
     folder: str
-    """What it left: work, home, output, the meter's log, the verification."""
+    """What it left: work, home, output, the metering proxy's log, the verification."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

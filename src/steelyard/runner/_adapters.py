@@ -99,7 +99,7 @@ class Adapter(Record, frozen=True, kw_only=True):
 
 
 _SERVED_BY: Mapping[str, tuple[ApiKind, ...]] = {"chat": ("chat", "responses"), "responses": ("chat", "responses")}
-"""A server of one of OpenAI's interfaces mostly has the other, and the meter passes both on."""
+"""A server of one of OpenAI's interfaces mostly has the other, and the metering proxy passes both on."""
 
 BUILT_IN = {
     adapter.name: adapter

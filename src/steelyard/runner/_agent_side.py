@@ -1,4 +1,4 @@
-"""A connection of an agent to the meter."""
+"""A connection of an agent to the metering proxy."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class AgentSide:
             await self.send(as_chunk(piece) if self.is_chunked else piece)
 
     async def say(self, status: int, message: str, *headers: tuple[str, str]) -> bool:
-        """An answer of the meter's own, in words that every kind of client understands; another request may follow."""
+        """Send an error of the proxy in a form that every client parses; the connection stays open."""
         error = {"type": "invalid_request_error", "code": status, "status": "FAILED_PRECONDITION"}
-        body = json.dumps({"type": "error", "error": {**error, "message": f"steelyard meter: {message}"}}).encode()
+        body = json.dumps({"type": "error", "error": {**error, "message": f"steelyard proxy: {message}"}}).encode()
         fixed = (("content-type", "application/json"), ("content-length", str(len(body))), *headers)
         with suppress(ConnectionError):
             self.writer.write(head_bytes(answer_line(status), fixed) + body)

@@ -110,7 +110,7 @@ def ask(question: ModelQuestion, *, url: str, token: str, seconds: float) -> Mod
 
 
 def text_of(kind: ApiKind, answer: Mapping[str, Any]) -> str | None:  # Any: JSON
-    """The text of an answer, its parts joined; None where it has none (a refusal, a tool call)."""
+    """The text of an answer, its parts joined; None where it has none (a rejection, a tool call)."""
     if kind == "chat":
         parts = [choice["message"].get("content") for choice in answer["choices"][:1]]
     elif kind == "messages":

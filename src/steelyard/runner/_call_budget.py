@@ -6,9 +6,9 @@ from decimal import Decimal
 
 from steelyard.prices import PICO_PER_USD, PriceTable
 from steelyard.records import Missing
-from steelyard.runner._meter_records import CallLimits, MeteredCall
+from steelyard.runner._metering_records import CallLimits, MeteredCall
 
-REFUSALS = {
+REJECTIONS = {
     "trial_usd": "the budget of this trial in dollars is used up",
     "trial_tokens": "the budget of this trial in tokens is used up",
     "usage_unknown": "the endpoint does not state the usage of its answers, so the budget of this trial cannot be kept",

@@ -68,11 +68,11 @@ class _Generated(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
 
 
-class _Refusal(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     error: Any = None  # Any: an object, or what a server has in its place
 
 
-_REFUSAL = msgspec.json.Decoder(_Refusal)
+_ERROR_BODY = msgspec.json.Decoder(_ErrorBody)
 _Part: TypeAlias = _Chat | _ResponseEvent | _MessageEvent | _Generated
 _PARTS: dict[ApiKind, type[_Part]] = {
     "chat": _Chat,
@@ -232,14 +232,14 @@ def _updated(before: object, after: ClaudeUsage) -> ClaudeUsage:
     return msgspec.structs.replace(before, **told)
 
 
-def refusal_name(body: bytes) -> str | None:
+def error_code_of(body: bytes) -> str | None:
     """What an endpoint calls the error that it answers with; None where its words are not known.
 
-    >>> refusal_name(b'{"error": {"message": "...", "type": "insufficient_quota", "code": "insufficient_quota"}}')
+    >>> error_code_of(b'{"error": {"message": "...", "type": "insufficient_quota", "code": "insufficient_quota"}}')
     'insufficient_quota'
     """
     try:
-        told = _REFUSAL.decode(body)
+        told = _ERROR_BODY.decode(body)
     except UNREADABLE:
         return None
     error = told.error if isinstance(told.error, dict) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
-from steelyard.runner._meter_records import MeteredCall
+from steelyard.runner._metering_records import MeteredCall
 from steelyard.runner._trial_records import Ending
 
 NOT_ALLOWED = frozenset({401, 402, 403})
@@ -42,8 +42,8 @@ def _without_verdict(evidence: ExecutionEvidence) -> Ending:
     calls = evidence.count.calls if evidence.count is not None else ()
     if evidence.ended_by == "cancelled":
         return Ending(name="cancelled", cause="cancelled", detail="stopped from outside")
-    if evidence.ended_by == "budget" or (evidence.count and evidence.count.refusal in (*_BUDGETS, *_COUNTLESS)):
-        return _of_a_refusal(evidence)
+    if evidence.ended_by == "budget" or (evidence.count and evidence.count.rejection in (*_BUDGETS, *_COUNTLESS)):
+        return _of_a_rejection(evidence)
     if evidence.start_error is not None:
         detail = f"the agent did not start: {evidence.start_error}"
         return Ending(name="not_started", cause="infrastructure", stops_agent=True, detail=detail)
@@ -55,7 +55,7 @@ def _without_verdict(evidence: ExecutionEvidence) -> Ending:
         return _never_asked(evidence)
     if evidence.ended_by == "time_limit":
         if _is_saturated(calls):
-            detail = f"the time limit was reached; the endpoint refused {_refused(calls)} of {len(calls)} calls"
+            detail = f"the time limit was reached; the endpoint refused {_rejected(calls)} of {len(calls)} calls"
             return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
         return _agents("agent_timeout", f"the time limit was reached after {_calls(calls)}")
     if evidence.exit_status != 0:
@@ -67,13 +67,13 @@ def _agents(name: str, detail: str) -> Ending:
     return Ending(name=name, cause="agent", is_verified=True, detail=detail)
 
 
-def _of_a_refusal(evidence: ExecutionEvidence) -> Ending:
-    refusal = evidence.count.refusal if evidence.count is not None else None
-    if refusal in _COUNTLESS:
-        return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[refusal])
-    if refusal in _BUDGETS:
-        return _agents("budget_trial", f"the trial used up {_BUDGETS[refusal]}")
-    return Ending(name="cancelled", cause="cancelled", detail=f"calls were refused: {refusal or 'budget'}")
+def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
+    rejection = evidence.count.rejection if evidence.count is not None else None
+    if rejection in _COUNTLESS:
+        return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[rejection])
+    if rejection in _BUDGETS:
+        return _agents("budget_trial", f"the trial used up {_BUDGETS[rejection]}")
+    return Ending(name="cancelled", cause="cancelled", detail=f"calls were refused: {rejection or 'budget'}")
 
 
 def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
@@ -99,16 +99,16 @@ def _never_asked(evidence: ExecutionEvidence) -> Ending:
 
 def _is_used_up(call: MeteredCall) -> bool:
     """Whether what was refused is not a rate, which passes, but an account without means."""
-    return any(word in (call.refused_as or "").lower() for word in _USED_UP)
+    return any(word in (call.error_code or "").lower() for word in _USED_UP)
 
 
-def _refused(calls: Sequence[MeteredCall]) -> int:
+def _rejected(calls: Sequence[MeteredCall]) -> int:
     return sum(_is_overload(call) for call in calls)
 
 
 def _is_overload(call: MeteredCall) -> bool:
     """429 or 5xx, or no answer at all, unless we or the agent hung up first."""
-    is_unanswered = call.status is None and not call.was_cut
+    is_unanswered = call.status is None and not call.was_aborted
     return call.status == 429 or (call.status or 0) >= 500 or is_unanswered
 
 
@@ -116,7 +116,7 @@ def _is_saturated(calls: Sequence[MeteredCall]) -> bool:
     """At least half of the calls, or the last three, were refused or not answered."""
     last = calls[-_LAST_CALLS:]
     return bool(calls) and (
-        2 * _refused(calls) >= len(calls) or (len(last) == _LAST_CALLS and _refused(last) == _LAST_CALLS)
+        2 * _rejected(calls) >= len(calls) or (len(last) == _LAST_CALLS and _rejected(last) == _LAST_CALLS)
     )
 
 

@@ -21,8 +21,8 @@ from steelyard.runner._adapters import Adapter
 from steelyard.runner._agent_command import command_of, seen_by
 from steelyard.runner._asking import ModelAnswer, ModelQuestion, ask
 from steelyard.runner._execution_records import EndedBy, ExecutionEvidence, Job
-from steelyard.runner._meter import Admission, Meter
-from steelyard.runner._meter_records import CallLimits
+from steelyard.runner._metering_proxy import Admission, MeteringProxy
+from steelyard.runner._metering_records import CallLimits
 from steelyard.runner._programs import program_named
 from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay, printable
 from steelyard.scratch import scratch_folder
@@ -48,7 +48,7 @@ _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+.]?[0-9A-Za-z]+)*")
 
 
 class _Clock:
-    """Says when an execution is over: at its time limit, or some time after the meter began to refuse its calls."""
+    """Decides when an execution ends: at its time limit, or some time after the proxy began to reject calls."""
 
     def __init__(self, seconds: float, admission: Admission | None) -> None:
         self._deadline = time.monotonic() + seconds
@@ -57,7 +57,7 @@ class _Clock:
 
     def is_over(self) -> bool:
         now = time.monotonic()
-        if self.ended_by == "itself" and self._admission is not None and self._admission.refusal is not None:
+        if self.ended_by == "itself" and self._admission is not None and self._admission.rejection is not None:
             # Most agents end by themselves when their calls are refused, and write their logs as they do.
             self.ended_by, self._deadline = "budget", min(self._deadline, now + GRACE_SECONDS)
         if now < self._deadline:
@@ -65,7 +65,7 @@ class _Clock:
         if self.ended_by == "itself":
             self.ended_by = "time_limit"
             if self._admission is not None:
-                self._admission.refuse("time_limit")
+                self._admission.reject("time_limit")
         return True
 
 
@@ -73,7 +73,7 @@ def execute_trial(
     job: Job,
     folder: Path,
     *,
-    meter: Meter | None = None,
+    proxy: MeteringProxy | None = None,
     call_limits: CallLimits | None = None,
     stop: threading.Event,
     no_sandbox: bool = False,
@@ -88,8 +88,8 @@ def execute_trial(
         token = f"sk-{secrets.token_hex(24)}"
         admission = None
         if job.uses_calls:
-            assert meter is not None  # the runner opens one for every plan with an endpoint
-            admission = opened.enter_context(_admitted(job, folder, meter, call_limits or CallLimits(), token))
+            assert proxy is not None  # the runner opens one for every plan with an endpoint
+            admission = opened.enter_context(_admitted(job, folder, proxy, call_limits or CallLimits(), token))
         if job.adapter.name == "model":
             assert admission is not None  # a plan in which it has no endpoint is refused
             evidence = _ask(job, folder, admission, token, stop)
@@ -108,13 +108,13 @@ def execute_trial(
 
 
 @contextlib.contextmanager
-def _admitted(job: Job, folder: Path, meter: Meter, limits: CallLimits, token: str) -> Iterator[Admission]:
+def _admitted(job: Job, folder: Path, proxy: MeteringProxy, limits: CallLimits, token: str) -> Iterator[Admission]:
     """A way to the endpoint for this execution alone, which the token opens."""
     with scratch_folder() as scratch:
         scratch.chmod(0o711)  # the agent has a uid of its own
         assert job.endpoint is not None  # job.uses_calls
-        log = folder / "meter.jsonl"
-        admission = meter.admit(token, job.endpoint, log=log, limits=limits, socket_folder=scratch)
+        log = folder / "metering.jsonl"
+        admission = proxy.admit(token, job.endpoint, log=log, limits=limits, socket_folder=scratch)
         try:
             yield admission
         finally:
@@ -166,7 +166,7 @@ def _limits(job: Job) -> Limits:
 
 
 def isolation_for(*, needs_loopback: bool, no_sandbox: bool) -> Isolation:
-    """What isolates the agent. One that talks to a meter needs a network of its own, which Landlock does not give."""
+    """Return the isolation for an agent; the proxy needs a network namespace, which Landlock does not provide."""
     active = sandbox.active_isolation()
     if active.name == "landlock" and needs_loopback:
         if not no_sandbox:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from steelyard.records import Record, TestResults
 from steelyard.runner._adapters import Adapter
-from steelyard.runner._meter_records import MeterCount
+from steelyard.runner._metering_records import MeteredCalls
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier
 from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import IsolationName, LimitName
@@ -45,7 +45,7 @@ class Job:
 
     @property
     def uses_calls(self) -> bool:
-        """Whether the execution talks to an endpoint, through the meter."""
+        """Whether the execution talks to an endpoint, through the metering proxy."""
         return self.adapter.speaks is not None and self.endpoint is not None
 
 
@@ -68,7 +68,7 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
     """Why it never started."""
     needs_calls: bool = False
     """Whether an execution without a model call did not start."""
-    count: MeterCount | None = None
+    count: MeteredCalls | None = None
     """The model calls; None where nobody counted."""
     isolation: IsolationName | None = None
     """What isolated it; None where none of its own code ran."""
@@ -79,7 +79,7 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it is known to have called no model: without a network and without a meter it can call nobody."""
+        """Whether it made no model call: without a network and a metering proxy it cannot make any."""
         return self.count is None and self.isolation != "none"
 
 

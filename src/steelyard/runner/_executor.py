@@ -24,8 +24,8 @@ from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEv
 from steelyard.runner._folders import PlanFolder, read_record, started_at
 from steelyard.runner._judging import judge_as_agent, judge_trial
 from steelyard.runner._lock import machine
-from steelyard.runner._meter import Meter
-from steelyard.runner._meter_records import NO_TOKENS, CallLimits, ResolvedEndpoint, read_meter
+from steelyard.runner._metering_proxy import MeteringProxy
+from steelyard.runner._metering_records import NO_TOKENS, CallLimits, ResolvedEndpoint, read_call_log
 from steelyard.runner._plan import PlanRead, value_of
 from steelyard.runner._plan_records import Budget, PlanTask
 from steelyard.runner._run_of_trial import run_of_trial
@@ -45,9 +45,14 @@ class PlanExecutor:
     """Runs the executions of a plan."""
 
     def __init__(
-        self, read: PlanRead, *, meter: Meter | None, versions: Mapping[str, str | None], no_sandbox: bool = False
+        self,
+        read: PlanRead,
+        *,
+        proxy: MeteringProxy | None,
+        versions: Mapping[str, str | None],
+        no_sandbox: bool = False,
     ) -> None:
-        self._read, self._meter, self._versions, self._no_sandbox = read, meter, versions, no_sandbox
+        self._read, self._proxy, self._versions, self._no_sandbox = read, proxy, versions, no_sandbox
         self._digests: dict[str, str] = {}
         self._trials: dict[str, Trial] = {}
 
@@ -58,7 +63,7 @@ class PlanExecutor:
 
         def tried(job: Job) -> ExecutionOutcome:
             evidence = execute_trial(
-                job, folder, meter=self._meter, call_limits=limits, stop=stop, no_sandbox=self._no_sandbox
+                job, folder, proxy=self._proxy, call_limits=limits, stop=stop, no_sandbox=self._no_sandbox
             )
             (folder / _EVIDENCE).write_bytes(msgspec.json.encode(evidence))
             return self._outcome(job, folder, evidence, stop, is_of_plan=is_of_plan)
@@ -80,7 +85,7 @@ class PlanExecutor:
         """Return the outcome of an execution whose runner was stopped, with the calls made until then."""
         job, began = self.job(trial), started_at(folder)
         ended = max(began, datetime.fromtimestamp(_last_written(folder), UTC))
-        count = read_meter(folder / "meter.jsonl") if job.uses_calls else None
+        count = read_call_log(folder / "metering.jsonl") if job.uses_calls else None
         evidence = ExecutionEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
         return self._told(job, folder, evidence, INTERRUPTED, None)
 
@@ -175,11 +180,11 @@ class PlanExecutor:
 def executing(
     read: PlanRead, endpoints: Iterable[str], versions: Mapping[str, str | None], *, no_sandbox: bool
 ) -> Iterator[PlanExecutor]:
-    """Who runs the executions, with a meter before these endpoints."""
+    """Who runs the executions, with a metering proxy before these endpoints."""
     with ExitStack() as served:
         resolved = {name: resolved_endpoint(read, name, served) for name in endpoints}
-        meter = served.enter_context(Meter(resolved)) if resolved else None
-        yield PlanExecutor(read, meter=meter, versions=versions, no_sandbox=no_sandbox)
+        proxy = served.enter_context(MeteringProxy(resolved)) if resolved else None
+        yield PlanExecutor(read, proxy=proxy, versions=versions, no_sandbox=no_sandbox)
 
 
 def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedEndpoint:
@@ -203,7 +208,7 @@ def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedE
 
 def command_shown(read: PlanRead, trial: Trial) -> str:
     """The command of a trial as `--dry-run` shows it, keys masked."""
-    executor = PlanExecutor(read, meter=None, versions={})
+    executor = PlanExecutor(read, proxy=None, versions={})
     return " ".join(_quoted(word) for word in shown_command(executor.job(trial)))
 
 

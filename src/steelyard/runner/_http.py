@@ -1,7 +1,7 @@
-"""The part of HTTP/1.1 that the meter speaks: bounded heads, bodies by length, in chunks, or up to the end.
+"""The part of HTTP/1.1 that the metering proxy speaks: bounded heads, bodies by length, in chunks, or up to the end.
 
 Both sides may be hostile, and no head is passed on as it came: it is taken apart here and written anew, so that one
-side cannot make the other see another message than the meter does.
+side cannot make the other see another message than the metering proxy does.
 """
 
 from __future__ import annotations

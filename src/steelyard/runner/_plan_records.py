@@ -122,7 +122,7 @@ class EndpointPrice(Record, frozen=True, kw_only=True):
 
 
 class Endpoint(Record, frozen=True, kw_only=True):
-    """A model server that agents reach through the meter."""
+    """A model server that agents reach through the metering proxy."""
 
     kind: ApiKind
     """What it speaks: `chat`, `responses`, `messages` or `gemini`."""

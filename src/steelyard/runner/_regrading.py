@@ -14,7 +14,7 @@ from steelyard.runner._executor import PlanExecutor
 from steelyard.runner._folders import PlanFolder
 from steelyard.runner._trial_records import Trial, TrialResult
 
-_KEPT = ("work", "home", "stdout", "stderr", "meter.jsonl", "evidence.json", "started.json")
+_KEPT = ("work", "home", "stdout", "stderr", "metering.jsonl", "evidence.json", "started.json")
 
 
 def regrade(

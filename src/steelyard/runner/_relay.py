@@ -72,14 +72,14 @@ class Relay:
             time.sleep(PAUSE_SECONDS)
             return
         try:
-            meter = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            meter.connect(self.path)
-        except OSError:  # the meter is gone, or no file is left
+            proxy = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            proxy.connect(self.path)
+        except OSError:  # the metering proxy is gone, or no file is left
             agent.close()
             return
         agent.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ways = (Way(agent, meter), Way(meter, agent))
-        for end in (agent, meter):
+        ways = (Way(agent, proxy), Way(proxy, agent))
+        for end in (agent, proxy):
             end.setblocking(False)
             self.selector.register(end, selectors.EVENT_READ, ways)
 

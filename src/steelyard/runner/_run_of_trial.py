@@ -1,4 +1,4 @@
-"""An execution becomes a Run: what its logs say, corrected by what the meter counted and the runner saw."""
+"""An execution becomes a Run: what its logs say, corrected by what the metering proxy counted and the runner saw."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from steelyard.records import (
     kinds_of,
 )
 from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
-from steelyard.runner._meter_records import NO_TOKENS, MeterCount
+from steelyard.runner._metering_records import NO_TOKENS, MeteredCalls
 from steelyard.runner._trial_records import Ending
 from steelyard.tables import NamedRun, each_once, gather
 
@@ -50,7 +50,7 @@ def run_of_trial(
     count = evidence.count
     if count is not None:
         _compare(job, logged, count, findings)
-        facts |= _from_meter(count, provenance)
+        facts |= _from_proxy(count, provenance)
     elif evidence.is_silent and not facts.keys() & {"usage", "calls", "cost_usd"}:
         facts |= {"usage": NO_TOKENS, "cost_usd": 0.0}
         provenance |= {"usage": "counted", "cost_usd": "counted"}
@@ -95,7 +95,9 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
         reason = f"{count} of the agent's log could not be read: {rejected[0].reason}"
         findings.append(Finding(code="unreadable_log", message=reason, where=f"trial {job.trial.id}"))
     if not runs and job.uses_calls and job.adapter.logs and job.adapter.needs_calls:
-        message = "the agent left no log that can be read; tokens and calls are the meter's, tool calls are unknown"
+        message = (
+            "the agent left no log that can be read; tokens and calls are the metering proxy's, tool calls are unknown"
+        )
         findings.append(Finding(code="no_log", message=message, where=f"trial {job.trial.id}"))
     return runs
 
@@ -160,7 +162,7 @@ def _is_lower_bound(run: Run) -> bool:
     return run.total_usage is None or (run.provenance or {}).get("usage") == "lower_bound"
 
 
-def _from_meter(count: MeterCount, provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
+def _from_proxy(count: MeteredCalls, provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
     """Calls and tokens as counted: they stand in place of what the logs say, and so does the cost made from them."""
     answered = [call for call in count.calls if call.usage is not None or call.is_lower_bound]
     calls = tuple(
@@ -172,8 +174,8 @@ def _from_meter(count: MeterCount, provenance: dict[str, Provenance]) -> dict[st
     return {"calls": calls or None, "usage": usage, "cost_usd": None}
 
 
-def _compare(job: Job, logged: Sequence[Run], count: MeterCount, findings: list[Finding]) -> None:
-    """Where meter and log differ the meter counts, and a finding gives both."""
+def _compare(job: Job, logged: Sequence[Run], count: MeteredCalls, findings: list[Finding]) -> None:
+    """Where proxy and log differ the metering proxy counts, and a finding gives both."""
     where = f"trial {job.trial.id}"
     told = add_usage(run.total_usage for run in logged)
     if told is not None:
@@ -184,13 +186,13 @@ def _compare(job: Job, logged: Sequence[Run], count: MeterCount, findings: list[
             if theirs is not None and theirs != (ours or 0)
         ]
         if differing:
-            message = f"the agent's log and the meter differ in tokens, the meter counts: {'; '.join(differing)}"
-            findings.append(Finding(code="meter_and_log_differ", message=message, where=where))
+            message = f"the agent's log reports other token counts; the metered counts are used: {'; '.join(differing)}"
+            findings.append(Finding(code="usage_differs_from_log", message=message, where=where))
     served = [call for call in count.calls if call.usage is not None]
     each = [None if run.calls is None else calls_in(run.calls) for run in logged]
     known = [calls for calls in each if calls is not None]
     if known and len(known) == len(logged) and sum(known) != len(served):
-        message = f"the agent's log has {sum(known)} model calls, the meter counted {len(served)}"
+        message = f"the agent's log has {sum(known)} model calls; the metering proxy counted {len(served)}"
         findings.append(Finding(code="calls_not_logged", message=message, where=where))
 
 
@@ -238,7 +240,7 @@ def _origin(job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path)
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _other_models(job: Job, count: MeterCount | None) -> Iterator[Finding]:
+def _other_models(job: Job, count: MeteredCalls | None) -> Iterator[Finding]:
     """Models that the agent asked besides the one that the plan names: for titles, summaries, commit messages."""
     asked = {call.model_asked for call in count.calls} if count is not None else set()
     others = sorted(name for name in asked - {job.trial.model} if name is not None)
@@ -247,7 +249,7 @@ def _other_models(job: Job, count: MeterCount | None) -> Iterator[Finding]:
         yield Finding(code="other_model_asked", severity="info", message=message, where=f"trial {job.trial.id}")
 
 
-def _settings_not_sent(job: Job, count: MeterCount | None) -> Iterator[Finding]:
+def _settings_not_sent(job: Job, count: MeteredCalls | None) -> Iterator[Finding]:
     """Settings of the plan that did not reach the model as they were asked for."""
     for name in ("temperature", "seed"):
         asked = job.trial.setting.get(name)

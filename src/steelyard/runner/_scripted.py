@@ -1,13 +1,13 @@
-"""A model that follows a script: an endpoint for trying a plan offline, before it costs anything.
+"""Scripted model: an endpoint for testing a plan offline and without cost.
 
-`url = "scripted:model.toml"` in a plan starts it. It listens on the loopback address, behind the meter like any other
-endpoint, so that nothing but this line differs from a plan for a real model. The script is a file like this:
+`url = "scripted:model.toml"` in a plan starts it. It listens on the loopback address behind the metering proxy, like any
+other endpoint, so this line is the only difference from a plan for a real model. The script is a TOML file:
 
     [[answers]]
-    when = ["fibonacci", "temperature=0.0"]  # what the request must hold, all of it; any request without
-    text = ["def f(n): ...", "no idea"]      # given in turn
+    when = ["fibonacci", "temperature=0.0"]  # strings that the request must all contain; without it, any request
+    text = ["def f(n): ...", "no idea"]      # returned in turn
 
-The first entry whose `when` fits answers. Tokens are the length of texts over four, as a rule of thumb has it.
+The first entry whose `when` matches is used. Tokens are estimated as characters divided by four.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # Any, name: the base class's
-        """Nothing: the meter keeps the record of calls."""
+        """Nothing: the metering proxy keeps the record of calls."""
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)

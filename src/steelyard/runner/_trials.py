@@ -48,7 +48,7 @@ def trials_of(read: PlanRead) -> list[Trial]:
                         is_calibration=is_calibration,
                     )
                 )
-    _refuse_equal(read, trials)
+    _reject_equal(read, trials)
     return with_judges(read, trials)
 
 
@@ -62,7 +62,7 @@ def tier_scheme_of(read: PlanRead) -> str:
     return DEFAULT_SCHEME if not any(tier_problem(name, DEFAULT_SCHEME) for name in names) else read.plan.name
 
 
-def _refuse_equal(read: PlanRead, trials: list[Trial]) -> None:
+def _reject_equal(read: PlanRead, trials: list[Trial]) -> None:
     by_id: dict[str, Trial] = {}
     mistakes = []
     for trial in trials:

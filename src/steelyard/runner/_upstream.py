@@ -1,4 +1,4 @@
-"""An endpoint as the meter reaches it: its address, its connections, and how often it may be asked."""
+"""An endpoint as the metering proxy reaches it: its address, its connections, and how often it may be asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from steelyard.errors import UsageError
 from steelyard.runner._http import HEAD_BYTES, HttpMessageError, head_bytes, read_answer
-from steelyard.runner._meter_records import ResolvedEndpoint
+from steelyard.runner._metering_records import ResolvedEndpoint
 
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 3.0

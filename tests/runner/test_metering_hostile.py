@@ -53,20 +53,20 @@ def status_of(answer: bytes) -> int:
 def test_a_request_that_is_none_gets_an_error_and_reaches_nobody(
     sent: bytes, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.runner._metering.MAX_BODY_BYTES", 5_000)
-    with metered(tmp_path) as meter:
-        assert status_of(meter.raw(sent)) == status
-        assert (meter.server.calls, meter.count().calls) == ([], ())
-        assert meter.ask().status == 200
+    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_BODY_BYTES", 5_000)
+    with metered(tmp_path) as proxy:
+        assert status_of(proxy.raw(sent)) == status
+        assert (proxy.server.calls, proxy.count().calls) == ([], ())
+        assert proxy.ask().status == 200
 
 
 def test_a_body_in_chunks_arrives_whole_and_nothing_behind_it_does(tmp_path: Path) -> None:
     chunks = b"".join(b"%x;name=value\r\n%c\r\n" % (1, byte) for byte in BODY) + b"0\r\ntrailer: x\r\n\r\n"
-    with metered(tmp_path) as meter:
-        answer = meter.raw(request("transfer-encoding: chunked\r\nconnection: close", chunks + request("smuggled: 1")))
+    with metered(tmp_path) as proxy:
+        answer = proxy.raw(request("transfer-encoding: chunked\r\nconnection: close", chunks + request("smuggled: 1")))
         assert status_of(answer) == 200
-        assert answer.endswith(meter.server.sent[0])
-        assert len(meter.server.calls) == 1
+        assert answer.endswith(proxy.server.sent[0])
+        assert len(proxy.server.calls) == 1
 
 
 def test_what_an_agent_says_of_itself_does_not_reach_the_endpoint(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_what_an_agent_says_of_itself_does_not_reach_the_endpoint(tmp_path: Path
         "anthropic-beta": "kept",
     }
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=b\r\nrequest-id: kept\r\n\r\n{}"
-    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=f"{url}/base") as meter:
-        told = meter.ask(headers=headers)
+    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=f"{url}/base") as proxy:
+        told = proxy.ask(headers=headers)
         (asked,) = heard
     head, _, body = asked.partition(b"\r\n\r\n")
     assert head.split(b"\r\n") == [
@@ -112,9 +112,9 @@ def test_what_an_agent_says_of_itself_does_not_reach_the_endpoint(tmp_path: Path
     ],
 )
 def test_an_answer_that_is_none_becomes_an_error_of_the_meter(answer: bytes, words: str, tmp_path: Path) -> None:
-    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=url) as meter:
-        told = meter.ask()
-        (call,) = meter.count().calls
+    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=url) as proxy:
+        told = proxy.ask()
+        (call,) = proxy.count().calls
         assert len(heard) == 1  # nobody is asked twice, and no redirect is followed
     assert told.status == 502
     assert words in told.message
@@ -125,62 +125,62 @@ def test_an_answer_that_is_none_becomes_an_error_of_the_meter(answer: bytes, wor
 
 def test_an_answer_that_only_announces_another_is_passed_over(tmp_path: Path) -> None:
     answer = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
-    with raw_endpoint(answer) as (url, _), metered(tmp_path, url=url) as meter:
-        assert (meter.ask().body, meter.count().is_lower_bound) == (b"{}", True)
+    with raw_endpoint(answer) as (url, _), metered(tmp_path, url=url) as proxy:
+        assert (proxy.ask().body, proxy.count().is_lower_bound) == (b"{}", True)
 
 
 def test_connections_and_calls_of_a_try_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.runner._metering.MAX_CONNECTIONS", 3)
-    monkeypatch.setattr("steelyard.runner._metering.MAX_CALLS", 2)
-    with metered(tmp_path, Script(has_many_calls=True)) as meter:
+    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_CALLS", 2)
+    with metered(tmp_path, Script(has_many_calls=True)) as proxy:
         kept = []
         for _ in range(3):
             agent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            agent.connect(str(meter.admission.socket))
+            agent.connect(str(proxy.admission.socket))
             kept.append(agent)
         time.sleep(0.1)
-        assert meter.raw(request("content-length: 0")) == b""
+        assert proxy.raw(request("content-length: 0")) == b""
         for agent in kept:
             agent.close()
         time.sleep(0.1)
-        assert [meter.ask().status for _ in range(4)] == [200, 200, 400, 400]
-        assert (meter.count().refusal, len(meter.server.calls)) == ("too_many_calls", 2)
+        assert [proxy.ask().status for _ in range(4)] == [200, 200, 400, 400]
+        assert (proxy.count().rejection, len(proxy.server.calls)) == ("too_many_calls", 2)
 
 
 def test_requests_that_are_there_at_the_same_time_are_bounded_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.runner._metering.MAX_BODIES", 50_000)
-    with metered(tmp_path) as meter, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
-        slow.connect(str(meter.admission.socket))
+    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_BODIES", 50_000)
+    with metered(tmp_path) as proxy, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
+        slow.connect(str(proxy.admission.socket))
         slow.sendall(request("content-length: 50000", b"x" * 49_000))
         time.sleep(0.1)
-        assert status_of(meter.raw(request("content-length: 2000", b"x" * 2_000))) == 413
+        assert status_of(proxy.raw(request("content-length: 2000", b"x" * 2_000))) == 413
         slow.close()
         time.sleep(0.1)
-        assert meter.ask().status == 200
+        assert proxy.ask().status == 200
 
 
 def test_deep_and_broken_bodies_are_the_endpoints_to_refuse(tmp_path: Path) -> None:
     answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n\r\n{}"
-    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=url, api="chat") as meter:
+    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=url, api="chat") as proxy:
         for body in (b"[" * 100_000, b'{"stream": true, "model": ' + b"[" * 50_000, b"\xff\xfe", b"{}" * 3, b""):
-            assert meter.ask(body).status == 400
+            assert proxy.ask(body).status == 400
             assert heard[-1].endswith(b"\r\n\r\n" + body)
-        assert {call.model_asked for call in meter.count().calls} == {None}
+        assert {call.model_asked for call in proxy.count().calls} == {None}
 
 
 def test_a_long_model_name_is_cut(tmp_path: Path) -> None:
-    with metered(tmp_path, api="chat") as meter:
-        meter.ask({**body_of("chat", results=0), "model": "m" * 10_000})
-        (call,) = meter.count().calls
+    with metered(tmp_path, api="chat") as proxy:
+        proxy.ask({**body_of("chat", results=0), "model": "m" * 10_000})
+        (call,) = proxy.count().calls
         assert (call.model_asked, call.model_answered) == ("m" * 200, "m" * 200)
 
 
 def test_a_client_that_waits_to_be_told_to_go_on_is_told(tmp_path: Path) -> None:
-    with metered(tmp_path) as meter, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+    with metered(tmp_path) as proxy, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
         agent.settimeout(10)
-        agent.connect(str(meter.admission.socket))
+        agent.connect(str(proxy.admission.socket))
         agent.sendall(request(f"content-length: {len(BODY)}\r\nexpect: 100-continue"))
         assert agent.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         agent.sendall(BODY)
@@ -190,7 +190,7 @@ def test_a_client_that_waits_to_be_told_to_go_on_is_told(tmp_path: Path) -> None
 def test_an_old_client_gets_its_stream_up_to_the_end_of_the_connection(tmp_path: Path) -> None:
     body = json.dumps(body_of("messages", results=0, streamed=True)).encode()
     head = f"POST {PATHS['messages']} HTTP/1.0\r\nx-api-key: {TOKEN}\r\ncontent-length: {len(body)}\r\n\r\n"
-    with metered(tmp_path) as meter:
-        answer = meter.raw(head.encode() + body)
-        assert answer.partition(b"\r\n\r\n")[2] == meter.server.sent[0]
+    with metered(tmp_path) as proxy:
+        answer = proxy.raw(head.encode() + body)
+        assert answer.partition(b"\r\n\r\n")[2] == proxy.server.sent[0]
         assert b"connection: close" in answer

@@ -1,4 +1,4 @@
-"""The meter reaches an endpoint with https: checked, and through the proxy that the environment names."""
+"""The metering proxy reaches an endpoint with https: checked, and through the proxy that the environment names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from agents.model_server import model_server
 from runner.metered import metered
 from steelyard.errors import UsageError
-from steelyard.runner._meter import Meter
-from steelyard.runner._meter_records import ResolvedEndpoint
+from steelyard.runner._metering_proxy import MeteringProxy
+from steelyard.runner._metering_records import ResolvedEndpoint
 from steelyard.runner._upstream import address_of, proxy_of
 
 
@@ -44,9 +44,9 @@ def test_a_certificate_is_checked_against_the_systems_store(
     if is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(made))
     with model_server(secured_by=context) as server:
-        with metered(tmp_path, url=server.url.replace("http:", "https:")) as meter:
-            answer = meter.ask()
-            (call,) = meter.count().calls
+        with metered(tmp_path, url=server.url.replace("http:", "https:")) as proxy:
+            answer = proxy.ask()
+            (call,) = proxy.count().calls
         assert (answer.status, len(server.calls)) == ((200, 1) if is_trusted else (502, 0))
         if not is_trusted:
             assert str(call.error).startswith("the endpoint's certificate is not trusted: self")
@@ -65,9 +65,9 @@ def test_a_proxy_of_the_environment_is_gone_through(
     with model_server(secured_by=context) as server, connect_proxy(status) as (port, asked):
         monkeypatch.setenv("https_proxy", f"http://me:p%40ss@127.0.0.1:{port}")
         monkeypatch.setenv("no_proxy", "127.0.0.1" if is_bypassed else "")
-        with metered(tmp_path, url=server.url.replace("http:", "https:")) as meter:
-            answers = [meter.ask(), meter.ask()]
-            error = meter.count().calls[0].error
+        with metered(tmp_path, url=server.url.replace("http:", "https:")) as proxy:
+            answers = [proxy.ask(), proxy.ask()]
+            error = proxy.count().calls[0].error
         assert [answer.status for answer in answers] == [200 if status == 200 else 502] * 2
         assert len(server.calls) == (2 if status == 200 else 0)
         heads = [b"CONNECT 127.0.0.1:%d HTTP/1.1" % server.server_port, b"proxy-authorization: Basic bWU6cEBzcw=="]
@@ -123,7 +123,7 @@ def test_a_proxy_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for named in ("socks5://h:1", "http://", "h:x"):
         monkeypatch.setenv("https_proxy", named)
         with pytest.raises(UsageError, match="HTTPS_PROXY is not the address of a proxy"):
-            Meter({"e": endpoint})
+            MeteringProxy({"e": endpoint})
     monkeypatch.setenv("https_proxy", "proxy.example:3128")
     proxy = proxy_of(address_of(endpoint))
     assert proxy is not None

@@ -1,12 +1,12 @@
-"""The meter: how much later the first byte of a stream comes through it than over a direct connection.
+"""The metering proxy: how much later the first byte of a stream comes through it than over a direct connection.
 
 A server in a process of its own streams to 200 clients at once: its first byte after 0.1 s, which is less than hosted
 models take, then 20 events a second. A client whose stream has ended asks for the next one, over a new connection. They
-go directly and through the meter in turn, so that whatever else the machine does falls on both. The claim is on the
-ratio of the medians in one run: at most 2. What the meter adds stands beside it; `--think 0` shows it bare. Two cores
-must be free: on a machine that is busy, each process on the way waits for its turn, and one is added.
+go directly and through the proxy in turn, so that other load on the machine affects both. The claim is on the ratio of
+the medians in one run: at most 2. The added latency is reported too; `--think 0` shows it alone. Two cores must be
+free: on a busy machine, each process on the way waits for its turn, and the proxy adds one process.
 
-    python -m benchmarks.meter [--streams 200] [--events-per-second 20] [--think 0.1] [--rounds 5] [--quick]
+    python -m benchmarks.metering [--streams 200] [--events-per-second 20] [--think 0.1] [--rounds 5] [--quick]
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ asyncio.run(main())
 METER = """
 import resource, sys, tempfile
 from pathlib import Path
-from steelyard.runner._meter import Meter
-from steelyard.runner._meter_records import ResolvedEndpoint
+from steelyard.runner._metering_proxy import MeteringProxy
+from steelyard.runner._metering_records import ResolvedEndpoint
 
 url, folder, executions = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 endpoint = ResolvedEndpoint("e", "messages", url, "sk-0123456789abcdef", parallel=1000)
-with Meter({"e": endpoint}) as meter:
+with MeteringProxy({"e": endpoint}) as proxy:
     admissions = []
     for number in range(executions):
         place = folder / str(number)
         place.mkdir()
-        admissions.append(meter.admit("token", "e", log=place / "meter.jsonl", socket_folder=place))
+        admissions.append(proxy.admit("token", "e", log=place / "metering.jsonl", socket_folder=place))
     print("ready", flush=True)
     sys.stdin.readline()
     counts = [admission.close() for admission in admissions]
@@ -153,16 +153,16 @@ def main() -> int:
     words = (str(options.think), str(1 / options.events_per_second), str(events))
     with tempfile.TemporaryDirectory() as folder, process(SERVER, *words) as server:
         port = int(said(server))
-        with process(METER, f"http://127.0.0.1:{port}", folder, str(EXECUTIONS)) as meter:
-            assert said(meter) == "ready"
-            sockets: list[int | Path] = [Path(folder) / str(number) / "meter.sock" for number in range(EXECUTIONS)]
+        with process(METER, f"http://127.0.0.1:{port}", folder, str(EXECUTIONS)) as proxy:
+            assert said(proxy) == "ready"
+            sockets: list[int | Path] = [Path(folder) / str(number) / "proxy.sock" for number in range(EXECUTIONS)]
             kinds: dict[str, list[int | Path]] = {"direct": [port], "metered": sockets}
             times: dict[str, list[float]] = {name: [] for name in kinds}
             for _ in range(rounds):
                 for name, places in kinds.items():
                     times[name] += asyncio.run(streams(places, options.streams, seconds))
-            print(file=meter.stdin, flush=True)
-            calls, tokens, cpu = said(meter).split()
+            print(file=proxy.stdin, flush=True)
+            calls, tokens, cpu = said(proxy).split()
     print(f"{options.streams} streams at once, {options.events_per_second:g} events a second each, {rounds} rounds")
     for name, delays in times.items():
         middle, high = statistics.median(delays), statistics.quantiles(delays, n=20)[-1]
@@ -170,9 +170,9 @@ def main() -> int:
     total = 2 * options.streams * rounds
     is_counted = (int(calls), int(tokens)) == (total, total * events)
     print(f"{calls} calls and {tokens} output tokens counted: {'all' if is_counted else 'NOT ALL'}")
-    print(f"the meter's CPU: {1e6 * float(cpu) / int(tokens):.0f} microseconds an event")
+    print(f"the metering proxy's CPU: {1e6 * float(cpu) / int(tokens):.0f} microseconds an event")
     direct, through = (statistics.median(times[name]) for name in ("direct", "metered"))
-    print(f"the meter adds {1000 * (through - direct):.2f} ms")
+    print(f"the metering proxy adds {1000 * (through - direct):.2f} ms")
     ratio = through / direct
     print(f"metered / direct: {ratio:.2f} (at most {LIMIT}): {'holds' if ratio <= LIMIT else 'MISSED'}")
     return 0 if ratio <= LIMIT and is_counted else 1

@@ -1,4 +1,4 @@
-"""The meter: a pass-through endpoint of ours between agents and models, on a loop and a thread of its own."""
+"""The metering proxy: a pass-through endpoint of ours between agents and models, on a loop and a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any, Self, TypeVar
 
 from steelyard.errors import UnknownNameError
 from steelyard.runner._call_budget import CallBudget
-from steelyard.runner._meter_records import CallLimits, MeterCount, MeterLog, ResolvedEndpoint
-from steelyard.runner._metering import PATIENCE_SECONDS, Gate
+from steelyard.runner._metering_records import CallLimits, CallLog, MeteredCalls, ResolvedEndpoint
+from steelyard.runner._proxy_session import PATIENCE_SECONDS, Gate
 from steelyard.runner._upstream import Upstream
 
-SOCKET_NAME = "meter.sock"
+SOCKET_NAME = "proxy.sock"
 _MAX_ADDRESS_LENGTH = 100
 """Bytes of the path of a socket that every system takes."""
 T = TypeVar("T")
 
 
-class Meter:
+class MeteringProxy:
     """Metering proxy between agents and endpoints.
 
-    `with Meter(endpoints) as meter: admission = meter.admit(token, "anthropic", ...)`. All executions of a runner share
-    one proxy and the limits of its endpoints. Its methods are thread-safe.
+    `with MeteringProxy(endpoints) as proxy: admission = proxy.admit(token, "anthropic", ...)`. All executions of a
+    runner share one proxy and the limits of its endpoints. Its methods are thread-safe.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Meter:
         self._upstreams = {name: Upstream(endpoint) for name, endpoint in endpoints.items()}
         self._patience_seconds = patience_seconds
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="meter", daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._open: set[Admission] = set()
 
     def __enter__(self) -> Self:
@@ -64,13 +64,13 @@ class Meter:
         if upstream is None:
             raise UnknownNameError("endpoint", endpoint, self._upstreams)
         budget = CallBudget(limits or CallLimits(), upstream.endpoint.price_table)
-        gate = Gate(token, upstream, MeterLog(log), budget, self._patience_seconds)
+        gate = Gate(token, upstream, CallLog(log), budget, self._patience_seconds)
         admission = Admission(self, gate, socket_folder / SOCKET_NAME)
         self._open.add(admission)
         return admission
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine yields to its loop is its own affair
-        """The work's result, done on the meter's loop."""
+        """The work's result, done on the metering proxy's loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def forget(self, admission: Admission) -> None:
@@ -87,16 +87,16 @@ class Meter:
 class Admission:
     """The way of one execution to its endpoint."""
 
-    def __init__(self, meter: Meter, gate: Gate, path: Path) -> None:
+    def __init__(self, proxy: MeteringProxy, gate: Gate, path: Path) -> None:
         self.socket = path
         """A socket of this execution alone, to be shown to its sandbox."""
-        self._meter = meter
+        self._proxy = proxy
         self._gate = gate
         self._servers: list[asyncio.AbstractServer] = []
         self._url: str | None = None
         self._lock = threading.Lock()
-        self._count: MeterCount | None = None
-        meter.run(self._listen(_bound(path)))
+        self._count: MeteredCalls | None = None
+        proxy.run(self._listen(_bound(path)))
 
     @property
     def url_outside(self) -> str:
@@ -104,30 +104,30 @@ class Admission:
         with self._lock:
             if self._url is None:
                 listening = socket.create_server(("127.0.0.1", 0), backlog=128)
-                self._meter.run(self._listen(listening))
+                self._proxy.run(self._listen(listening))
                 self._url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             return self._url
 
     @property
-    def refusal(self) -> str | None:
+    def rejection(self) -> str | None:
         """Why calls are refused; None while they are not."""
-        return self._gate.log.refusal
+        return self._gate.log.rejection
 
-    def refuse(self, reason: str) -> None:
+    def reject(self, reason: str) -> None:
         """From now on calls get an error that agents do not try again; those under way go on."""
         if self._count is None:
-            self._meter.run(self._refuse(reason))
+            self._proxy.run(self._reject(reason))
 
-    def count(self) -> MeterCount:
+    def count(self) -> MeteredCalls:
         """The calls so far."""
-        return self._count or self._meter.run(self._counted())
+        return self._count or self._proxy.run(self._counted())
 
-    def close(self) -> MeterCount:
+    def close(self) -> MeteredCalls:
         """Cuts what is under way; all calls of the execution."""
         with self._lock:
             if self._count is None:
-                self._count = self._meter.run(self._close())
-                self._meter.forget(self)
+                self._count = self._proxy.run(self._close())
+                self._proxy.forget(self)
             return self._count
 
     async def _listen(self, listening: socket.socket) -> None:
@@ -137,13 +137,13 @@ class Admission:
         else:
             self._servers.append(await loop.create_server(self._gate.connection, sock=listening, backlog=128))
 
-    async def _refuse(self, reason: str) -> None:
-        self._gate.log.refuse(reason)
+    async def _reject(self, reason: str) -> None:
+        self._gate.log.reject(reason)
 
-    async def _counted(self) -> MeterCount:
+    async def _counted(self) -> MeteredCalls:
         return self._gate.log.count()
 
-    async def _close(self) -> MeterCount:
+    async def _close(self) -> MeteredCalls:
         for server in self._servers:
             server.close()
         await self._gate.close()

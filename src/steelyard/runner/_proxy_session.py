@@ -12,8 +12,8 @@ import msgspec
 
 from steelyard.runner._agent_side import AgentReader, AgentSide
 from steelyard.runner._api_requests import ApiRequest, request_of
-from steelyard.runner._call_budget import REFUSALS, CallBudget
-from steelyard.runner._call_usage import UsageChunkFilter, UsageReader, refusal_name
+from steelyard.runner._call_budget import REJECTIONS, CallBudget
+from steelyard.runner._call_usage import UsageChunkFilter, UsageReader, error_code_of
 from steelyard.runner._http import (
     LAST_CHUNK,
     Body,
@@ -25,7 +25,7 @@ from steelyard.runner._http import (
     read_answer,
     read_request,
 )
-from steelyard.runner._meter_records import MeteredCall, MeterLog
+from steelyard.runner._metering_records import CallLog, MeteredCall
 from steelyard.runner._token_swap import NOT_PASSED_BACK, KeyMask, swapped
 from steelyard.runner._upstream import Upstream
 
@@ -38,7 +38,7 @@ MAX_CONNECTIONS = 64
 MAX_CALLS = 20_000
 """Calls of an execution: each takes two lines of its file."""
 MAX_ERROR_BODY_BYTES = 1 << 14
-"""Bytes of a refusal that are kept to be read, save for its last piece."""
+"""Bytes of a rejection that are kept to be read, save for its last piece."""
 PATIENCE_SECONDS = 600.0
 """How long an endpoint may send nothing: some think for minutes before a whole answer."""
 NO_RETRY = ("x-should-retry", "false")
@@ -61,20 +61,20 @@ class _Exchange:
     """Whether the agent has the head of an answer."""
     status: int | None = None
     first_byte: datetime | None = None
-    refusal: bytes = b""
-    """The beginning of an answer that is a refusal."""
-    was_cut: bool = False
+    error_body: bytes = b""
+    """The beginning of an answer that is a rejection."""
+    was_aborted: bool = False
     error: str | None = "the execution ended before the answer had"
     """None once the answer has come whole."""
 
 
 @dataclass
 class Gate:
-    """What stands between one execution and its endpoint. All of it runs on the meter's loop."""
+    """What stands between one execution and its endpoint. All of it runs on the metering proxy's loop."""
 
     token: str = field(repr=False)
     upstream: Upstream
-    log: MeterLog
+    log: CallLog
     budget: CallBudget
     patience_seconds: float = PATIENCE_SECONDS
     _calls: int = 0
@@ -151,9 +151,9 @@ class Gate:
             if agent.reader.is_gone:
                 return False
             if request.generates and self._calls >= MAX_CALLS:
-                self.log.refuse("too_many_calls")
-            if self.log.refusal is not None:
-                reason = REFUSALS.get(self.log.refusal, self.log.refusal)
+                self.log.reject("too_many_calls")
+            if self.log.rejection is not None:
+                reason = REJECTIONS.get(self.log.rejection, self.log.rejection)
                 return await agent.say(400, f"no more calls: {reason}", NO_RETRY)
             if not request.generates:
                 return await self._passed_on(exchange)
@@ -193,12 +193,12 @@ class Gate:
             first_byte=exchange.first_byte,
             ended=datetime.now(UTC),
             error=exchange.error,
-            was_cut=exchange.was_cut,
-            refused_as=refusal_name(exchange.refusal) if exchange.refusal else None,
+            was_aborted=exchange.was_aborted,
+            error_code=error_code_of(exchange.error_body) if exchange.error_body else None,
         )
         self.log.end(ended)
         if reason := self.budget.spend(ended):
-            self.log.refuse(reason)
+            self.log.reject(reason)
 
     async def _passed_on(self, exchange: _Exchange) -> bool:
         """Whether another request may follow, when the answer is with the agent or could not be had."""
@@ -210,7 +210,7 @@ class Gate:
                 return False  # an answer that breaks off is closed, as the endpoint closed it
             return await exchange.agent.say(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
         except asyncio.CancelledError:
-            exchange.was_cut = True
+            exchange.was_aborted = True
             if exchange.agent.reader.is_gone:
                 exchange.error = "the agent left before the answer had ended"
             raise
@@ -264,8 +264,8 @@ class Gate:
             exchange.first_byte = exchange.first_byte or datetime.now(UTC)
             if answer.status < 300:
                 exchange.usage.feed(piece)
-            elif len(exchange.refusal) < MAX_ERROR_BODY_BYTES:
-                exchange.refusal += piece
+            elif len(exchange.error_body) < MAX_ERROR_BODY_BYTES:
+                exchange.error_body += piece
             shown = mask.feed(piece)
             await agent.send_piece(shown if chosen is None else chosen.feed(shown))
         rest = mask.end()

@@ -1,4 +1,4 @@
-"""What the meter is told, what it counts, and the file that holds its count while an execution runs."""
+"""What the metering proxy is told, what it counts, and the file that holds its count while an execution runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CallLimits(Record, frozen=True, kw_only=True):
 
 
 class MeteredCall(Record, frozen=True, kw_only=True):
-    """One call of a model, as it went through the meter."""
+    """One call of a model, as it went through the metering proxy."""
 
     number: FromOne
     """Which call of its execution."""
@@ -78,11 +78,11 @@ class MeteredCall(Record, frozen=True, kw_only=True):
     ended: datetime | None = None
     """When the answer ended; None for a call without an end."""
     error: str | None = None
-    """What went wrong between meter and endpoint; None when the answer came whole, whatever its status."""
-    was_cut: bool = False
+    """What went wrong between proxy and endpoint; None when the answer came whole, whatever its status."""
+    was_aborted: bool = False
     """Whether the agent, or we, ended it while it was under way."""
-    refused_as: str | None = None
-    """What the endpoint calls the error of a refusal, such as `insufficient_quota`; None where it says nothing."""
+    error_code: str | None = None
+    """What the endpoint calls the error of a rejection, such as `insufficient_quota`; None where it says nothing."""
 
     @property
     def is_successful(self) -> bool:
@@ -90,12 +90,12 @@ class MeteredCall(Record, frozen=True, kw_only=True):
         return self.status is not None and 200 <= self.status < 300
 
 
-class MeterCount(Record, frozen=True, kw_only=True):
+class MeteredCalls(Record, frozen=True, kw_only=True):
     """All calls of an execution."""
 
     calls: tuple[MeteredCall, ...] = ()
     """In the order in which they were passed on."""
-    refusal: str | None = None
+    rejection: str | None = None
     """Why calls were rejected: `trial_usd`, `trial_tokens`, `time_limit`, ...; None if none were."""
 
     @property
@@ -110,56 +110,56 @@ class MeterCount(Record, frozen=True, kw_only=True):
         return any(call.is_lower_bound for call in self.calls)
 
 
-class Refused(Record, frozen=True, kw_only=True, tag_field="event", tag="refused"):
+class CallsRejected(Record, frozen=True, kw_only=True, tag_field="event", tag="rejected"):
     """The moment from which on calls were refused."""
 
     at: datetime
     reason: str
 
 
-class Begun(Record, frozen=True, kw_only=True, tag_field="event", tag="begun"):
+class CallStarted(Record, frozen=True, kw_only=True, tag_field="event", tag="started"):
     """A call that is about to be passed on."""
 
     call: MeteredCall
 
 
-class Ended(Record, frozen=True, kw_only=True, tag_field="event", tag="ended"):
+class CallEnded(Record, frozen=True, kw_only=True, tag_field="event", tag="ended"):
     """A call that has ended, or was cut."""
 
     call: MeteredCall
 
 
-Line: TypeAlias = Begun | Ended | Refused
+Line: TypeAlias = CallStarted | CallEnded | CallsRejected
 _LINE = msgspec.json.Decoder(Line)
 
 
-class MeterLog:
+class CallLog:
     """The file: every line is with the operating system before the call that it tells of is passed on."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._calls: dict[int, MeteredCall] = {}
-        self.refusal: str | None = None
+        self.rejection: str | None = None
 
     def begin(self, call: MeteredCall) -> None:
         """A call that is about to be passed on."""
         self._calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)
-        self._write(Begun(call=call))
+        self._write(CallStarted(call=call))
 
     def end(self, call: MeteredCall) -> None:
         """The same call, with how it ended."""
         self._calls[call.number] = call
-        self._write(Ended(call=call))
+        self._write(CallEnded(call=call))
 
-    def refuse(self, reason: str) -> None:
+    def reject(self, reason: str) -> None:
         """From now on calls are refused; the first reason stays."""
-        if self.refusal is None:
-            self.refusal = reason
-            self._write(Refused(at=datetime.now(UTC), reason=reason))
+        if self.rejection is None:
+            self.rejection = reason
+            self._write(CallsRejected(at=datetime.now(UTC), reason=reason))
 
-    def count(self) -> MeterCount:
+    def count(self) -> MeteredCalls:
         """The calls so far."""
-        return MeterCount(calls=tuple(self._calls.values()), refusal=self.refusal)
+        return MeteredCalls(calls=tuple(self._calls.values()), rejection=self.rejection)
 
     def close(self) -> None:
         """Nothing comes any more."""
@@ -173,27 +173,27 @@ class MeterLog:
             text = text[os.write(self._file, text) :]
 
 
-def read_meter(path: Path) -> MeterCount:
+def read_call_log(path: Path) -> MeteredCalls:
     """The count that a file holds; of a file that is not there, no calls.
 
     A call without an end makes its usage a lower bound. What follows the last line break was being written when the
-    meter ended: a call whose beginning breaks off was never passed on.
+    proxy ended: a call whose beginning breaks off was never passed on.
     """
     if not path.exists():
-        return MeterCount()
+        return MeteredCalls()
     calls: dict[int, MeteredCall] = {}
-    refusal: str | None = None
+    rejection: str | None = None
     *lines, _ = whole_file(path).split(b"\n")
     for number, text in enumerate(lines, start=1):
         try:
             line = _LINE.decode(text)
         except msgspec.MsgspecError as error:
-            raise RecordError(f"this is no line of a meter: {error}", path=str(path), line=number) from error
+            raise RecordError(f"this is no line of a metering proxy: {error}", path=str(path), line=number) from error
         match line:
-            case Begun(call=call):
+            case CallStarted(call=call):
                 calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)
-            case Ended(call=call):
+            case CallEnded(call=call):
                 calls[call.number] = call
-            case Refused(reason=reason):
-                refusal = refusal or reason
-    return MeterCount(calls=tuple(calls[number] for number in sorted(calls)), refusal=refusal)
+            case CallsRejected(reason=reason):
+                rejection = rejection or reason
+    return MeteredCalls(calls=tuple(calls[number] for number in sorted(calls)), rejection=rejection)
