@@ -1,7 +1,7 @@
 """Scripted model: an endpoint for testing a plan offline and without cost.
 
-`url = "scripted:model.toml"` in a plan starts it. It listens on the loopback address behind the metering proxy, like any
-other endpoint, so this line is the only difference from a plan for a real model. The script is a TOML file:
+`url = "scripted:model.toml"` in a plan starts it. It listens on the loopback address behind the metering proxy, as
+other endpoints do, so this line is the only difference from a plan for a real model. The script is a TOML file:
 
     [[answers]]
     when = ["fibonacci", "temperature=0.0"]  # strings that the request must all contain; without it, any request
