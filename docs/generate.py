@@ -80,7 +80,7 @@ def records_page() -> str:
         "One JSON object a line; every field but `task` is optional. `steelyard schema run`",
     ]
     lines += [
-        "prints the JSON Schema with the parts in full. Keys of your own begin with `x_` and are kept; runs are",
+        "prints the JSON Schema with the parts in full. Custom fields start with `x_` and are stored; runs are",
         "grouped, chosen, compared and gated by them ([measure.md](measure.md#your-own-fields)).",
         "",
     ]
@@ -90,7 +90,7 @@ def records_page() -> str:
         if field.encode_name != "x_":
             lines.append(f"| `{field.encode_name}` | {meanings[field.name]} |")
     lines += ["", "## Derived fields", "", "Inputs of metric formulas, in addition to other metrics.", ""]
-    lines += ["| field | kind | meaning |", "|---|---|---|"]
+    lines += ["| field | type | meaning |", "|---|---|---|"]
     lines += [f"| `{fact.name}` | {fact.kind} | {fact.meaning} |" for fact in FACTS.values()]
     return "\n".join(lines) + "\n"
 

@@ -126,7 +126,7 @@ def test_runs_that_do_not_state_a_key_are_told_how_a_mapping_states_it(tmp_path:
     done = steelyard(verb, "runs.jsonl", *options, cwd=tmp_path)
     assert done.status == 2
     assert "no run has a value for model" in done.stderr
-    assert 'model = "COLUMN" in a mapping states it for each run, and --set model=NAME' in done.stderr
+    assert 'add model = "COLUMN" to a mapping, or use --set model=NAME' in done.stderr
 
 
 def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_the_shipped_mappings_are_listed_and_shown() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "mapping suggest needs FILES"),
+        ((), "missing argument FILES"),
         (("--list", "x.csv"), "--list"),
         (("not-there.csv",), "no such file or directory"),
         (("folder",), "is a directory"),

@@ -81,7 +81,7 @@ task = "instance_id"
 model = { from = "$stem", pattern = ["^eval_report_(.+?)_maxiter_", "^eval_report_(gold)$"] }
 agent = { from = "$stem", pattern = ["(_maxiter_)", "_(gold)$"], words = { _maxiter_ = "loop", gold = "expert" } }
 passed = { from = "correctness", at_least = 1 }
-x_speedup = { from = "pred_speedup_ratio", as = "number" }
+x_speedup = { from = "pred_speedup_ratio", as = "float" }
 [[run.benchmarks]]
 name = { value = "workload" }
 seconds = { from = "pre_edit_runtime", over = "raw_pred_speedup_ratio", when = { correctness = 1 } }

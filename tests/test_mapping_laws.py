@@ -86,7 +86,7 @@ EVERYTHING = {
         "usage": {"input_tokens": {"from": "Tokens", "over": 2}, "output_tokens": "Tokens"},
         "benchmarks": [{"name": {"value": "b"}, "seconds": {"from": "Extra", "times": "Cost"}}],
         "x_part": {"from": "Comment", "pattern": ["(\\d+)", "^(a)"], "else": "absent"},
-        "x_number": {"from": "Extra", "as": "number"},
+        "x_number": {"from": "Extra", "as": "float"},
     },
 }
 COLUMNS = ("Task ID", "Model", "Result", "Passed", "Score", "Cost", "Extra", "Duration", "Started", "Tokens", "Comment")

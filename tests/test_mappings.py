@@ -138,8 +138,8 @@ def test_flags(tmp_path: Path, cell: str, spec: dict[str, Any], expected: Any) -
 
 def test_own_fields_have_the_kind_that_is_asked_for(tmp_path: Path) -> None:
     assert of_cell(tmp_path, "007", "x_n", {}) == "007"
-    assert of_cell(tmp_path, "007", "x_n", {"as": "whole"}) == 7
-    assert of_cell(tmp_path, "yes", "x_n", {"as": "flag"}) is True
+    assert of_cell(tmp_path, "007", "x_n", {"as": "int"}) == 7
+    assert of_cell(tmp_path, "yes", "x_n", {"as": "bool"}) is True
     assert of_cell(tmp_path, '[1, "a"]', "x_n", {"as": "json"}) == [1, "a"]
 
 
@@ -158,8 +158,8 @@ def test_paths_lead_through_lists_keys_with_dots_and_indices(tmp_path: Path) -> 
         "tool_calls": {"from": "t[*].n", "take": "sum"},
         "files_created": "f[*]",
         "tests": {"passed": "f[*]", "failed": "t[0].n"},
-        "x_mean": {"from": "t[*].n", "take": "mean", "as": "number"},
-        "x_count": {"from": "t[*].n", "take": "count", "as": "whole"},
+        "x_mean": {"from": "t[*].n", "take": "mean", "as": "float"},
+        "x_count": {"from": "t[*].n", "take": "count", "as": "int"},
         "x_first": "t[0]",
     }
     (item,) = items(path, fields, rows={"format": "json", "at": ""})
@@ -217,7 +217,7 @@ def test_a_mapping_that_cannot_be_used_says_what_is_wrong(wrong: dict[str, Any],
         ({"model": {"from": "a", "pattern": "("}}, "no regular expression"),
         ({"started_at": {"from": "a", "zone": "Mars/North"}}, "unknown time zone"),
         ({"cost_usd": {"from": "a", "take": "sum"}}, "take is for several values"),
-        ({"cost_usd": {"from": "a", "as": "number"}}, "for fields of your own"),
+        ({"cost_usd": {"from": "a", "as": "float"}}, "only for custom fields"),
         ({"attempt": "$index"}, r"\$index leads to nothing here"),
         ({"judgments": [{"each": "a[*]", "judge": "b"}]}, "is for JSON: a cell holds one value"),
     ],

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.formats import PlacedRun, RunPart, log_formats, run_of_row
-from steelyard.records import DecodeError, Failure, Finding, Origin, Run, Usage, encode_run, own_cell, own_value
+from steelyard.records import DecodeError, Failure, Finding, Origin, Run, Usage, custom_cell, custom_value, encode_run
 from steelyard.reports import write_runs
 from steelyard.tables import gather
 from strategies import runs
@@ -26,7 +26,7 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 own_values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=5
 )
-own_columns = st.sampled_from([st.booleans(), st.integers(), st.floats(0, 1), texts, own_values])
+custom_columns = st.sampled_from([st.booleans(), st.integers(), st.floats(0, 1), texts, own_values])
 moments = st.builds(
     lambda seconds, zone: datetime.fromtimestamp(seconds, UTC).replace(tzinfo=zone),
     st.floats(0, 4e9),
@@ -35,8 +35,10 @@ moments = st.builds(
 
 
 @st.composite
-def runs_with_own_keys(draw: st.DrawFn) -> list[Run]:
-    columns = {f"x_{name}": draw(own_columns) for name in draw(st.lists(texts.filter(bool), unique=True, max_size=3))}
+def runs_with_custom_fields(draw: st.DrawFn) -> list[Run]:
+    columns = {
+        f"x_{name}": draw(custom_columns) for name in draw(st.lists(texts.filter(bool), unique=True, max_size=3))
+    }
     made = []
     for number in range(draw(st.integers(1, 4))):
         kept = [key for key in columns if draw(st.booleans())]
@@ -60,7 +62,7 @@ def read_back(path: Path) -> list[Run]:
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-@given(made=runs_with_own_keys())
+@given(made=runs_with_custom_fields())
 @example(made=[Run(id="a", task="t", usage=Usage(), calls=(), provenance={})])
 @example(made=[Run(id="a", task="t", extra={"x_a": 1}), Run(id="b", task="t", extra={"x_a": 1.0})])
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -81,16 +83,16 @@ def test_a_run_read_from_three_formats_counts_once(tmp_path: Path, value: Any) -
     assert (measured.n, measured.rejected_count) == (1, 0)
 
 
-@given(cell=texts | own_values.map(own_cell))
+@given(cell=texts | own_values.map(custom_cell))
 def test_a_cell_that_was_read_is_written_as_it_stood(cell: str) -> None:
-    value = own_value(cell)
+    value = custom_value(cell)
     if cell and not isinstance(value, list | dict):  # the spaces in a list are not part of it
-        assert own_cell(value) == cell
+        assert custom_cell(value) == cell
 
 
 @given(value=own_values)
 def test_a_cell_gives_back_the_value_it_was_made_from(value: Any) -> None:
-    again = own_value(own_cell(value))
+    again = custom_value(custom_cell(value))
     assert msgspec.json.encode(again, order="deterministic") == msgspec.json.encode(value, order="deterministic")
 
 

@@ -291,7 +291,12 @@ class TestHonesty:
         result = used(runs)
         total = result.total
         assert (total.cost_usd, total.lower_bound) == (9.0, True)
-        assert (total.lower_bound_runs, total.unpriced_calls, total.unpriced_runs, total.unstated_runs) == (1, 1, 1, 1)
+        assert (total.lower_bound_runs, total.unpriced_calls, total.unpriced_runs, total.runs_without_usage) == (
+            1,
+            1,
+            1,
+            1,
+        )
         assert result.unpriced_models == ("no-such-model",)
         assert result.sentence == (
             "At least $9.0000, 4 runs, 4 calls, 2026-01-31: 1 of 4 runs is a lower bound; "
@@ -445,12 +450,12 @@ class TestPlaces:
         assert done.status == 0
         assert f"looked in Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
         said = json.loads(done.stdout)
-        others = {place["tool"] for place in said["looked_in"]} - {"Claude Code"}
+        others = {place["tool"] for place in said["searched_paths"]} - {"Claude Code"}
         assert f"no logs of {len(others)} other agents; --json lists every place\n" in done.stderr
-        assert str(tmp_path / ".codex" / "sessions") in {place["path"] for place in said["looked_in"]}
+        assert str(tmp_path / ".codex" / "sessions") in {place["path"] for place in said["searched_paths"]}
         assert ".codex" not in done.stderr  # the paths of all agents were a line of 1,000 characters
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
-            "looked_in"
+            "searched_paths"
         ]
         named = json.loads(steelyard("usage", str(projects), "--json", "--tz", "UTC").stdout)
         assert named["total"] == said["total"]

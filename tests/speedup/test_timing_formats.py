@@ -23,8 +23,8 @@ from steelyard.records import BenchmarkPlace, Timing
 Command = Callable[..., commands.Done]
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 SIDES = {
-    "google_benchmark": SAMPLES / "google-benchmark.json",
-    "go_bench": SAMPLES / "go-bench.txt",
+    "google-benchmark": SAMPLES / "google-benchmark.json",
+    "go-bench": SAMPLES / "go-bench.txt",
     "criterion": SAMPLES / "criterion",
     "hyperfine": SAMPLES / "hyperfine.json",
 }
@@ -32,12 +32,12 @@ FILES = {
     "asv": SAMPLES / "asv" / "nop.json",
     "criterion": SAMPLES / "criterion" / "fill" / "new" / "sample.json",
     "fceval": SAMPLES / "fceval-results.json",
-    "go_bench": SAMPLES / "go-bench.jsonl",
-    "google_benchmark": SAMPLES / "google-benchmark.json",
+    "go-bench": SAMPLES / "go-bench.jsonl",
+    "google-benchmark": SAMPLES / "google-benchmark.json",
     "hyperfine": SAMPLES / "hyperfine.json",
     "plain": SAMPLES / "plain.json",
     "pyperf": SAMPLES / "pyperf.json",
-    "pytest_benchmark": SAMPLES / "pytest-benchmark.json",
+    "pytest-benchmark": SAMPLES / "pytest-benchmark.json",
 }
 
 
@@ -47,7 +47,7 @@ def by_name(file: TimingFile) -> dict[str, Timing]:
 
 def changed(tmp_path: Path, **rows: dict[str, Any]) -> Path:
     """The Google Benchmark sample with these rows instead of its own."""
-    values = json.loads(SIDES["google_benchmark"].read_text())
+    values = json.loads(SIDES["google-benchmark"].read_text())
     values["benchmarks"] = [{"name": name, **row} for name, row in rows.items()]
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(values))
@@ -55,7 +55,7 @@ def changed(tmp_path: Path, **rows: dict[str, Any]) -> Path:
 
 
 def test_google_benchmark_repetitions_are_samples_and_what_sums_them_up_is_not() -> None:
-    timings = by_name(read_timings(SIDES["google_benchmark"]))
+    timings = by_name(read_timings(SIDES["google-benchmark"]))
     assert set(timings) == {"BM_Fill/64", "BM_Sort", "BM_Broken"}  # neither _mean nor /repeats:3 names a benchmark
     fill = timings["BM_Fill/64"]
     assert fill.samples == (1.2e-07, 1.0e-07, 1.1e-07)  # the wall time in ns, not the 40 ns of CPU time
@@ -66,7 +66,7 @@ def test_google_benchmark_repetitions_are_samples_and_what_sums_them_up_is_not()
 
 
 def test_a_google_benchmark_that_broke_is_no_time_of_zero() -> None:
-    broken = by_name(read_timings(SIDES["google_benchmark"]))["BM_Broken"]
+    broken = by_name(read_timings(SIDES["google-benchmark"]))["BM_Broken"]
     assert (broken.status, broken.samples) == ("failed", None)
 
 
@@ -99,7 +99,7 @@ def test_a_google_benchmark_in_an_unknown_unit_is_rejected(tmp_path: Path) -> No
 
 
 def test_go_lines_of_one_name_are_its_samples_and_processors_no_part_of_it() -> None:
-    timings = by_name(read_timings(SIDES["go_bench"]))
+    timings = by_name(read_timings(SIDES["go-bench"]))
     fill = timings["example.org/shelf.BenchmarkFill"]
     assert fill.samples == (1.2e-06, 1.1e-06)
     assert fill.environment == "linux, amd64, Example CPU, GOMAXPROCS=4"
@@ -121,7 +121,7 @@ def test_a_number_at_the_end_of_a_go_name_stays_where_it_tells_benchmarks_apart(
 
 
 def test_go_json_puts_pieces_of_a_line_together_and_tells_what_has_no_result() -> None:
-    timings = by_name(read_timings(FILES["go_bench"]))
+    timings = by_name(read_timings(FILES["go-bench"]))
     place = "example.org/shelf.Benchmark"
     assert timings[f"{place}Fill"].samples == (1.2e-06,)  # the bare name before the line is no second benchmark
     assert timings[f"{place}Sort/size=8"].samples == (2.505e-07,)
@@ -227,7 +227,7 @@ def test_a_folder_of_tasks_takes_text_files(tmp_path: Path, command: Command) ->
     task = tmp_path / "t1"
     (task / "agents" / "tool").mkdir(parents=True)
     for place in ("nop.txt", "oracle.txt", "agents/tool/model.txt"):
-        shutil.copy(SIDES["go_bench"], task / place)
+        shutil.copy(SIDES["go-bench"], task / place)
     done = command(str(tmp_path), "--json")
     assert done.status == 0
     assert json.loads(done.stdout)["tasks"]["t1"]["agents"]["tool:model"]["num_valid_benchmarks"] == 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SENT_BYTES = 64 << 20
 """Facts up to this size are sent to the cluster; larger ones are read by its workers, which must see the folder."""
 _SETTINGS = {"spark.sql.caseSensitive": "true", "spark.sql.ansi.enabled": "true"}
-"""Own keys may differ in case alone; what overflows must be an error, never another number."""
+"""Custom fields may differ in case alone; what overflows must be an error, never another number."""
 
 
 class SparkSource:

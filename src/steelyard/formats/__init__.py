@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         FormatKind as FormatKind,
         Head as Head,
         LogFormat as LogFormat,
-        LogPlaces as LogPlaces,
+        LogLocations as LogLocations,
         PlacedRun as PlacedRun,
         Precedence as Precedence,
         ReadItem as ReadItem,

@@ -108,7 +108,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlaces:
+class LogLocations:
     """Where a tool keeps its logs, for a reading that names no path."""
 
     tool: str
@@ -147,7 +147,7 @@ class LogFormat:
     """A session in which no tool call is seen made none; otherwise their number is unknown."""
     seen: bool = True
     """Whether its author has seen a real file; otherwise it follows what the tool publishes, and its title says so."""
-    kept_by: LogPlaces | None = None
+    kept_by: LogLocations | None = None
     """Where the tool keeps its logs; None when nobody knows."""
     priority: Literal["normal", "plugin", "last"] = "normal"
     """When the format is asked: `last` for our own run records, which many files resemble. Those of plug-ins come

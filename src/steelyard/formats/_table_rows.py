@@ -2,7 +2,7 @@
 
 A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
 name with JSON in the cell. Tokens may stand without their `usage.`. Columns of the user's own keep the types that
-the format has; cells without a type (CSV, columns of bytes) are read as `own_value` says.
+the format has; cells without a type (CSV, columns of bytes) are read as `custom_value` says.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from steelyard.records import (
     TestResults,
     Usage,
     convert_run,
-    own_value,
+    custom_value,
 )
 
 NESTED: dict[str, type[Record]] = {
@@ -73,7 +73,7 @@ def unknown_columns(names: Iterable[str]) -> DecodeError | None:
     meant = ", ".join(f"{close!r}" if len(unknown) == 1 else f"{close!r} for {name!r}" for name, close in near if close)
     listed = ", ".join(repr(name[:60]) for name in unknown[:MAX_NAMED])
     more = f" and {len(unknown) - MAX_NAMED} more" if len(unknown) > MAX_NAMED else ""
-    hints = [f"did you mean {meant}?" if meant else "columns of your own begin with x_"]
+    hints = [f"did you mean {meant}?" if meant else "custom columns start with x_"]
     hints.append("`steelyard mapping suggest FILE` suggests a mapping for all of them")
     return DecodeError(f"unknown column{'s' if len(unknown) > 1 else ''} {listed}{more}", "; ".join(hints))
 
@@ -98,7 +98,7 @@ def run_of_row(row: dict[str, Any], *, from_text: bool, own_typed: bool = False)
         name = ALIASES.get(column, column)
         part, _, leaf = name.partition(".")
         if name.startswith("x_"):
-            values[name] = own_value(cell) if from_text and not own_typed else _own(cell)
+            values[name] = custom_value(cell) if from_text and not own_typed else _own(cell)
         elif leaf:
             holder = values.setdefault(part, {})
             if not isinstance(holder, dict):
@@ -139,7 +139,7 @@ def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
     """The value of a typed cell; bytes have no type of their own, and times become the text that JSON has for them."""
     if isinstance(cell, bytes):
         try:
-            return own_value(cell.decode())
+            return custom_value(cell.decode())
         except UnicodeDecodeError as error:
             raise DecodeError(
                 "a column of bytes does not hold text", "write text, numbers or JSON under x_ keys"

@@ -19,7 +19,7 @@ from steelyard.formats._claude import SYNTHETIC, CostState, account_of, split_co
 from steelyard.formats._claude_lines import Lines
 from steelyard.formats._claude_sessions import ABSENT, Line, SessionSoFar
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, itemized, run_from
 from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Provenance, Rejected, add_usage, moment
 
@@ -288,5 +288,5 @@ FORMAT = LogFormat(
     precedence="first",
     totals_add_up=True,
     shows_every_tool_call=True,
-    kept_by=LogPlaces("Claude Code", _places),
+    kept_by=LogLocations("Claude Code", _places),
 )

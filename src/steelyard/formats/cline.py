@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.files import document, label, records
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, stated_cost
 from steelyard.records import (
     JSON_ERRORS,
@@ -383,5 +383,5 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     precedence="first",
-    kept_by=LogPlaces("Cline", _places),
+    kept_by=LogLocations("Cline", _places),
 )

@@ -19,7 +19,7 @@ import msgspec
 
 from steelyard.files import label, records
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
 from steelyard.records import JSON_ERRORS, Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
 
@@ -381,5 +381,5 @@ FORMAT = LogFormat(
     read=read,
     family="codex",
     precedence="first",
-    kept_by=LogPlaces("Codex", _places),
+    kept_by=LogLocations("Codex", _places),
 )

@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.files import label, records
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
 from steelyard.records import Call, Count, Failure, Rejected, Usage, add_usage, moment
 
@@ -208,5 +208,5 @@ FORMAT = LogFormat(
     read=read,
     precedence="first",
     shows_every_tool_call=True,
-    kept_by=LogPlaces("GitHub Copilot CLI", _places),
+    kept_by=LogLocations("GitHub Copilot CLI", _places),
 )

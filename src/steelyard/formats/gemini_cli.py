@@ -15,7 +15,7 @@ import msgspec
 
 from steelyard.files import document, label, records
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from
 from steelyard.records import Call, Count, Rejected, Usage, add_usage, moment
 
@@ -299,5 +299,5 @@ FORMAT = LogFormat(
     read=read,
     precedence="first",
     shows_every_tool_call=True,
-    kept_by=LogPlaces("Gemini CLI", _places),
+    kept_by=LogLocations("Gemini CLI", _places),
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.files import amount, count, label
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
 from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, moment
 
@@ -147,5 +147,5 @@ FORMAT = LogFormat(
     precedence="first",
     shows_every_tool_call=True,
     seen=False,
-    kept_by=LogPlaces("Goose", _places),
+    kept_by=LogLocations("Goose", _places),
 )

@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.files import document, label, problem, records
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import SQLITE, Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import SQLITE, Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from
 from steelyard.records import (
     JSON_ERRORS,
@@ -346,5 +346,5 @@ FORMAT = LogFormat(
     read=read,
     precedence="first",
     shows_every_tool_call=True,
-    kept_by=LogPlaces("opencode and Kilo", _places),
+    kept_by=LogLocations("opencode and Kilo", _places),
 )

@@ -15,7 +15,7 @@ import msgspec
 from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, document, label, records
 from steelyard.formats._failures import failure_of, words_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
 from steelyard.records import Amount, Call, Count, DecodeError, Failure, Rejected, add_usage, moment, sum_in_order
 
@@ -327,5 +327,5 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
-    kept_by=LogPlaces("OpenHands CLI", _places),
+    kept_by=LogLocations("OpenHands CLI", _places),
 )

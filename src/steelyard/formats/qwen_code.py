@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.files import document, label, records
 from steelyard.formats._failures import failure_of
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, tokens_in
 from steelyard.records import Call, Count, Failure, Usage, add_usage, moment
 
@@ -281,5 +281,5 @@ FORMAT = LogFormat(
     read=read,
     precedence="first",
     shows_every_tool_call=True,
-    kept_by=LogPlaces("Qwen Code", _places),
+    kept_by=LogLocations("Qwen Code", _places),
 )

@@ -40,7 +40,7 @@ from steelyard.mappings._conversions import (
 )
 from steelyard.mappings._mapping import Conditions, Field, FieldSpec, Mapping, Take, listed
 from steelyard.mappings._paths import STAR, Several, parse_path, root_of
-from steelyard.records import Run, own_value
+from steelyard.records import Run, custom_value
 
 INSIDE_EACH = 2
 """Within `each`, a value has an index, and the row that it stands in."""
@@ -153,10 +153,10 @@ class _Compiler:
     def _kind(self, name: str, field: Field, type_: Any) -> tuple[str, bool]:  # Any: as above
         """What kind of value the field holds, and whether it holds a list of them."""
         if name.startswith("x_"):
-            return field.as_ or ("text" if self.mapping.rows.format == "csv" else "json"), False
+            return field.as_ or ("str" if self.mapping.rows.format == "csv" else "json"), False
         if field.as_ is not None:
             raise MappingError(
-                "`as` is for fields of your own (x_...)", hint="leave it out: the run record has the kind"
+                "`as` is only for custom fields (x_...)", hint="remove it: the run record defines the type"
             )
         return _kind_of(name, type_)
 
@@ -176,10 +176,10 @@ class _Compiler:
         numbers = self.mapping.numbers
         if field.take == "count":
             return to_json
-        if field.at_least is not None or kind == "number":
+        if field.at_least is not None or kind == "float":
             return to_number(numbers, field, money=name.endswith("_usd"))
         match kind:
-            case "whole":
+            case "int":
                 # What is not whole yet may be so after it was multiplied or divided.
                 return to_number(numbers, field) if _operands(field) else to_whole(numbers, field)
             case "duration":
@@ -187,8 +187,8 @@ class _Compiler:
             case "time":
                 return to_time(field)
             case "json":
-                return to_json if self.mapping.rows.format != "csv" else own_value
-        return {"flag": to_flag, "outcome": to_outcome}.get(kind, to_text)
+                return to_json if self.mapping.rows.format != "csv" else custom_value
+        return {"bool": to_flag, "outcome": to_outcome}.get(kind, to_text)
 
     def _column(self, field: Field, convert: Convert, kind: str, *, is_several: bool) -> Callable[[Batch], Column]:
         operands = [(operation, self._operand(given)) for operation, given in _operands(field)]
@@ -269,16 +269,16 @@ def _kind_of(name: str, type_: Any) -> tuple[str, bool]:  # Any: msgspec's types
         case msgspec.inspect.VarTupleType():  # names of tests may also be given as their number
             return _kind_of(name, type_.item_type)[0], True
         case msgspec.inspect.BoolType():
-            return "flag", False
+            return "bool", False
         case msgspec.inspect.IntType():
-            return "whole", False
+            return "int", False
         case msgspec.inspect.FloatType():
-            return "duration" if name.endswith("seconds") else "number", False
+            return "duration" if name.endswith("seconds") else "float", False
         case msgspec.inspect.DateTimeType():
             return "time", False
         case msgspec.inspect.LiteralType() if name == "outcome":
             return "outcome", False
-    return "text", False
+    return "str", False
 
 
 def _listing(convert: Convert, *, single: Convert | None) -> Convert:
@@ -298,7 +298,7 @@ def _finisher(field: Field, kind: str) -> Convert | None:
     least = field.at_least
     if least is not None:
         return lambda value: value if value is None or isinstance(value, Problem) else value >= least
-    if kind == "whole" and _operands(field):
+    if kind == "int" and _operands(field):
         return _whole
     return None
 

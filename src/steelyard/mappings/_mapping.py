@@ -28,7 +28,7 @@ Conditions: TypeAlias = dict[str, Scalar | tuple[Scalar, ...]]
 """By path, the values that are wanted; `"*"` for any value."""
 Unit = Literal["percent", "cents", "us", "ms", "s", "min", "h", "thousand", "million"]
 Take = Literal["sum", "mean", "min", "max", "count", "first", "last", "any", "all"]
-Kind = Literal["text", "number", "whole", "flag", "time", "duration", "json"]
+Kind = Literal["str", "float", "int", "bool", "time", "duration", "json"]
 _ROOT_NAME = re.compile(r"[a-z][a-z0-9_]*")
 ROOTS = frozenset({"key", "outer", "index", "file", "stem", "folder", "doc", "row", "column", "cell"})
 """What a path may begin with besides a name from `[extra_files]`."""
@@ -211,7 +211,7 @@ class Mapping(Record, frozen=True, kw_only=True):
     group: Group | None = None
     """Several lines that are one run."""
     run: RunFields
-    """Where each field of a run comes from. Keys of your own begin with `x_`."""
+    """Source of each field of a run. Custom fields start with `x_`."""
 
     def __post_init__(self) -> None:
         for name in self.extra_files:

@@ -263,7 +263,7 @@ class _Draft:
             yield from (line if line.startswith("#") else f"# {line}" for line in self._field(match))
         keys: set[str] = set()
         for column in [column for column in others if column.name not in taken][:OWN_FIELDS]:
-            key = _own_key(column.name, keys)
+            key = _custom_field(column.name, keys)
             keys.add(key)
             spec = Field(from_=column.name, take=None if self.lines_of_run is None else "first")
             yield f"# {_cells(column)}"
@@ -335,7 +335,7 @@ def _cells(column: Column) -> str:
     return f"{shown(column.name)}: {', '.join(samples)}"
 
 
-def _own_key(name: str, taken: Collection[str]) -> str:
+def _custom_field(name: str, taken: Collection[str]) -> str:
     """A key for a column of no known field, other than those that are taken."""
     key = "x_" + (re.sub(r"\W+", "_", plain_letters(name), flags=re.ASCII).strip("_").lower()[:60] or "own")
     return key if key not in taken else next(each for n in count(2) if (each := f"{key}_{n}") not in taken)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
         metric as metric,
     )
     from steelyard.metrics._signatures import (
+        CustomBool as CustomBool,
+        CustomFloat as CustomFloat,
         Input as Input,
         Mean as Mean,
         Optional as Optional,
-        OwnAmount as OwnAmount,
-        OwnFlag as OwnFlag,
         Param as Param,
         Required as Required,
         Sum as Sum,

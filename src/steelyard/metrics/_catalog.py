@@ -19,7 +19,7 @@ from steelyard.metrics._limits import limits_of
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing, is_own_fact
+from steelyard.records import FACTS, Missing, is_custom_input
 from steelyard.settings import METRICS_PATH
 
 
@@ -36,7 +36,7 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
     """
     if name in known:
         return known[name]
-    if name in FACTS or is_own_fact(name):
+    if name in FACTS or is_custom_input(name):
         value = facts.get(name)
         absent = FACTS[name].absent if name in FACTS else f"the record has no {name.replace(' as ', ' that is a ')}"
         known[name] = Missing(absent) if value is None else value
@@ -144,7 +144,7 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
                 continue
             if needed in metrics and needed != name:
                 graph[name].add(needed)
-            elif needed not in FACTS and not is_own_fact(needed):
+            elif needed not in FACTS and not is_custom_input(needed):
                 known = [*metrics, *FACTS]
                 unknown = UnknownNameError("field or metric", needed, known, where=name)
                 raise DeclarationError(str(unknown), where=declared.where)

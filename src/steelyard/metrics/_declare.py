@@ -217,7 +217,7 @@ def _check(declared: Metric) -> None:
     if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
         raise DeclarationError("needs_canon and counts_outputs are for metrics of prompts")
     if declared.lower_bound is not None:
-        _check_word("field", declared.lower_bound, [name for name, fact in FACTS.items() if fact.kind == "flag"])
+        _check_word("field", declared.lower_bound, [name for name, fact in FACTS.items() if fact.kind == "bool"])
     if declared.overview is not None and declared.level not in ("run", "group"):
         raise DeclarationError("the overview is of metrics of runs and groups")
 

@@ -28,7 +28,7 @@ def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limi
     for parameter, spec in declared.inputs.items():
         name = spec.of or parameter
         fact = FACTS.get(name)
-        if fact is not None and fact.kind in ("count", "amount") and name not in _MOMENTS:
+        if fact is not None and fact.kind in ("int", "float") and name not in _MOMENTS:
             limits[parameter] = NEVER_NEGATIVE
         elif name in metrics and name != declared.name and _one_number(metrics[name], declared):
             low, high = metrics[name].bounds

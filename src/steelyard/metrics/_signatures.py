@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 from steelyard.errors import DeclarationError
 from steelyard.metrics._words import Value
 from steelyard.profiles import default_profile
-from steelyard.records import OwnKind, is_own_key, own_fact
+from steelyard.records import CustomKind, custom_input, is_custom_field
 
 Reducer: TypeAlias = str
 """The name of a statistic that may reduce."""
@@ -26,8 +26,8 @@ class Input:
     reduce: Reducer | None = None
     of: str | None = None
     scope: Scope = "own"
-    kind: OwnKind | None = None
-    """What the values under a key of the user's own (`x_...`) are; others under the key are missing."""
+    kind: CustomKind | None = None
+    """What the values under a custom field (`x_...`) are; others under the key are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ Required: TypeAlias = Annotated[Any, Input()]
 Optional: TypeAlias = Annotated[Any, Input(optional=True)]
 Mean: TypeAlias = Annotated[Any, Input(reduce="mean")]
 Sum: TypeAlias = Annotated[Any, Input(reduce="sum")]
-OwnAmount: TypeAlias = Annotated[Any, Input(kind="amount")]
-OwnFlag: TypeAlias = Annotated[Any, Input(kind="flag")]
+CustomFloat: TypeAlias = Annotated[Any, Input(kind="float")]
+CustomBool: TypeAlias = Annotated[Any, Input(kind="bool")]
 Param: TypeAlias = Annotated[float, Constant()]
 
 
@@ -57,19 +57,19 @@ def read_signature(function: Callable[..., Value], spec: str) -> tuple[dict[str,
         if isinstance(marks[0], Constant):
             constants[name] = _default(name, parameter.default, spec)
         else:
-            inputs[name] = _own_input(name, marks[0])
+            inputs[name] = _custom_input(name, marks[0])
     return inputs, constants
 
 
-def _own_input(name: str, spec: Input) -> Input:
-    """The input; one that is a key of the user's own is taken from its values of the declared kind."""
+def _custom_input(name: str, spec: Input) -> Input:
+    """The input; one that is a custom field is taken from its values of the declared kind."""
     key = spec.of or name
-    if is_own_key(key) != (spec.kind is not None):
-        message = f"{key!r} is a key of the user's own, and nothing says what its values are"
+    if is_custom_field(key) != (spec.kind is not None):
+        message = f"{key!r} is a custom field without a declared type"
         if spec.kind is not None:
-            message = f"{key!r} has a kind, which is for keys of the user's own (x_...)"
-        raise DeclarationError(message, hint="annotate x_ keys, and no others, with OwnAmount or OwnFlag")
-    return spec if spec.kind is None else replace(spec, of=own_fact(key, spec.kind))
+            message = f"{key!r} has a type, which is only for custom fields (x_...)"
+        raise DeclarationError(message, hint="annotate custom fields (x_...) with CustomFloat or CustomBool")
+    return spec if spec.kind is None else replace(spec, of=custom_input(key, spec.kind))
 
 
 def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or nothing

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from steelyard.records._canon_record import (
         Canon as Canon,
     )
+    from steelyard.records._custom_fields import (
+        CustomKind as CustomKind,
+        custom_cell as custom_cell,
+        custom_input as custom_input,
+        custom_inputs as custom_inputs,
+        custom_text as custom_text,
+        custom_value as custom_value,
+        is_custom_field as is_custom_field,
+        is_custom_input as is_custom_input,
+        plain_type as plain_type,
+    )
     from steelyard.records._decoding import (
         JSON_ERRORS as JSON_ERRORS,
         DecodeError as DecodeError,
@@ -95,17 +106,6 @@ if TYPE_CHECKING:
         moment_of as moment_of,
         names_month as names_month,
         now_microseconds as now_microseconds,
-    )
-    from steelyard.records._own_keys import (
-        OwnKind as OwnKind,
-        is_own_fact as is_own_fact,
-        is_own_key as is_own_key,
-        own_cell as own_cell,
-        own_fact as own_fact,
-        own_facts as own_facts,
-        own_text as own_text,
-        own_value as own_value,
-        plain_type as plain_type,
     )
     from steelyard.records._party import (
         PARTY_KINDS as PARTY_KINDS,

@@ -179,5 +179,5 @@ def _unknown_key(name: str, path: str | None) -> DecodeError:
     place = (path or "$").removeprefix("$").strip(".")
     close = nearest(name, fields_at(Run, place) - {"x_"})
     within = f" in {place}" if place else ""
-    own = "keys of your own begin with x_" + (" and stand at the top of the record" if place else "")
+    own = "custom fields start with x_" + (" and are top-level" if place else "")
     return DecodeError(f"unknown key {name!r}{within}", f"did you mean {close!r}?" if close else own)

@@ -31,7 +31,7 @@ from steelyard.records._run import ComponentType, Run
 from steelyard.records._tier_schemes import DEFAULT_SCHEME
 from steelyard.records._usage import TOKEN_KINDS
 
-Kind = Literal["text", "flag", "count", "amount"]
+Kind = Literal["str", "bool", "int", "float"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +106,17 @@ _NO_PROVENANCE = "the record does not say"
 _NO_CALLS = "the record does not state both its tokens and those of every call"
 
 KEY_PARTS: tuple[FactGroup, ...] = (
-    _simple("id", "text", "The run's id."),
-    _simple("experiment", "text", "The experiment."),
-    _simple("task", "text", "The task."),
-    _simple("agent", "text", "The agent."),
+    _simple("id", "str", "The run's id."),
+    _simple("experiment", "str", "The experiment."),
+    _simple("task", "str", "The task."),
+    _simple("agent", "str", "The agent."),
     FactGroup(
         lambda run: model_group(run.model),
         lambda name: (name,),
         (
             Fact(
                 "model",
-                "text",
+                "str",
                 "The model, without a provider before its name.",
                 "the record has no model",
                 FromColumns("model", ("model",)),
@@ -124,21 +124,21 @@ KEY_PARTS: tuple[FactGroup, ...] = (
         ),
         whole=True,
     ),
-    _simple("tier", "text", "The tier, in its scheme."),
+    _simple("tier", "str", "The tier, in its scheme."),
     _simple(
         "tier_scheme",
-        "text",
+        "str",
         "The naming of tiers.",
         flat=FromColumns("value", ("tier_scheme",), otherwise=DEFAULT_SCHEME),
     ),
-    _simple("attempt", "count", "Which attempt at the task."),
-    _simple("outcome", "text", "How the run ended."),
+    _simple("attempt", "int", "Which attempt at the task."),
+    _simple("outcome", "str", "How the run ended."),
 )
 
 VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple(
         "passed",
-        "flag",
+        "bool",
         "The verdict as stated.",
         field="stated_pass",
         absent="the record states no verdict",
@@ -148,17 +148,17 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         lambda run: run.tests,
         tests_values,
         (
-            Fact("tests_run", "count", "How many tests ran.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
+            Fact("tests_run", "int", "How many tests ran.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
             Fact(
                 "tests_not_passed",
-                "count",
+                "int",
                 "How many failed or broke.",
                 _NO_TESTS,
                 FromColumns("sum", _TEST_COUNTS[1:], known_by=_TEST_COUNTS),
             ),
             Fact(
                 "tests_listed_twice",
-                "count",
+                "int",
                 "Tests named in more than one of passed, failed and errors.",
                 "the record does not name its tests",
             ),
@@ -168,20 +168,20 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         lambda run: run.judgments,
         judgments_values,
         (
-            Fact("weighted_score", "amount", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
-            Fact("judge_votes", "count", "How many judges voted.", _NO_JUDGMENTS),
-            Fact("judge_passes", "count", "How many of them voted for a pass.", _NO_JUDGMENTS),
-            Fact("judge_lowest_passing_score", "amount", "Lowest score with a pass vote.", _NO_JUDGMENTS),
-            Fact("judge_highest_failing_score", "amount", "Highest score with a fail vote.", _NO_JUDGMENTS),
-            Fact("judge_score_error", "amount", "Largest gap between a stated and a recomputed score.", _NO_JUDGMENTS),
-            Fact("judge_cost_usd", "amount", "What judging cost.", _NO_JUDGMENTS),
+            Fact("weighted_score", "float", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
+            Fact("judge_votes", "int", "How many judges voted.", _NO_JUDGMENTS),
+            Fact("judge_passes", "int", "How many of them voted for a pass.", _NO_JUDGMENTS),
+            Fact("judge_lowest_passing_score", "float", "Lowest score with a pass vote.", _NO_JUDGMENTS),
+            Fact("judge_highest_failing_score", "float", "Highest score with a fail vote.", _NO_JUDGMENTS),
+            Fact("judge_score_error", "float", "Largest gap between a stated and a recomputed score.", _NO_JUDGMENTS),
+            Fact("judge_cost_usd", "float", "What judging cost.", _NO_JUDGMENTS),
         ),
     ),
-    _simple("stated_impl_rate", "amount", "Fraction of requirements met, as stated.", field="impl_rate"),
-    _simple("stated_duration_seconds", "amount", "How long the run took, as stated.", field="duration_seconds"),
+    _simple("stated_impl_rate", "float", "Fraction of requirements met, as stated.", field="impl_rate"),
+    _simple("stated_duration_seconds", "float", "How long the run took, as stated.", field="duration_seconds"),
     _simple(
         "elapsed_seconds",
-        "amount",
+        "float",
         "End minus start.",
         absent="the record does not have both started_at and ended_at",
         flat=FromColumns("between", ("started_at", "ended_at")),
@@ -192,7 +192,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         (
             Fact(
                 "start_time",
-                "amount",
+                "float",
                 "Start, in seconds since 1970.",
                 "the record has no started_at",
                 FromColumns("seconds", ("started_at",)),
@@ -205,14 +205,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         (
             Fact(
                 "end_time",
-                "amount",
+                "float",
                 "End, in seconds since 1970.",
                 "the record has no ended_at",
                 FromColumns("seconds", ("ended_at",)),
             ),
         ),
     ),
-    _simple("reported_cost_usd", "amount", "Cost as the tool reported it.", field="cost_usd"),
+    _simple("reported_cost_usd", "float", "Cost as the tool reported it.", field="cost_usd"),
     FactGroup(
         lambda run: run.total_usage,
         usage_values,
@@ -220,7 +220,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             *(
                 Fact(
                     kind,
-                    "count",
+                    "int",
                     f"{kind.replace('_', ' ').capitalize()} of the run.",
                     _NO_USAGE,
                     FromColumns("value", (f"usage.{kind}",)),
@@ -229,14 +229,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             ),
             Fact(
                 "stated_total_tokens",
-                "count",
+                "int",
                 "All tokens together, as stated.",
                 "the record states no total of tokens",
                 FromColumns("value", ("usage.total_tokens",)),
             ),
             Fact(
                 "total_tokens",
-                "count",
+                "int",
                 "All tokens together: the kinds, or the stated total where not all of them are known.",
                 _NO_USAGE,
                 FromColumns("total", (*(f"usage.{kind}" for kind in TOKEN_KINDS), "usage.total_tokens")),
@@ -247,13 +247,13 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         stated_and_calls,
         gaps_values,
         (
-            Fact("tokens_outside_calls", "count", "Tokens that the run states beyond those of its calls.", _NO_CALLS),
-            Fact("tokens_beyond_usage", "count", "Tokens of the calls beyond those that the run states.", _NO_CALLS),
+            Fact("tokens_outside_calls", "int", "Tokens that the run states beyond those of its calls.", _NO_CALLS),
+            Fact("tokens_beyond_usage", "int", "Tokens of the calls beyond those that the run states.", _NO_CALLS),
         ),
     ),
     _simple(
         "cost_is_lower_bound",
-        "flag",
+        "bool",
         "The cost or the tokens are known to be too low.",
         absent=_NO_PROVENANCE,
     ),
@@ -263,51 +263,51 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             provenance.get(field) == "lower_bound" for field in ("usage", "tool_calls", "iterations")
         ),
         (
-            Fact("usage_is_lower_bound", "flag", "The tokens are known to be too few.", _NO_PROVENANCE),
-            Fact("tool_calls_are_lower_bound", "flag", "The tool calls are known to be too few.", _NO_PROVENANCE),
-            Fact("iterations_are_lower_bound", "flag", "The turns are known to be too few.", _NO_PROVENANCE),
+            Fact("usage_is_lower_bound", "bool", "The tokens are known to be too few.", _NO_PROVENANCE),
+            Fact("tool_calls_are_lower_bound", "bool", "The tool calls are known to be too few.", _NO_PROVENANCE),
+            Fact("iterations_are_lower_bound", "bool", "The turns are known to be too few.", _NO_PROVENANCE),
         ),
     ),
-    _simple("tool_calls", "count", "Tools called."),
-    _simple("iterations", "count", "Turns taken."),
-    _simple("success", "flag", "The agent's own claim."),
+    _simple("tool_calls", "int", "Tools called."),
+    _simple("iterations", "int", "Turns taken."),
+    _simple("success", "bool", "The agent's own claim."),
     FactGroup(
         lambda run: run.steps,
         steps_values,
         (
-            Fact("achieved_weighted_steps", "amount", "Weight of the expected steps that were achieved.", _NO_STEPS),
-            Fact("expected_weighted_steps", "amount", "Weight of all expected steps.", _NO_STEPS),
-            Fact("achieved_steps", "count", "Expected steps that were achieved.", _NO_STEPS),
-            Fact("expected_steps", "count", "Expected steps.", _NO_STEPS),
+            Fact("achieved_weighted_steps", "float", "Weight of the expected steps that were achieved.", _NO_STEPS),
+            Fact("expected_weighted_steps", "float", "Weight of all expected steps.", _NO_STEPS),
+            Fact("achieved_steps", "int", "Expected steps that were achieved.", _NO_STEPS),
+            Fact("expected_steps", "int", "Expected steps.", _NO_STEPS),
         ),
     ),
     FactGroup(
         lambda run: run.actions,
         actions_values,
         (
-            Fact("aligned_weight", "amount", "Sum of goal alignment times weight over the actions.", _NO_ACTIONS),
-            Fact("action_weight", "amount", "Sum of the actions' weights.", _NO_ACTIONS),
-            Fact("goal_aligned_actions", "count", f"Actions with an alignment of {ALIGNED_FROM} or more.", _NO_ACTIONS),
-            Fact("total_actions", "count", "Actions.", _NO_ACTIONS),
+            Fact("aligned_weight", "float", "Sum of goal alignment times weight over the actions.", _NO_ACTIONS),
+            Fact("action_weight", "float", "Sum of the actions' weights.", _NO_ACTIONS),
+            Fact("goal_aligned_actions", "int", f"Actions with an alignment of {ALIGNED_FROM} or more.", _NO_ACTIONS),
+            Fact("total_actions", "int", "Actions.", _NO_ACTIONS),
         ),
     ),
     FactGroup(
         lambda run: run.changes,
         changes_values,
         (
-            Fact("failed_changes", "count", "Changes that caused a failure.", _NO_CHANGES),
-            Fact("reverted_changes", "count", "Changes that were reverted.", _NO_CHANGES),
-            Fact("total_changes", "count", "Changes.", _NO_CHANGES),
+            Fact("failed_changes", "int", "Changes that caused a failure.", _NO_CHANGES),
+            Fact("reverted_changes", "int", "Changes that were reverted.", _NO_CHANGES),
+            Fact("total_changes", "int", "Changes.", _NO_CHANGES),
         ),
     ),
     FactGroup(
         lambda run: run.components,
         components_values,
         (
-            Fact("schema_tokens", "count", "Tokens of tool schemas.", _NO_COMPONENTS),
-            Fact("skill_tokens", "count", "Tokens of skill prompts and domain expertise.", _NO_COMPONENTS),
+            Fact("schema_tokens", "int", "Tokens of tool schemas.", _NO_COMPONENTS),
+            Fact("skill_tokens", "int", "Tokens of skill prompts and domain expertise.", _NO_COMPONENTS),
             *(
-                Fact(component_column(type_, what), "count", f"{type_.value} {what.replace('_', ' ')}.", _NO_COMPONENTS)
+                Fact(component_column(type_, what), "int", f"{type_.value} {what.replace('_', ' ')}.", _NO_COMPONENTS)
                 for type_ in ComponentType
                 for what in ("input_tokens", "output_tokens")
             ),
@@ -318,13 +318,13 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
 _NOT_PRICED = "the tokens could not be priced"
 
 PRICED_FACTS: tuple[Fact, ...] = (
-    Fact("priced_cost_usd", "amount", "Cost of the run's tokens by the price table.", _NOT_PRICED),
-    Fact("input_price", "amount", "Price of a million input tokens, where the record states one.", "no price is given"),
+    Fact("priced_cost_usd", "float", "Cost of the run's tokens by the price table.", _NOT_PRICED),
+    Fact("input_price", "float", "Price of a million input tokens, where the record states one.", "no price is given"),
     Fact(
-        "output_price", "amount", "Price of a million output tokens, where the record states one.", "no price is given"
+        "output_price", "float", "Price of a million output tokens, where the record states one.", "no price is given"
     ),
     *(
-        Fact(component_column(type_, "cost_usd"), "amount", f"Cost of {type_.value} tokens.", _NOT_PRICED)
+        Fact(component_column(type_, "cost_usd"), "float", f"Cost of {type_.value} tokens.", _NOT_PRICED)
         for type_ in ComponentType
     ),
 )

@@ -31,7 +31,7 @@ def json_schema(record: type[Record]) -> dict[str, Any]:  # Any: a JSON Schema
             if field in properties:
                 properties[field]["description"] = sentence
         if properties.pop("x_", None) is not None:
-            definition["patternProperties"] = {"^x_.+": {"description": "A key of your own, kept as it is."}}
+            definition["patternProperties"] = {"^x_.+": {"description": "Custom field, stored unchanged."}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Steelyard {record.__name__.lower()} record, version {FORMAT_VERSION}",

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.records._custom_fields import custom_value
 from steelyard.records._decoding import DecodeError, convert_run
 from steelyard.records._findings import FilePlaces, Finding, Rejected
-from steelyard.records._own_keys import own_value
 from steelyard.records._run import Run
 from steelyard.records._run_choice import Chosen, each_pair
 from steelyard.settings import GIVEN_RECORDS, PIPED
@@ -44,7 +44,7 @@ class Labels:
     def values(self, path: str) -> dict[str, Any]:  # Any: values of a record's fields
         """The fields of a run that was read from the path; refused where the path does not have a part."""
         values: dict[str, Any] = {key: _PART.sub(partial(_part_of, path, key), text) for key, text in self.texts}
-        own = {key: own_value(values.pop(key)) for key in tuple(values) if key.startswith("x_")}
+        own = {key: custom_value(values.pop(key)) for key in tuple(values) if key.startswith("x_")}
         if "attempt" in values:
             values["attempt"] = _whole(values["attempt"], path)
         try:

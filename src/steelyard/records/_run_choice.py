@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UnknownKeyError, UnknownValueError, UsageError
+from steelyard.records._custom_fields import custom_text, is_custom_field
 from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
 from steelyard.records._findings import Finding
 from steelyard.records._model_names import model_group
 from steelyard.records._moments import as_utc
-from steelyard.records._own_keys import is_own_key, own_text
 from steelyard.records._tier_schemes import tier_text
 
 if TYPE_CHECKING:
@@ -158,14 +158,14 @@ def outside_findings(count: int) -> list[Finding]:
 
 def check_key(name: str, *, what: str = "key", where: str | None = None) -> None:
     """Refuse what runs can neither be grouped nor chosen by; `x_` keys are the user's own."""
-    if name not in GROUP_KEYS and not is_own_key(name):
+    if name not in GROUP_KEYS and not is_custom_field(name):
         raise UnknownKeyError(what, name, (*GROUP_KEYS, "x_..."), where=where)
 
 
 def key_of(run: Run, key: str) -> str | None:
     """The run's value of a key to group by, as text."""
-    if is_own_key(key):
-        return own_text((run.extra or {}).get(key))
+    if is_custom_field(key):
+        return custom_text((run.extra or {}).get(key))
     value = FACT_PARTS[key].get(run)
     return None if value is None else str(value)
 

@@ -13,11 +13,11 @@ import msgspec
 
 from steelyard.errors import NESTED_TOO_DEEPLY, nearest
 from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, is_storable, is_too_long
+from steelyard.records._custom_fields import is_custom_field
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, json_problem
 from steelyard.records._facts import FACTS
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
-from steelyard.records._own_keys import is_own_key
 from steelyard.records._record_types import Count, Name, Record
 from steelyard.records._run import Judgment, Run
 
@@ -97,7 +97,7 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
 
 def _check_inputs(inputs: dict[str, float | bool]) -> None:
     for name, value in inputs.items():
-        if name not in FACTS and not is_own_key(name):
+        if name not in FACTS and not is_custom_field(name):
             close = nearest(name[:200], FACTS)
             advice = f" (nearest: {close})" if close else ""
             raise ValueError(f"inputs: unknown field {name[:200]!r}{advice}")

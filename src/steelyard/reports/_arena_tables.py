@@ -193,7 +193,7 @@ def settings_named(ranking: TaskLeaderboard | Leaderboard) -> str:
     return f"scored by {', '.join(shown)}; current {in_force}"
 
 
-def _unstated(fields: Sequence[str]) -> str:
+def _unreported(fields: Sequence[str]) -> str:
     """What was not stated, and what the specification puts in its place."""
     return "; ".join(text for field, text in UNSTATED.items() if field in fields)
 
@@ -210,7 +210,7 @@ def _notes(entry: LeaderboardEntry | Receipt) -> list[str]:
     notes = [f"{entry.recommended_action}{REVIEW_MARK}"] if entry.recommended_action else []
     notes += entry.flags
     notes += [REPORTS_FAILURE] if isinstance(entry, LeaderboardEntry) and entry.hides_failure else []
-    notes += [_unstated(entry.defaulted)] if entry.defaulted else []
+    notes += [_unreported(entry.defaulted)] if entry.defaulted else []
     notes += [f"unverified: {', '.join(entry.claimed)}"] if entry.claimed else []
     notes += [f"lower bound of {', '.join(entry.lower_bounds)}"] if entry.lower_bounds else []
     return [*notes, *entry.warnings]

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from steelyard.errors import UsageError
-from steelyard.records import Record, Run, encode_run, own_cell, plain_type
+from steelyard.records import Record, Run, custom_cell, encode_run, plain_type
 from steelyard.reports._output_places import check_file, check_folder, writing
 
 RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
@@ -77,7 +77,7 @@ _PLAIN = (str, int, float, bool, datetime)
 def flat_row(run: Run) -> Row:
     """The run as columns: text, numbers, flags and times as they are, lists and objects as JSON.
 
-    Keys of the user's own are kept as they are: what a cell can hold depends on the format.
+    Custom fields are kept as they are: what a cell can hold depends on the format.
     """
     row: Row = {}
     for name, value in zip(Run.__struct_fields__, astuple(run), strict=True):
@@ -129,7 +129,7 @@ def _text(name: str, row: Row) -> str:
         return ""
     cell = row[name]
     if name.startswith("x_"):
-        return own_cell(cell)
+        return custom_cell(cell)
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return cell.isoformat() if isinstance(cell, datetime) else repr(cell) if isinstance(cell, float) else str(cell)
@@ -153,7 +153,7 @@ def _typed(name: str, rows: Sequence[Row]) -> list[Any]:  # Any: cells that a co
     are in UTC, or none has a zone.
     """
     if name.startswith("x_") and plain_type([row[name] for row in rows if name in row]) is None:
-        return [own_cell(row[name]).encode() if name in row else None for row in rows]
+        return [custom_cell(row[name]).encode() if name in row else None for row in rows]
     cells = [row.get(name) for row in rows]
     if datetime in set(map(type, cells)) and {cell.tzinfo for cell in cells if cell is not None} not in ({UTC}, {None}):
         return [None if cell is None else cell.isoformat() for cell in cells]

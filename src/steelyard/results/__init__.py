@@ -266,7 +266,7 @@ if TYPE_CHECKING:
     from steelyard.results._usage import (
         Budget as Budget,
         DayCost as DayCost,
-        LogPlace as LogPlace,
+        LogLocation as LogLocation,
         UsageCount as UsageCount,
         UsageGroup as UsageGroup,
         UsageSummary as UsageSummary,

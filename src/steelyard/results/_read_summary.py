@@ -53,7 +53,7 @@ class ReadSummary(Result):
     """Files of no known format."""
     without_runs: Mapping[str, int]
     """Files of known tools that hold no run: how many, by `tool: name of the file`."""
-    looked_in: tuple[str, ...]
+    searched_paths: tuple[str, ...]
     """Where logs were looked for, when no path was given."""
     price_table: str
     """The price table."""
@@ -94,7 +94,7 @@ class ReadSummary(Result):
             "archives": self.archives,
             "not_recognized": list(self.unknown),
             "without_runs": dict(self.without_runs),
-            "looked_in": list(self.looked_in),
+            "searched_paths": list(self.searched_paths),
             "left_out_by_time": self.outside,
             "rejected": [rejected.to_dict() for rejected in self.rejected],
             "rejected_count": self.rejected_count,

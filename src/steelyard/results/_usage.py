@@ -36,7 +36,7 @@ class UsageCount:
     """Calls with tokens that have no price, in runs that state no cost."""
     unpriced_runs: int = 0
     """Runs with tokens that have no price, and that state no cost."""
-    unstated_runs: int = 0
+    runs_without_usage: int = 0
     """Runs that state neither tokens nor a cost."""
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
@@ -67,7 +67,7 @@ class DayCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogPlace:
+class LogLocation:
     """A place where an installed agent would keep its logs."""
 
     tool: str
@@ -115,7 +115,7 @@ class UsageSummary(Result):
     first_day_after: date | None = None
     """The first day on which they have a call after it."""
     budget: Budget | None = None
-    looked_in: tuple[LogPlace, ...] = ()
+    searched_paths: tuple[LogLocation, ...] = ()
     """Where logs were looked for, when no path was given."""
     rejected_count: int = 0
     findings: tuple[Finding, ...] = ()
@@ -171,8 +171,8 @@ class UsageSummary(Result):
             doubts.append(f"{models} without a price ({', '.join(self.unpriced_models)})")
         elif used.unpriced_runs:
             doubts.append(f"{_many(used.unpriced_runs, 'run')} without a price")
-        if used.unstated_runs:
-            doubts.append(f"{_many(used.unstated_runs, 'run')} without tokens or cost")
+        if used.runs_without_usage:
+            doubts.append(f"{_many(used.runs_without_usage, 'run')} without tokens or cost")
         if self.rejected_count:
             doubts.append(f"{_many(self.rejected_count, 'record')} rejected")
         return doubts
@@ -205,7 +205,9 @@ class UsageSummary(Result):
             "first_day_after": None if self.first_day_after is None else self.first_day_after.isoformat(),
             "summary": self.sentence,
             "budget": budget,
-            "looked_in": [{"tool": each.tool, "path": each.path, "exists": each.exists} for each in self.looked_in],
+            "searched_paths": [
+                {"tool": each.tool, "path": each.path, "exists": each.exists} for each in self.searched_paths
+            ],
             "rejected_count": self.rejected_count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }

@@ -25,16 +25,16 @@ from steelyard.records import (
     Run,
     component_column,
     content_digest,
-    is_own_fact,
-    own_facts,
-    own_text,
+    custom_inputs,
+    custom_text,
+    is_custom_input,
 )
 
 TYPES: dict[Kind, type[pl.DataType]] = {
-    "text": pl.String,
-    "flag": pl.Boolean,
-    "count": pl.Int64,
-    "amount": pl.Float64,
+    "str": pl.String,
+    "bool": pl.Boolean,
+    "int": pl.Int64,
+    "float": pl.Float64,
 }
 
 PATH = "_path"
@@ -96,8 +96,8 @@ MAX_CUSTOM_FIELDS = 200
 
 
 @dataclass(slots=True)
-class OwnKeys:
-    """The user's own keys as columns: each as text to group and choose by, its numbers and flags as facts."""
+class CustomFields:
+    """Custom fields as columns: each as text to group and choose by, its numbers and flags as facts."""
 
     _kept: dict[str, None] = field(default_factory=dict)
     _left_out: dict[str, None] = field(default_factory=dict)
@@ -109,15 +109,17 @@ class OwnKeys:
         for place, values in enumerate(rows):
             kept = {key: values[key] for key in values if self._keeps(key)}
             for key, value in kept.items():
-                texts.setdefault(key, {})[place] = own_text(value)
-            for name, fact in own_facts(kept).items():
+                texts.setdefault(key, {})[place] = custom_text(value)
+            for name, fact in custom_inputs(kept).items():
                 facts.setdefault(name, {})[place] = fact
         places = range(len(rows))
         return [
             *(pl.Series(key, [cells.get(place) for place in places], dtype=pl.String) for key, cells in texts.items()),
             *(
                 pl.Series(
-                    name, [own.get(place) for place in places], dtype=pl.Boolean if "flag" in name else pl.Float64
+                    name,
+                    [own.get(place) for place in places],
+                    dtype=pl.Boolean if name.endswith(" as bool") else pl.Float64,
                 )
                 for name, own in facts.items()
             ),
@@ -126,7 +128,7 @@ class OwnKeys:
     def _keeps(self, key: str) -> bool:
         if key in self._kept:
             return True
-        if len(self._kept) >= MAX_CUSTOM_FIELDS or is_own_fact(key):
+        if len(self._kept) >= MAX_CUSTOM_FIELDS or is_custom_input(key):
             self._left_out[key] = None
             return False
         self._kept[key] = None
@@ -140,7 +142,7 @@ class OwnKeys:
         message = (
             f"{count:,} x_ keys beyond the first {MAX_CUSTOM_FIELDS} are kept in their records, but runs cannot be "
         )
-        return [Finding(code="own_keys", message=f"{message}grouped by them", count=count)]
+        return [Finding(code="custom_fields", message=f"{message}grouped by them", count=count)]
 
 
 BATCH_ROWS = 20_000
@@ -148,11 +150,11 @@ BATCH_ROWS = 20_000
 
 
 def batch_frame(
-    batch: Sequence[PlacedRun], runs: Sequence[Run], price_table: PriceTable, unpriced: Unpriced, own: OwnKeys
+    batch: Sequence[PlacedRun], runs: Sequence[Run], price_table: PriceTable, unpriced: Unpriced, own: CustomFields
 ) -> pl.DataFrame:
     """One row a run, with its labels in `runs` and as it was read in `batch`.
 
-    Facts that no run of the batch has are left out; reasons for costs not found are numbered, own keys collected.
+    Facts that no run of the batch has are left out; reasons for costs not found are numbered, custom fields collected.
     """
     columns: list[pl.Series] = []
     for part in (*KEY_PARTS, *VALUE_PARTS):

@@ -32,7 +32,7 @@ from steelyard.records import (
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
 from steelyard.tables._memory import free_bytes
-from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, Mask, OwnKeys, Unpriced, batch_frame
+from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, CustomFields, Mask, Unpriced, batch_frame
 from steelyard.tables._spool import SpillFolder, Spool
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class TableBuilder:
         self._waiting: list[PlacedRun] = []
         self._set_aside = SetAside()
         self._unpriced = Unpriced(price_table.name)
-        self._own = OwnKeys()
+        self._own = CustomFields()
         self._notes: list[Finding] = []
 
     def add_file(self, path: Path, log_format: LogFormat) -> None:

@@ -20,8 +20,8 @@ from steelyard.records import (
     Rejected,
     Run,
     Submission,
+    custom_inputs,
     labels_of,
-    own_facts,
     run_facts,
     submission_from_run,
 )
@@ -122,7 +122,7 @@ def _inputs_for(run: Run, metrics: Sequence[str]) -> dict[str, float | bool] | N
     if not metrics:
         return None
     needed = dict.fromkeys(field for name in metrics for field in catalog().facts_behind(name))
-    known = run_facts(run) | own_facts(run.extra or {})
+    known = run_facts(run) | custom_inputs(run.extra or {})
     return {
         field.partition(" as ")[0]: value
         for field in needed

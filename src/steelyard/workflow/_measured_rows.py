@@ -13,7 +13,7 @@ import msgspec
 from steelyard.errors import RecordError, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
-from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_own_key, model_group
+from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_custom_field, model_group
 from steelyard.settings import named_path
 
 Row = dict[str, Any]  # Any: cells of any type
@@ -25,7 +25,7 @@ _OF_BENCHMARK = {"agent/nop": "agent_speedup", "oracle/nop": "oracle_speedup", "
 
 def prompt_row(name: str, key: Mapping[str, str | None], metrics: Mapping[str, float | None]) -> Row:
     """A prompt; the outputs of a folder or an experiment are of the task that it is named after."""
-    keys = {part: value for part, value in key.items() if part in GROUP_KEYS or is_own_key(part)}
+    keys = {part: value for part, value in key.items() if part in GROUP_KEYS or is_custom_field(part)}
     row: Row = {"id": name, **keys, "task": key.get("task") or name}
     if row.get("tier") is not None:
         row["tier_scheme"] = DEFAULT_SCHEME

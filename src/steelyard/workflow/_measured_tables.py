@@ -19,7 +19,7 @@ from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.files import beginning_of
 from steelyard.formats import SQLITE
 from steelyard.metrics import catalog
-from steelyard.records import Finding, Rejected, is_own_fact, is_own_key
+from steelyard.records import Finding, Rejected, is_custom_field, is_custom_input
 from steelyard.results import Repeatability, Result, SpeedupResult
 from steelyard.settings import is_store
 from steelyard.workflow._measured_rows import (
@@ -85,9 +85,9 @@ def open_table(
     table = _opened(inputs, metrics, options, progress=progress, where=where, keys=[*keys])
     present = table.frame.collect_schema().names()
     for key in keys:
-        if is_own_key(key) and key not in present:
-            own = [name for name in present if is_own_key(name) and not is_own_fact(name)]
-            raise UnknownNameError("field of your own", key, own)
+        if is_custom_field(key) and key not in present:
+            own = [name for name in present if is_custom_field(name) and not is_custom_input(name)]
+            raise UnknownNameError("custom field", key, own)
     return table
 
 

@@ -36,10 +36,10 @@ from steelyard.records import (
     RunChooser,
     SetAside,
     checked_run,
-    is_own_key,
+    is_custom_field,
     set_aside_findings,
 )
-from steelyard.results import LogPlace
+from steelyard.results import LogLocation
 from steelyard.settings import GIVEN_RECORDS, named_path
 from steelyard.tables import NamedRun, each_once, gather, without_collection
 
@@ -294,10 +294,10 @@ def _own_source(path: Path) -> LogFormat | None:
     return source if source is not None and source.priority == "last" else None
 
 
-def log_places() -> tuple[LogPlace, ...]:
+def log_places() -> tuple[LogLocation, ...]:
     """Where installed agents would keep their logs; at least one place exists."""
     places = tuple(
-        LogPlace(tool=declared.kept_by.tool, path=str(path), exists=path.exists())
+        LogLocation(tool=declared.kept_by.tool, path=str(path), exists=path.exists())
         for declared in log_formats().values()
         if declared.kept_by is not None
         for path in declared.kept_by.paths(Path.home(), os.environ)
@@ -310,7 +310,7 @@ def log_places() -> tuple[LogPlace, ...]:
     return places
 
 
-def places_text(places: Iterable[LogPlace]) -> str:
+def places_text(places: Iterable[LogLocation]) -> str:
     """Places in one line, by tool."""
     return ", ".join(f"{place.tool} {place.path}" for place in places)
 
@@ -372,11 +372,11 @@ class RecordReader:
         return [*set_aside_findings(self.set_aside), *self._notes, *chosen]
 
 
-class OwnKeysSeen:
-    """Whether some run has each of the user's own keys that were asked for."""
+class CustomFieldsSeen:
+    """Whether some run has each of custom fields that were asked for."""
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self._asked = [key for key in keys if is_own_key(key)]
+        self._asked = [key for key in keys if is_custom_field(key)]
         self._seen: set[str] = set()
 
     def add(self, run: Run) -> None:
@@ -388,4 +388,4 @@ class OwnKeysSeen:
         """Refuse a key that no run has, with the nearest."""
         for key in self._asked:
             if key not in self._seen:
-                raise UnknownNameError("field of your own", key, self._seen)
+                raise UnknownNameError("custom field", key, self._seen)

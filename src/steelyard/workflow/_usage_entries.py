@@ -40,7 +40,7 @@ class UsageEntry(msgspec.Struct, frozen=True):
     """Whether the run states one cost for all its entries that stands in another of them."""
 
     @property
-    def is_unstated(self) -> bool:
+    def is_unreported(self) -> bool:
         """Whether neither tokens nor a cost are stated."""
         return self.usage is None and self.pico is None and not self.elsewhere
 

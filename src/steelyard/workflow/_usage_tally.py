@@ -62,7 +62,7 @@ class _Doubts(NamedTuple):
 
     is_low: bool
     is_unpriced: bool
-    is_unstated: bool
+    is_unreported: bool
     is_elsewhere: bool
     """Whether a cost that is stated for all of the run's entries stands in one that is not among these."""
     unpriced_calls: int
@@ -76,18 +76,18 @@ class _Doubts(NamedTuple):
         else:
             return _NO_DOUBTS  # as it is with most runs
         is_low = is_unpriced = is_elsewhere = False
-        is_unstated, unpriced_calls = True, 0
+        is_unreported, unpriced_calls = True, 0
         for entry in entries:
             is_low |= entry.is_low and entry.pico is not None
             is_unpriced |= entry.unpriced is not None
-            is_unstated &= entry.is_unstated
+            is_unreported &= entry.is_unreported
             is_elsewhere |= entry.elsewhere
             unpriced_calls += entry.unpriced_calls
         is_elsewhere &= len(entries) < entries[0].of
-        return cls(is_low, is_unpriced, is_unstated, is_elsewhere, unpriced_calls)
+        return cls(is_low, is_unpriced, is_unreported, is_elsewhere, unpriced_calls)
 
 
-_NO_DOUBTS = _Doubts(is_low=False, is_unpriced=False, is_unstated=False, is_elsewhere=False, unpriced_calls=0)
+_NO_DOUBTS = _Doubts(is_low=False, is_unpriced=False, is_unreported=False, is_elsewhere=False, unpriced_calls=0)
 
 
 class _Cell(msgspec.Struct):
@@ -102,7 +102,7 @@ class _Cell(msgspec.Struct):
     lower_bound_runs: int = 0
     unpriced_calls: int = 0
     unpriced_runs: int = 0
-    unstated_runs: int = 0
+    runs_without_usage: int = 0
     waiting: list[Usage] = []
     """Tokens that are not added yet: many at once take a fifth of the time."""
 
@@ -131,7 +131,7 @@ class _Cell(msgspec.Struct):
             return
         self.lower_bound_runs += doubts.is_low
         self.unpriced_runs += doubts.is_unpriced
-        self.unstated_runs += doubts.is_unstated
+        self.runs_without_usage += doubts.is_unreported
         self.unpriced_calls += doubts.unpriced_calls
         self.doubtful |= doubts.is_elsewhere
 
@@ -158,7 +158,7 @@ class _Cell(msgspec.Struct):
     @property
     def is_lower_bound(self) -> bool:
         """Whether the true cost may be higher than what is known of it."""
-        doubts = (self.doubtful, self.lower_bound_runs, self.unpriced_runs, self.unstated_runs)
+        doubts = (self.doubtful, self.lower_bound_runs, self.unpriced_runs, self.runs_without_usage)
         return self.pico is not None and any(doubts)
 
     def count(self) -> UsageCount:
@@ -177,7 +177,7 @@ class _Cell(msgspec.Struct):
             lower_bound_runs=self.lower_bound_runs,
             unpriced_calls=self.unpriced_calls,
             unpriced_runs=self.unpriced_runs,
-            unstated_runs=self.unstated_runs,
+            runs_without_usage=self.runs_without_usage,
         )
 
 

@@ -11,7 +11,7 @@ from typing import get_args
 from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CompletenessGroup, CompletenessSummary, FieldCompleteness
-from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs
+from steelyard.workflow._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs
 from steelyard.workflow._options import Names, PricedRunOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
@@ -53,11 +53,11 @@ class CompletenessCounting:
         self._by, self._price_table = tuple(checked_keys(options.by)), open_price_table(options.prices)
         self._groups: dict[tuple[str | None, ...], _GroupCount] = {}
         self._total = _GroupCount()
-        self._own_keys = OwnKeysSeen(self._by)
+        self._custom_fields = CustomFieldsSeen(self._by)
 
     def add(self, run: Run) -> None:
         """One more run."""
-        self._own_keys.add(run)
+        self._custom_fields.add(run)
         origins = origins_of(run, self._price_table)
         key = tuple(key_of(run, name) for name in self._by)
         for group in (self._groups.setdefault(key, _GroupCount()), self._total):
@@ -65,7 +65,7 @@ class CompletenessCounting:
 
     def summary(self, findings: Sequence[Finding], *, rejected_count: int = 0) -> CompletenessSummary:
         """What was counted."""
-        self._own_keys.check()
+        self._custom_fields.check()
         ordered = sorted(self._groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
         return CompletenessSummary(
             by=self._by,

@@ -12,7 +12,7 @@ from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.prices import PriceTable, open_price_table, token_cost
 from steelyard.profiles import Profile, default_profile
-from steelyard.records import FACTS, Judgment, Missing, Run, is_own_fact, own_facts, run_facts
+from steelyard.records import FACTS, Judgment, Missing, Run, custom_inputs, is_custom_input, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.workflow._explaining_cost import with_calls
@@ -180,7 +180,7 @@ def _all_facts(run: Run, price_table: PriceTable) -> dict[str, Any]:  # Any: fac
     cost = token_cost(run, price_table)
     if cost.how == "lower_bound":
         facts["cost_is_lower_bound"] = True
-    return facts | {"priced_cost_usd": cost.or_missing, **own_facts(run.extra or {})}
+    return facts | {"priced_cost_usd": cost.or_missing, **custom_inputs(run.extra or {})}
 
 
 _FIELD_OF_FACT = {
@@ -204,8 +204,8 @@ def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Expla
         if provenance is None and name.endswith("_tokens"):
             provenance = stated.get("usage")
         return Explanation(name, known[name], FACTS[name].meaning, None, None, {}, provenance, ())
-    if is_own_fact(name):
-        return Explanation(name.partition(" as ")[0], known[name], "A field of your own.", None, None, {}, None, ())
+    if is_custom_input(name):
+        return Explanation(name.partition(" as ")[0], known[name], "A custom field.", None, None, {}, None, ())
     declared = catalog()[name]
     parts = tuple(_tree(spec.of or parameter, known, profile, run) for parameter, spec in declared.inputs.items())
     constants = constants_of(declared, profile)

@@ -82,12 +82,12 @@ class RunReading:
         progress: BytesProgress | None = None,
         workers: int | None = None,
     ) -> None:
-        looked_in: list[str] = []
+        searched_paths: list[str] = []
         given = [named_path(path) for path in paths]
         if not given:
             places = [place for place in log_places() if place.exists]
             given = [Path(place.path) for place in places]
-            looked_in = [f"{place.tool}: {place.path}" for place in places]
+            searched_paths = [f"{place.tool}: {place.path}" for place in places]
         self._tally = GatheringCount()
         self._labels = options.labels()
         self._price_table = open_price_table(options.prices)
@@ -101,7 +101,7 @@ class RunReading:
             cluster=options.cluster(),
             tally=self._tally,
         )
-        self._looked_in, self._prices = tuple(looked_in), options.prices
+        self._searched_paths, self._prices = tuple(searched_paths), options.prices
         self._formats: defaultdict[str, _FormatTally] = defaultdict(_FormatTally)
         self._set_aside = SetAside()
         self._findings: list[Finding] = []
@@ -114,7 +114,7 @@ class RunReading:
             archives=self._tally.archives,
             unknown=tuple(self._tally.unknown),
             without_runs=self._tally.without_runs,
-            looked_in=self._looked_in,
+            searched_paths=self._searched_paths,
             price_table=self._prices,
             outside=self._chooser.outside,
             rejected=self._set_aside,

@@ -43,7 +43,7 @@ from steelyard.questions.repeatability import (
     repair as repair_code,
     signature,
 )
-from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
+from steelyard.records import Finding, Missing, Run, is_custom_field, one_a_kind, set_aside_findings
 from steelyard.results import CanonInfo, OutputSample, PromptResult, RepairStep, Repeatability, Versions
 from steelyard.workflow._code_options import RepeatabilityOptions
 from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input
@@ -78,7 +78,7 @@ def measure_repeatability(
     """Measure repeatability and call `on_prompt` with each prompt as soon as it is measured."""
     by = tuple(options.by)
     for key in by:
-        if key not in KEYS and not is_own_key(key):
+        if key not in KEYS and not is_custom_field(key):
             raise UnknownNameError("key to group by", key, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
         raise UsageError("duplicate key in --by")

@@ -21,12 +21,12 @@ from steelyard.records import (
     RunChoice,
     SetAside,
     as_utc,
-    is_own_key,
+    is_custom_field,
     set_aside_findings,
     zone_of,
 )
-from steelyard.results import Budget, LogPlace, UsageCount, UsageSummary
-from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs, log_places, places_text
+from steelyard.results import Budget, LogLocation, UsageCount, UsageSummary
+from steelyard.workflow._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs, log_places, places_text
 from steelyard.workflow._options import Moment, Names, PricedRunOptions
 from steelyard.workflow._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
 from steelyard.workflow._verb import log_verb
@@ -65,7 +65,7 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
     0.006
     """
     adding = UsageAdding(options)
-    places: tuple[LogPlace, ...] = ()
+    places: tuple[LogLocation, ...] = ()
     if runs is None:
         places = log_places()
         runs = [Path(place.path) for place in places if place.exists]
@@ -74,7 +74,7 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
         adding.add(entry.run, id_)
     later = adding.take_later(reader)
     findings = [*_read(reader, places), *later]
-    return adding.summary(findings, rejected_count=len(reader.set_aside), looked_in=places)
+    return adding.summary(findings, rejected_count=len(reader.set_aside), searched_paths=places)
 
 
 class UsageAdding:
@@ -92,7 +92,7 @@ class UsageAdding:
             models=tuple(condition for condition in limits.conditions if condition.key == "model"),
         )
         self._tally = UsageTally(self._question, self._price_table)
-        self._own_keys = OwnKeysSeen(self._question.by)
+        self._custom_fields = CustomFieldsSeen(self._question.by)
         self._begins_later: dict[str, bool] = {}
         """Of each file that runs were read from, whether all of them began after the asked-for time."""
         self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))
@@ -100,7 +100,7 @@ class UsageAdding:
 
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
-        self._own_keys.add(run)
+        self._custom_fields.add(run)
         self._tally.add(run, id_)
         if self._question.until and run.source and run.source.path and _is_session(run.source.format):
             moments = [as_utc(at) for at in (run.started_at, *(call.at for call in run.calls or ())) if at]
@@ -119,10 +119,10 @@ class UsageAdding:
         return [msgspec.structs.replace(finding, severity="info") for finding in set_aside_findings(later)]
 
     def summary(
-        self, findings: Sequence[Finding], *, rejected_count: int = 0, looked_in: tuple[LogPlace, ...] = ()
+        self, findings: Sequence[Finding], *, rejected_count: int = 0, searched_paths: tuple[LogLocation, ...] = ()
     ) -> UsageSummary:
         """What all runs came to."""
-        self._own_keys.check()
+        self._custom_fields.check()
         options, question, tally = self._options, self._question, self._tally
         tally.add_rejected(rejected_count)
         days, total = tally.days(), tally.total
@@ -144,7 +144,7 @@ class UsageAdding:
             until=None if question.until is None else question.until.isoformat(),
             prices=self._price_table.label,
             budget=_budget(options.budget, total),
-            looked_in=looked_in,
+            searched_paths=searched_paths,
             rejected_count=rejected_count,
             findings=(*findings, *tally.findings()),
         )
@@ -160,14 +160,14 @@ def _is_session(format_name: str | None) -> bool:
 def _keys(by: Sequence[str]) -> tuple[str, ...]:
     keys = tuple(by)
     for name in keys:
-        if name not in USAGE_KEYS and not is_own_key(name):
+        if name not in USAGE_KEYS and not is_custom_field(name):
             raise UnknownNameError("key to sum by", name, (*USAGE_KEYS, "x_..."))
     if len(set(keys)) != len(keys):
         raise UsageError("a key to sum by is named twice")
     return keys
 
 
-def _read(reader: RecordReader, places: Sequence[LogPlace]) -> list[Finding]:
+def _read(reader: RecordReader, places: Sequence[LogLocation]) -> list[Finding]:
     """What was found while reading; where agents left no run, where it was looked for."""
     try:
         return reader.finish()

@@ -17,7 +17,7 @@ from steelyard.arena.scoring import Rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, evaluate
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records import Missing, is_own_key, is_storable, own_facts
+from steelyard.records import Missing, custom_inputs, is_custom_field, is_storable
 from steelyard.results import ToolMetric, ToolMetrics, ToolSubmission
 from steelyard.store.schema import submissions, tasks
 
@@ -69,10 +69,10 @@ def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def inputs_in(details: str | None) -> dict[str, float | bool]:
-    """The inputs that a submission brought; those under keys of the user's own by the names that metrics know."""
+    """The inputs that a submission brought; those under custom fields by the names that metrics know."""
     told: dict[str, float | bool] = (msgspec.json.decode(details).get("inputs") if details else None) or {}
-    own = {name: value for name, value in told.items() if is_own_key(name)}
-    return {name: value for name, value in told.items() if name not in own} | own_facts(own)
+    own = {name: value for name, value in told.items() if is_custom_field(name)}
+    return {name: value for name, value in told.items() if name not in own} | custom_inputs(own)
 
 
 def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[ToolSubmission, ...]:

@@ -73,7 +73,7 @@ def _read(opened: OpenedFile) -> TimingFile:
         for benchmark in benchmarks.values()
         if benchmark.samples or not _is_told(benchmark.package or "", _bare(benchmark.name, processors), told)
     ]
-    return collected(opened.path, "go_bench", (*rejected, *timings))
+    return collected(opened.path, "go-bench", (*rejected, *timings))
 
 
 def _outputs(opened: OpenedFile, rejected: list[Rejected]) -> Iterator[tuple[str | None, str]]:
@@ -162,7 +162,7 @@ def _timing(benchmark: _Benchmark, processors: str | None) -> Timing:
 
 
 FORMAT = TimingFormat(
-    name="go_bench",
+    name="go-bench",
     title="go test -bench, text or -json",
     yields=("benchmarks",),
     recognizes=_recognizes,

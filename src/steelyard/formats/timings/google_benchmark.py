@@ -43,7 +43,7 @@ def _read(opened: OpenedFile) -> TimingFile:
         name, kind = _about(row, names)
         by_name.setdefault(name, {}).setdefault(kind, []).append(row)
     timings = each_timing(opened.path, by_name.items(), lambda item: _timing(*item, suite, environment or None))
-    return collected(opened.path, "google_benchmark", timings)
+    return collected(opened.path, "google-benchmark", timings)
 
 
 def _about(row: Row, names: set[str]) -> tuple[str | None, str]:
@@ -96,7 +96,7 @@ def _seconds(row: Row) -> float:
 
 
 FORMAT = TimingFormat(
-    name="google_benchmark",
+    name="google-benchmark",
     title="Google Benchmark JSON",
     yields=("benchmarks",),
     recognizes=_recognizes,

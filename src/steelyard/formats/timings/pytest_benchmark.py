@@ -28,7 +28,7 @@ def _read(opened: OpenedFile) -> TimingFile:
     machine = values.get("machine_info")
     environment = _environment(machine if isinstance(machine, dict) else {})
     timings = each_timing(path, values["benchmarks"], lambda benchmark: _timing(benchmark, environment))
-    return collected(path, "pytest_benchmark", timings)
+    return collected(path, "pytest-benchmark", timings)
 
 
 def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON values
@@ -75,7 +75,7 @@ def _environment(machine: dict[str, Any]) -> str | None:  # Any: JSON values
 
 
 FORMAT = TimingFormat(
-    name="pytest_benchmark",
+    name="pytest-benchmark",
     title="pytest-benchmark JSON, with or without samples",
     yields=("benchmarks",),
     recognizes=_recognizes,

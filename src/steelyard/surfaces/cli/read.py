@@ -64,8 +64,8 @@ def read(
     with _bytes_progress(shown=not showing.quiet) as progress:
         reading = RunReading(paths or [], options=options, progress=progress)
         if not showing.quiet:
-            for looked_in in reading.summary.looked_in:
-                console(stderr=True).print(clean(f"looking in {looked_in}"))
+            for searched_paths in reading.summary.searched_paths:
+                console(stderr=True).print(clean(f"looking in {searched_paths}"))
         if out is not None:
             write_runs_folder(reading, place) if is_folder else write_runs(reading, place)
         else:

@@ -16,7 +16,7 @@ from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow.usage import UsageOptions, usage as add_up
 
 if TYPE_CHECKING:
-    from steelyard.results import Budget, LogPlace
+    from steelyard.results import Budget, LogLocation
 
 DEFAULTS = typed(UsageOptions)()
 STATUS = {"pass": 0, "fail": 3, "inconclusive": 4}
@@ -40,7 +40,7 @@ def usage(
     with reading_progress(shown=not output.quiet) as progress:
         result = add_up(paths or None, options=options, progress=progress)
     if not output.quiet:
-        for line in _places(result.looked_in):
+        for line in _places(result.searched_paths):
             sys.stderr.write(clean(line) + "\n")
     output.give(result, lambda: _show(result), sentences=lambda: _sentences(result))
     if not output.quiet:
@@ -49,10 +49,10 @@ def usage(
     return status or output.status(result.rejected_count)
 
 
-def _places(looked_in: Sequence[LogPlace]) -> Iterator[str]:
+def _places(searched_paths: Sequence[LogLocation]) -> Iterator[str]:
     """Each place with logs, and how many agents have none."""
-    yield from (f"looked in {place.tool}: {place.path}" for place in looked_in if place.exists)
-    without = {place.tool for place in looked_in} - {place.tool for place in looked_in if place.exists}
+    yield from (f"searched {place.tool}: {place.path}" for place in searched_paths if place.exists)
+    without = {place.tool for place in searched_paths} - {place.tool for place in searched_paths if place.exists}
     if without:
         agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
         yield f"no logs of {agents}; --json lists every place"

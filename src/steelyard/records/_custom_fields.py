@@ -14,33 +14,33 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 _PLAIN = frozenset({str, int, float, bool})
-OwnKind: TypeAlias = Literal["amount", "flag"]
-"""What a metric may take a value under an `x_` key for: a number, or true and false."""
+CustomKind: TypeAlias = Literal["float", "bool"]
+"""Types of custom fields that a metric can use."""
 
 
-def is_own_key(name: str) -> bool:
-    """Whether it is a key of the user's own."""
+def is_custom_field(name: str) -> bool:
+    """Return whether the name is that of a custom field."""
     return name.startswith("x_") and len(name) > len("x_")
 
 
-def own_fact(key: str, kind: OwnKind) -> str:
+def custom_input(key: str, kind: CustomKind) -> str:
     """The name under which the values of a key are facts: those of one kind, since a key may hold several."""
     return f"{key} as {kind}"
 
 
-def is_own_fact(name: str) -> bool:
+def is_custom_input(name: str) -> bool:
     """Whether it is the name of such a fact."""
-    return is_own_key(name) and name.endswith((" as amount", " as flag"))
+    return is_custom_field(name) and name.endswith((" as float", " as bool"))
 
 
-def own_facts(values: Mapping[str, Any]) -> dict[str, float | bool]:  # Any: the user's own values
+def custom_inputs(values: Mapping[str, Any]) -> dict[str, float | bool]:  # Any: the user's own values
     """The values that are numbers or flags, by the names of their facts."""
     facts: dict[str, float | bool] = {}
     for key, value in values.items():
         if isinstance(value, bool):
-            facts[own_fact(key, "flag")] = value
+            facts[custom_input(key, "bool")] = value
         elif isinstance(value, int | float):
-            facts[own_fact(key, "amount")] = _float(value)
+            facts[custom_input(key, "float")] = _float(value)
     return facts
 
 
@@ -51,29 +51,29 @@ def _float(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def own_text(value: Any) -> str | None:  # Any: the user's own value
+def custom_text(value: Any) -> str | None:  # Any: the user's own value
     """The value as a key to group and choose by: text as it is, all else as JSON writes it; None for null.
 
-    >>> own_text("main"), own_text(12), own_text(True)
+    >>> custom_text("main"), custom_text(12), custom_text(True)
     ('main', '12', 'true')
     """
     if value is None:
         return None
     text = value if isinstance(value, str) else _json(value)
-    return text.encode("utf-8", "backslashreplace").decode()  # a column of text holds no halves of characters
+    return text.encode("utf-8", "backslashreplace").decode()  # a column of text cannot contain lone surrogates
 
 
-def own_cell(value: Any) -> str:  # Any: the user's own value
-    """The value as the text of a cell that `own_value` gives back."""
-    if isinstance(value, str) and value and own_value(value) == value:
+def custom_cell(value: Any) -> str:  # Any: the user's own value
+    """The value as the text of a cell that `custom_value` gives back."""
+    if isinstance(value, str) and value and custom_value(value) == value:
         return value
     return _json(value)
 
 
-def own_value(cell: str) -> Any:  # Any: the user's own value
+def custom_value(cell: str) -> Any:  # Any: the user's own value
     """The value that the text of a cell stands for.
 
-    >>> [own_value(cell) for cell in ("12", "007", "true", '"12"', "[1, 2]", "some words")]
+    >>> [custom_value(cell) for cell in ("12", "007", "true", '"12"', "[1, 2]", "some words")]
     [12, '007', True, '12', [1, 2], 'some words']
     """
     try:

@@ -13,8 +13,8 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.errors import DeclarationError, UnknownNameError
-from steelyard.metrics import INFINITY, Example, Metric, OwnAmount, OwnFlag, Required, Value, metric
-from steelyard.records import Output, Run, own_facts
+from steelyard.metrics import INFINITY, CustomBool, CustomFloat, Example, Metric, Required, Value, metric
+from steelyard.records import Output, Run, custom_inputs
 from steelyard.surfaces.cli import run
 from steelyard.tables import _record_batches
 
@@ -103,7 +103,7 @@ def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:
 def test_more_keys_than_a_table_has_room_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_record_batches, "MAX_CUSTOM_FIELDS", 4)
     result = sy.measure(made(x_a=1, x_b=2, x_c=3), by=["x_branch"])
-    (told,) = [finding for finding in result.findings if finding.code == "own_keys"]
+    (told,) = [finding for finding in result.findings if finding.code == "custom_fields"]
     assert told.count == 2
     assert "x_ keys beyond the first 4" in told.message
 
@@ -118,7 +118,7 @@ def test_more_keys_than_a_table_has_room_for_are_told(monkeypatch: pytest.Monkey
     formula="x_latency, doubled where x_warm is false",
     example=Example({"x_latency": 2.0, "x_warm": False}, 4.0),
 )
-def latency(*, x_latency: OwnAmount, x_warm: OwnFlag) -> Value:
+def latency(*, x_latency: CustomFloat, x_warm: CustomBool) -> Value:
     """How long the first answer took."""
     return x_latency * (2.0 - x_warm)
 
@@ -126,14 +126,14 @@ def latency(*, x_latency: OwnAmount, x_warm: OwnFlag) -> Value:
 PLUG_IN = '''
 from typing import Annotated, Any
 
-from steelyard.metrics import INFINITY, Example, Input, OwnAmount, Value, metric, ratio, missing
+from steelyard.metrics import INFINITY, Example, Input, CustomFloat, Value, metric, ratio, missing
 
 
 @metric(
     level="run", title="Latency", unit="s", better="lower", bounds=(0, INFINITY), spec="outcome",
     formula="x_latency", example=Example({"x_latency": 2.0}, 2.0),
 )
-def latency(*, x_latency: OwnAmount) -> Value:
+def latency(*, x_latency: CustomFloat) -> Value:
     """How long the first answer took."""
     return x_latency * 1.0
 
@@ -173,21 +173,21 @@ def test_a_metric_takes_own_keys_of_a_declared_kind_on_every_verb(tmp_path: Path
 def test_numbers_and_columns_agree_on_own_keys() -> None:
     assert isinstance(latency, Metric)
     assert latency(x_latency=3.0, x_warm=True) == 3.0
-    assert own_facts({"x_a": True, "x_b": 2, "x_c": "3"}) == {"x_a as flag": True, "x_b as amount": 2.0}
-    assert latency.needs == {"x_latency": "x_latency as amount", "x_warm": "x_warm as flag"}
+    assert custom_inputs({"x_a": True, "x_b": 2, "x_c": "3"}) == {"x_a as bool": True, "x_b as float": 2.0}
+    assert latency.needs == {"x_latency": "x_latency as float", "x_warm": "x_warm as bool"}
 
 
 def untyped(*, x_latency: Required) -> Value:
     return x_latency
 
 
-def kinded(*, tool_calls: OwnAmount) -> Value:
+def kinded(*, tool_calls: CustomFloat) -> Value:
     return tool_calls
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
-    [(untyped, "nothing says what its values are"), (kinded, "which is for keys of the user's own")],
+    [(untyped, "without a declared type"), (kinded, "which is only for custom fields")],
 )
 def test_an_own_key_without_a_kind_and_a_kind_without_an_own_key_are_refused(
     function: Callable[..., Value], message: str
@@ -204,4 +204,4 @@ def test_an_own_key_without_a_kind_and_a_kind_without_an_own_key_are_refused(
     )
     with pytest.raises(DeclarationError, match=message) as error:
         declare(function)
-    assert "OwnAmount" in (error.value.hint or "")
+    assert "CustomFloat" in (error.value.hint or "")
