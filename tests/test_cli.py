@@ -57,7 +57,7 @@ def test_metrics_on_plain_numbers_are_light() -> None:
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = steelyard(command, "--help")
     assert done.status == 0
-    assert f"Example: steelyard {command}" in done.stdout or "COMMAND" in done.stdout
+    assert f"Examples:\n  steelyard {command}" in done.stdout or "COMMAND" in done.stdout
 
 
 def test_without_a_command_the_commands_are_listed() -> None:

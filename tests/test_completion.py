@@ -40,7 +40,7 @@ def offered(script: Path, *words: str) -> set[str]:
     ("words", "word"),
     [
         (("steelyard", "mea"), "measure"),
-        (("steelyard", "measure", "-b"), "--by"),
+        (("steelyard", "measure", "--b"), "--by"),
         (("steelyard", "measure", "--weight-by", ""), "tasks"),
         (("steelyard", "arena", "lea"), "leaderboard"),
     ],

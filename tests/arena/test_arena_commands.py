@@ -686,7 +686,7 @@ def commands_of(app: App, *path: str) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("path", commands_of(arena_app), ids=" ".join)
 def test_every_command_shows_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["arena", *path, "--help"]) == 0
-    assert f"Example: steelyard arena {' '.join(path)}" in capsys.readouterr().out
+    assert f"Examples:\n  steelyard arena {' '.join(path)}" in capsys.readouterr().out
 
 
 def test_ranks_are_those_of_the_score_that_was_asked_for(

@@ -30,11 +30,11 @@ class RepeatabilityOptions(MapOptions):
     language: str | None = None
     """Language of outputs that do not state one."""
     repair: bool = True
-    """Repair outputs toward the canon; without it, use stored repairs."""
+    """Repair outputs toward the canon."""
     by: Names = ("task", "agent", "model")
     """Comma-separated keys that define a prompt."""
     profile: ProfileName = "repeatability-1"
-    """A shipped profile (steelyard profiles) or a TOML file."""
+    """Scoring profile: a built-in name (see: steelyard profiles) or a TOML file."""
     store: str | None = None
     """Store for canons: sqlite:///FILE or postgresql://USER@HOST/NAME (default: none)."""
     no_sandbox: bool = False
@@ -74,7 +74,7 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
     """Options of `speedup`."""
 
     profile: ProfileName = "speedup-1"
-    """A shipped profile (steelyard profiles) or a TOML file."""
+    """Scoring profile: a built-in name (see: steelyard profiles) or a TOML file."""
     agent_only: Literal["drop", "baseline", "worst"] | None = None
     """Treatment of benchmarks that fail only with the agent's code (default: the profile's)."""
     interval: Literal["order", "bootstrap", "none"] | None = None

@@ -45,7 +45,9 @@ def show(
 
 @canon.command
 def retire(prompt: Prompt, /, *, store: StoreAddress = DEFAULT_STORE, json: Json = False) -> int:
-    """Retire the canon of a prompt; it stays in the history.
+    """Retire the canon of a prompt.
+
+    A retired canon stays in the history.
 
     Example: steelyard repeatability canon retire binary_search
     """

@@ -132,6 +132,8 @@ def _command(app: App, words: Sequence[str], width: int) -> Iterator[str]:
     for number, usage in enumerate(usages):
         yield from wrap(f"{'       ' if number else 'Usage: '}{usage}", width, subsequent_indent="         ")
     documentation = cleandoc(app.help)
+    if app.default_command is not None and not _EXAMPLE.search(documentation):
+        documentation = cleandoc(app.default_command.__doc__ or documentation)
     for paragraph in _EXAMPLE.sub("", documentation).strip().split("\n\n"):
         yield ""
         yield from wrap(" ".join(paragraph.split()), width, break_on_hyphens=False)
@@ -243,7 +245,7 @@ def _metavar(argument: Argument) -> str:
     if Path in kinds:
         return "DIR" if "director" in (argument.parameter.help or "").lower()[:40] else "FILE"
     if name in METAVARS:
-        return METAVARS[name]
+        return "FILE" if "FILE or" in (argument.parameter.help or "") else METAVARS[name]
     if int in kinds:
         return "INT"
     return "NUMBER" if float in kinds else "NAME"
@@ -270,13 +272,14 @@ def _default(argument: Argument) -> Any:  # Any: a default of any type
 
 
 def _description(argument: Argument) -> str:
-    """The help of an option with its choices and default, as one sentence more where the help has several."""
+    """The help of an option with its choices and default."""
     text = (argument.parameter.help or "").strip()
     default, choices = _default(argument), _choices(argument.hint)
     if default is True and text:
         return f"Do not {text[0].lower()}{text[1:]}"
     if choices and not all(word in text for word in choices):
-        text = f"{_open(text)}: {', '.join(choices)}."
+        before, between, after = text.partition(" (default")
+        text = f"{_open(before)}: {', '.join(choices)}{between}{after or '.'}"
     shown = argument.parameter.show_default
     if default in (None, False, "", ()) or shown is False or "default:" in text or "by default" in text:
         return text

@@ -13,7 +13,7 @@ DEFAULTS = typed(RankOptions)()
 
 
 def rank(files: Files, /, *, options: Typed[RankOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
-    """Rank agents by a metric, with rank intervals and cost.
+    """Rank agents, with confidence intervals for the ranks.
 
     Example: steelyard rank runs.jsonl --by tier --metrics composite_score
     """
