@@ -69,7 +69,7 @@ def test_a_gate_that_holds_passes_the_build(folder: Path) -> None:
     done, outputs, summary = gated(folder, runs="main.jsonl", baseline="main.jsonl", rules=rules)
     assert (done.status, outputs["status"]) == (0, "pass"), done.stderr
     assert len(json.loads(Path(outputs["report"]).read_text(encoding="utf-8"))["rules"]) == 2
-    assert "## ✅ Steelyard gate: holds" in summary
+    assert "## ✅ Steelyard gate: passed" in summary
     assert "::" not in done.stdout
 
 
@@ -77,7 +77,7 @@ def test_a_gate_that_fails_stops_the_build(folder: Path) -> None:
     done, outputs, summary = gated(folder, runs="worse runs.jsonl", rules="pass_rate >= 0.5")
     assert (done.status, outputs["status"]) == (3, "fail"), done.stderr
     assert "::error::" in done.stdout
-    assert "Steelyard gate: fails" in summary
+    assert "Steelyard gate: failed" in summary
 
 
 @pytest.mark.parametrize(("inconclusive", "status"), [("pass", 0), ("report", 4)])
@@ -99,7 +99,7 @@ def test_the_warning_of_an_inconclusive_gate_names_runs_that_broke_off(folder: P
     (warning,) = (line for line in done.stdout.splitlines() if line.startswith("::warning::"))
     assert f"the candidate: {broken} of 60 runs broke off" in warning
     assert "--unscored fail" in warning
-    assert "100.0%25 (holds)" in warning
+    assert "100.0%25 (pass)" in warning
 
 
 def test_inputs_are_no_commands_and_further_options_are_words(folder: Path) -> None:

@@ -170,7 +170,7 @@ def test_missing_outcomes_are_not_failures_and_their_reach_is_told() -> None:
     assert found.difference.missing == (2, 1)
     # of 30 tasks 28 differ by 1; the two open ones by -1 (y fails, x passes) or 0 (y passes, x too), or up to 1
     assert (found.difference.bounds.low, found.difference.bounds.high) == (pytest.approx(27 / 30), 1.0)
-    assert "3 runs have no verdict (x 2, y 1): with them the difference could be 90.0 to 100.0." in found.sentence
+    assert "3 runs have no verdict (x 2, y 1); worst-case bounds of the difference: 90.0 to 100.0." in found.sentence
     runs = [msgspec.structs.replace(run, passed=True) if run.id in {"x1", "y0"} else run for run in runs]
     found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert "1 run has no verdict (x 1): with it the difference could be" in found.sentence
@@ -182,7 +182,7 @@ def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
     found = judged(sy.compare([*runs, *extra], baseline="agent=one", candidate="agent=two", metrics=["pass_rate"]))
     # left out, the open runs say that two is better; counted as failed, they take three attempts in four from it
     assert found.verdict == "inconclusive"
-    assert "inconclusive: rests on runs without a verdict. 90 runs have no verdict (two 90)" in found.sentence
+    assert "inconclusive; depends on runs without a verdict. 90 runs have no verdict (two 90)" in found.sentence
     failed = sy.compare(
         [*runs, *extra], baseline="agent=one", candidate="agent=two", metrics=["pass_rate"], unscored="fail"
     )
@@ -199,13 +199,13 @@ def test_equal_rates_that_hide_runs_that_broke_off_are_told_with_both_figures() 
     # x passes 15 of the 15 tasks left; counted as failed, 15 of 30 against 20 of 30
     assert "With runs without a verdict counted as failed (--unscored fail): 66.7% vs. 50.0%." in found.sentence
     failed = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored="fail"))
-    assert "left out (--unscored exclude): 100.0% vs. 100.0%." in failed.sentence
+    assert "excluded (--unscored exclude): 100.0% vs. 100.0%." in failed.sentence
 
 
 def test_sides_without_a_common_task_are_told_of_once(tmp_path: Path) -> None:
     runs = [Run(id=name, task=name, agent=name, passed=True, cost_usd=1.0) for name in "ab"]
     done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "-a", "agent=a", "-b", "agent=b")
-    told = "b and a cannot be compared: they have no task in common."
+    told = "b and a Cannot compare y with x: no task in common."
     assert done.stdout.count("cannot be compared") == 1
     assert done.stdout.startswith(told)
     assert str(sy.compare(runs, baseline="agent=a", candidate="agent=b")).startswith(f"{told}\n")
@@ -295,7 +295,7 @@ def test_no_common_task_is_told_not_compared() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     assert found.verdict == "unknown"
-    assert "cannot be compared: they have no task in common" in found.sentence
+    assert "Cannot compare y with x: no task in common" in found.sentence
 
 
 def test_runs_on_both_sides_are_a_finding() -> None:
@@ -309,7 +309,7 @@ def test_nothing_in_common_exits_1(tmp_path: Path) -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "-a", "agent=x", "-b", "agent=y")
     assert done.status == 1
-    assert "0 tasks in common" in done.stdout
+    assert "0 shared tasks" in done.stdout
 
 
 def test_names_are_text_and_never_markup_or_control(tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_the_command_prints_sentences_tables_and_flips(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.3, "two": 0.8}, tasks=30))
     done = steelyard("compare", file, "-a", "agent=one", "-b", "agent=two")
     assert done.status == 0
-    assert "two vs. one: 30 tasks in common" in done.stdout
+    assert "two vs. one: 30 shared tasks" in done.stdout
     assert "two is better." in done.stdout
     assert "Tasks that flip from one to two" in done.stdout
 

@@ -34,7 +34,7 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     assert results(sy.gate(same, baseline=base, rule=["pass_rate >= -0.05"])) == ["pass"]
     failed = sy.gate(worse, baseline=base, rule=["pass_rate >= baseline - 0.05", "cost_usd <= baseline + 0.5"])
     assert (results(failed), failed.status, failed.exit_code) == (["fail", "pass"], "fail", 3)
-    asked = "by the same on every one; the rule allows an increase of at most $0.5000: it holds."
+    asked = "(equal on every task); limit: an increase of at most $0.5000: pass."
     assert asked in failed.checks[1].sentence
     few = [run for run in made_runs({"x": 0.5}, tasks=100, attempts=4, seed=9) if run.task < "task-010"]
     open_ = sy.gate(few, baseline=base, rule=["pass_rate >= -0.02"])
@@ -193,7 +193,7 @@ def test_so_many_identical_tasks_do_settle_it_and_one_less_does_not() -> None:
     assert alone == 72  # 0.025 ** (1 / 72) = 0.9501
     assert sy.gate(same(72, passed=3), rule="pass_rate >= 0.95").status == "pass"
     strict = sy.gate(same(200), baseline=same(200), rule="pass_rate >= baseline").checks[0]
-    assert (strict.tasks_needed, strict.settles) == (137, "pass_rate >= baseline - 0.02")
+    assert (strict.tasks_needed, strict.resolvable_rule) == (137, "pass_rate >= baseline - 0.02")
 
 
 def moved(gained: int, lost: int) -> list[Run]:
@@ -231,8 +231,8 @@ def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
 
 def test_no_number_of_tasks_settles_a_limit_that_is_exactly_what_is_seen() -> None:
     check = sy.gate(moved(9, 10), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
-    assert check.settles == "pass_rate >= baseline - 0.04"
-    assert f"no number of tasks like these would settle it, but {check.settles} would take about" in check.sentence
+    assert check.resolvable_rule == "pass_rate >= baseline - 0.04"
+    assert f"No sample size resolves this rule; {check.resolvable_rule} needs about" in check.sentence
     dearer = [msgspec.structs.replace(run, cost_usd=1.0 + place % 2) for place, run in enumerate(same(50))]
     check = sy.gate(dearer, baseline=same(50), rule="cost_usd <= baseline + 0.5").checks[0]
     assert (check.status, check.tasks_needed) == ("inconclusive", None)
@@ -249,10 +249,10 @@ def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
 @pytest.mark.parametrize(
     ("rule", "asked"),
     [
-        ("pass_rate >= baseline - 0.05", "allows a decrease of at most 5.0 pp"),
-        ("pass_rate >= baseline + 0.05", "asks for an increase of at least 5.0 pp"),
-        ("cost_usd <= baseline + 0.5", "allows an increase of at most $0.5000"),
-        ("cost_usd <= baseline - 0.5", "asks for a decrease of at least $0.5000"),
+        ("pass_rate >= baseline - 0.05", "a decrease of at most 5.0 pp"),
+        ("pass_rate >= baseline + 0.05", "an increase of at least 5.0 pp"),
+        ("cost_usd <= baseline + 0.5", "an increase of at most $0.5000"),
+        ("cost_usd <= baseline - 0.5", "a decrease of at least $0.5000"),
     ],
 )
 def test_a_limit_is_told_as_the_change_that_it_allows_or_asks_for(rule: str, asked: str) -> None:
@@ -261,7 +261,7 @@ def test_a_limit_is_told_as_the_change_that_it_allows_or_asks_for(rule: str, ask
 
 def test_a_limit_that_is_a_multiple_of_the_baseline_is_told_in_its_unit() -> None:
     check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline * 1.1").checks[0]
-    assert "the rule allows at most $1.1000 (1.1 times the baseline)" in check.sentence
+    assert "limit: at most $1.1000 (1.1 times the baseline)" in check.sentence
     check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline").checks[0]
     assert "the rule asks for at most the baseline" in check.sentence
 
@@ -276,7 +276,7 @@ def test_what_rests_on_runs_that_broke_off_names_both_figures(unscored: str) -> 
     assert gate.status == "inconclusive"
     sentence = gate.checks[0].sentence
     # 40 of 60 pass
-    assert "it is 100.0% (holds); counting them as failed, 66.7% (fails)" in sentence
+    assert "excluded: 100.0% (pass); counted as failed: 66.7% (fail)" in sentence
     assert "score those runs or run them again" in sentence
     assert f"over {'40 of 60' if unscored == 'exclude' else '60'} tasks" in sentence
 
@@ -334,8 +334,8 @@ def test_the_command_exits_0_3_4_and_writes_a_summary(tmp_path: Path) -> None:
     assert (held.status, failed.status, unsure.status, usage.status) == (0, 3, 4, 2)
     assert json.loads(failed.stdout)["status"] == "fail"
     written = summary.read_text(encoding="utf-8")
-    assert "## ✅ Steelyard gate: holds" in written  # the second call adds to the file
-    assert "## ❌ Steelyard gate: fails" in written
+    assert "## ✅ Steelyard gate: passed" in written  # the second call adds to the file
+    assert "## ❌ Steelyard gate: failed" in written
     assert "| pass\\_rate &gt;= -0.05 |" in written
     assert "inconclusive" in unsure.stdout
 

@@ -227,7 +227,7 @@ def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     shown = steelyard("rank", str(path)).stdout
     assert "None" not in shown
-    assert "No clear leader on composite score: x and y may each be first." in shown
+    assert "No clear leader on composite score: rank 1 is possible for x and y." in shown
 
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])

@@ -137,7 +137,7 @@ def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() ->
     assert ratio.estimate == pytest.approx(np.exp(np.mean(gaps)))
     assert ratio.low < 2.0 < ratio.high
     assert f"The ratio of geometric means is {ratio.estimate:.2f}" in found.sentence
-    assert "approximate (about 88%)" in found.sentence
+    assert "~88% actual coverage" in found.sentence
     free = [Run(id=run.id, task=run.task, agent=run.agent, cost_usd=0.0) for run in runs]
     assert judged(free).difference.geometric_ratio is None
 
@@ -151,7 +151,7 @@ def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str
     sign = ">=" if metric == "pass_rate" else "<="
     (check,) = sy.gate(sides[1], baseline=sides[0], rule=f"{metric} {sign} baseline").checks
     assert found.needed == check.tasks_needed > 10
-    assert f"about {found.needed:,} tasks like these would be needed to show a difference" in found.sentence
+    assert f"About {found.needed:,} tasks needed to detect" in found.sentence
     assert result.to_dict()["pairs"][0]["metrics"][metric]["power_analysis"]["tasks_needed"] == found.needed
     assert result.to_dicts()[0]["tasks_needed"] == found.needed
 
@@ -168,7 +168,10 @@ def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Pat
     assert (found.sample_size.at_least, found.sample_size.at_most) == tuple(
         tasks_needed(0.05, std_dev) for std_dev in std_devs
     )
-    assert f"A true difference of 5.0 pp would take {found.sample_size.at_least:,} to" in found.sentence
+    assert (
+        f"{found.sample_size.at_least:,} to {found.sample_size.at_most:,} tasks needed to detect 5.0 pp"
+        in found.sentence
+    )
     path = write(tmp_path / "runs.jsonl", runs)
     answer = steelyard("compare", str(path), "-a", "agent=x", "-b", "agent=y", "--effect-size", "0.05", "--json")
     pair = json.loads(answer.stdout)["pairs"][0]
@@ -209,10 +212,10 @@ def test_every_surface_says_that_an_interval_is_approximate() -> None:
     compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"], resamples=400)
     (table,) = comparison_tables(compared)
     shown = "\n".join(table.lines(80))
-    assert "about 88%\n" in shown
-    assert "about N %: an approximate interval" in shown
+    assert "~88%\n" in shown
+    assert "~N%: approximate actual coverage" in shown
     assert shown.index(" A ") < shown.index(" B ") < shown.index("B - A")
-    assert "approximate (about 88%)" in compared._repr_html_()
+    assert "~88% actual coverage" in compared._repr_html_()
     figure = compared.figure("differences").inline
     assert "95% CIs, 1 of 1 approximate (about 88%)" in figure
     assert ", about 88%)" in figure

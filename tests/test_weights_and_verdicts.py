@@ -111,7 +111,7 @@ def test_what_rests_on_runs_without_a_verdict_is_not_shown() -> None:
     judged = compared["exclude"].pairs[0].metrics[0]
     assert judged.difference.interval.low > 0  # alone it would be "better"
     assert judged.verdict == "inconclusive"
-    assert "inconclusive: rests on runs without a verdict" in judged.sentence
+    assert "inconclusive; depends on runs without a verdict" in judged.sentence
     assert judged.difference.bounds.low < 0 < judged.difference.bounds.high
     assert compared["fail"].pairs[0].metrics[0].verdict == "inconclusive"
 
@@ -121,7 +121,7 @@ def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:
     sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
     check = sy.gate(sides[1], baseline=sides[0], rule="pass_rate >= baseline + 0.005").checks[0]
     assert check.status == "inconclusive"
-    assert "it rests on runs without a verdict" in check.sentence
+    assert "inconclusive; depends on runs without a verdict" in check.sentence
     whole = [msgspec.structs.replace(run, passed=bool(run.passed)) for run in sides[1]]
     assert sy.gate(whole, baseline=sides[0], rule="pass_rate >= -0.5").checks[0].status == "pass"
 
