@@ -41,8 +41,8 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     assert (open_.status, open_.exit_code) == ("inconclusive", 4)
     assert open_.checks[0].tasks_needed > 10
     assert open_.findings[-1].message == (
-        "90 of 100 tasks of the baseline were not tried again (task-010, task-011, task-012 and 87 more); "
-        "rules that compare with the baseline rest on the other 10"
+        "90 of 100 baseline tasks not re-run (task-010, task-011, task-012 and 87 more); "
+        "rules with a baseline use the other 10"
     )
     most = sy.gate([run for run in same if run.task != "task-007"], baseline=base, rule=["pass_rate >= -0.05"])
     assert "1 of 100 tasks of the baseline was not tried again (task-007); rules" in most.findings[-1].message
@@ -213,8 +213,8 @@ def test_an_inconclusive_gate_says_why_it_exits_as_it_does(
     arguments = ["gate", str(path), "--rule", "pass_rate >= 0.5", "--inconclusive", taken_as, "--quiet"]
     page = tmp_path / "page.md"
     assert run([*arguments, "--summary", str(page)]) == status
-    told = f"--inconclusive {taken_as} makes that exit status {status}"
-    assert capsys.readouterr().out.startswith(f"Gate inconclusive: 1 of 1 rule, over 4 tasks; {told}.\n")
+    told = f"exit status {status} because of --inconclusive {taken_as}"
+    assert capsys.readouterr().out.startswith(f"Gate inconclusive (1/1 rules), 4 tasks; {told}.\n")
     assert page.read_text("utf-8").splitlines()[0].endswith(told)
     assert run([*arguments[:4], "--quiet"]) == 4
     assert "--inconclusive" not in capsys.readouterr().out
@@ -226,7 +226,7 @@ def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
     std_dev = float(np.std([1] * 10 + [-1] * 9 + [0] * 31, ddof=1))
     assert check.tasks_needed == tasks_needed(0.04, std_dev)  # 0.02 seen, -0.02 allowed
     assert check.tasks_needed > 1_800  # (2.8 x 0.62 / 0.04)^2
-    assert f"about {check.tasks_needed:,} tasks like these would be needed" in check.sentence
+    assert f"About {check.tasks_needed:,} tasks needed" in check.sentence
 
 
 def test_no_number_of_tasks_settles_a_limit_that_is_exactly_what_is_seen() -> None:
@@ -236,7 +236,7 @@ def test_no_number_of_tasks_settles_a_limit_that_is_exactly_what_is_seen() -> No
     dearer = [msgspec.structs.replace(run, cost_usd=1.0 + place % 2) for place, run in enumerate(same(50))]
     check = sy.gate(dearer, baseline=same(50), rule="cost_usd <= baseline + 0.5").checks[0]
     assert (check.status, check.tasks_needed) == ("inconclusive", None)
-    assert "the limit is exactly what is seen, so no number of tasks like these would settle it" in check.sentence
+    assert "The estimate equals the limit, so no sample size resolves this rule" in check.sentence
 
 
 def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
@@ -256,14 +256,14 @@ def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
     ],
 )
 def test_a_limit_is_told_as_the_change_that_it_allows_or_asks_for(rule: str, asked: str) -> None:
-    assert f"; the rule {asked}: " in sy.gate(same(50), baseline=same(50), rule=rule).checks[0].sentence
+    assert f"; limit: {asked}: " in sy.gate(same(50), baseline=same(50), rule=rule).checks[0].sentence
 
 
 def test_a_limit_that_is_a_multiple_of_the_baseline_is_told_in_its_unit() -> None:
     check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline * 1.1").checks[0]
     assert "limit: at most $1.1000 (1.1 times the baseline)" in check.sentence
     check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline").checks[0]
-    assert "the rule asks for at most the baseline" in check.sentence
+    assert "limit: at most the baseline" in check.sentence
 
 
 @pytest.mark.parametrize("unscored", ["exclude", "fail"])
@@ -277,7 +277,7 @@ def test_what_rests_on_runs_that_broke_off_names_both_figures(unscored: str) -> 
     sentence = gate.checks[0].sentence
     # 40 of 60 pass
     assert "excluded: 100.0% (pass); counted as failed: 66.7% (fail)" in sentence
-    assert "score those runs or run them again" in sentence
+    assert "Score or re-run them" in sentence
     assert f"over {'40 of 60' if unscored == 'exclude' else '60'} tasks" in sentence
 
 

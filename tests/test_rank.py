@@ -82,7 +82,7 @@ def test_who_tried_few_tasks_is_left_out_and_named() -> None:
     result = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"])
     assert set(bands_of(result)) == {"one", "two"}
     assert [(one.where, one.message) for one in result.findings if one.code == "task_coverage"] == [
-        ("agent short", "left out: it has a pass_rate on 2 of 20 tasks")
+        ("agent short", "excluded: pass_rate is known on 2 of 20 tasks")
     ]
     both = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"], min_task_coverage=0)
     assert both.tasks == 2
@@ -185,12 +185,12 @@ def test_more_than_can_be_ranked_are_refused() -> None:
     [
         ({"metrics": ["composit_score"]}, UnknownNameError, "composite_score"),
         ({"metrics": ["schema_overhead"]}, UsageError, "it is a total of the runs at hand"),
-        ({"metrics": ["tier_uplift"]}, UsageError, "not a metric of single runs"),
-        ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which no single task decides"),
+        ({"metrics": ["tier_uplift"]}, UsageError, "not a per-run metric"),
+        ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which has no value per task"),
         ({"by": ["agnt"]}, UnknownNameError, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
-        ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
-        ({"min_task_coverage": 2.0}, UsageError, "not a fraction"),
+        ({"by": ["agent", "task"]}, UsageError, "cannot rank by task"),
+        ({"min_task_coverage": 2.0}, UsageError, "not between 0 and 1"),
         ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
         ({"metrics": ["r_prog"]}, NoValidInputError, "cannot|no "),
     ],

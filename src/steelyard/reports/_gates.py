@@ -24,7 +24,7 @@ HEADINGS = ("rule", "baseline", "candidate", "difference", "CI", "tasks", "statu
 def gate_sentence(result: Gate) -> Painted:
     """Return the verdict and the number of rules that have it."""
     same = sum(check.status == result.status for check in result.checks)
-    rules = f"{same:,}/{counted(len(result.checks), 'rule', 'rules')}"
+    rules = f"{same:,}/{len(result.checks):,} rules"
     text = f"Gate {WORDS[result.status]} ({rules}), {counted(result.tasks, 'task')}{_taken_as(result)}."
     is_failure = result.status == "inconclusive" and result.inconclusive == "fail"
     return Painted(text, GATE_STYLES["fail" if is_failure else result.status])

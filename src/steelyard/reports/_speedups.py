@@ -134,7 +134,7 @@ def _overall_table(result: SpeedupResult) -> TextTable:
         interval = ours["log_advantage_interval"]
         ends = decimal_bounds(interval["low"], interval["high"], decimals=3, signed=True)
         ends += (
-            f"\napproximate (about {percent(interval['approx_coverage'], decimals=0)})"
+            f"\n~{percent(interval['approx_coverage'], decimals=0)} actual coverage"
             if "approx_coverage" in interval
             else ""
         )

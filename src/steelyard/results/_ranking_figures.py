@@ -72,7 +72,7 @@ def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
     if not reached:
         return said
     ends = list(dict.fromkeys(percent(share, decimals=0) for share in (reached[0], reached[-1])))
-    return f"{said}, {len(reached)} of {len(intervals)} approximate (about {' to '.join(ends)})"
+    return f"{said}, {len(reached)} of {len(intervals)} with ~{' to '.join(ends)} actual coverage"
 
 
 def rank_dots(result: Ranking, width: int) -> Figure:

@@ -56,7 +56,7 @@ def _title(name: str) -> str:
 
 def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
     label = (
-        f", approximate (about {percent(interval['approx_coverage'], decimals=0)})"
+        f", ~{percent(interval['approx_coverage'], decimals=0)} actual coverage"
         if "approx_coverage" in interval
         else ""
     )
