@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import wrap
 
 import msgspec
 from pictures import PICTURES, VERBS
@@ -17,13 +18,13 @@ from steelyard.metrics import Metric, catalog
 from steelyard.profiles import load_profile, shipped_profiles
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
-from steelyard.reports import json_text, measurement_tables
+from steelyard.reports import comparison_answers, json_text
 from steelyard.results._drawing import DRAWINGS
 from steelyard.runner import adapters
 from steelyard.statistics import STATISTICS
 from steelyard.surfaces.server import openapi_document, routes_listed
+from steelyard.workflow.compare import compare
 from steelyard.workflow.doctor import EXTRAS
-from steelyard.workflow.measure import measure
 from steelyard.workflow.rank import rank
 
 HERE = Path(__file__).parent
@@ -120,13 +121,12 @@ def profiles_page() -> str:
 
 
 def readme_page() -> str:
-    """README.md with the first table of the demonstration as it is printed today."""
-    result = measure(list(demo_runs()), by=["tier"])
-    lines = list(next(iter(measurement_tables(result))).lines(None))[:-1]
+    """README.md with the sentence of its comparison as it is printed today."""
+    result = compare(list(demo_runs()), baseline="tier=T4", candidate="tier=T5")
     text = (HERE.parent / "README.md").read_text(encoding="utf-8")
-    before, _, rest = text.partition("```text\n1,400 runs")
+    before, _, rest = text.partition("```text\n")
     _, _, after = rest.partition("\n```\n")
-    return before + "```text\n" + "\n".join(lines) + "\n```\n" + after
+    return before + "```text\n" + "\n".join(wrap(next(iter(comparison_answers(result))), 90)) + "\n```\n" + after
 
 
 def formats_page() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pages import PAGES, ROOT, SHOWN, Block, Reader, blocks_of, matches
 from steelyard.demo import demo_files
 
 pytestmark = pytest.mark.checkout
-NOT_RUN = 21
+NOT_RUN = 20
 """Blocks that are only shown. Raise it for what cannot run in a test, such as a paid endpoint, and for nothing else."""
 
 
@@ -43,6 +44,13 @@ def reader(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
     for block in blocks_of(page):
         reader.follow(block)
+
+
+def test_readme_table_commands_run(reader: Reader) -> None:
+    commands = re.findall(r"\| `(steelyard .+)` \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(commands) == 10
+    for command in commands:
+        reader.type(command, ["..."], "README.md")
 
 
 def test_what_is_not_run_is_counted() -> None:
