@@ -110,16 +110,16 @@ _PLAIN: dict[str, Callable[[list[float]], float]] = {
 
 
 def _type_of(name: str) -> type[pl.DataType]:
-    kind = FACTS[name].kind if name in FACTS else "amount"
-    return {"text": pl.String, "flag": pl.Boolean, "count": pl.Int64, "amount": pl.Float64}[kind]
+    kind = FACTS[name].kind if name in FACTS else "float"
+    return {"str": pl.String, "bool": pl.Boolean, "int": pl.Int64, "float": pl.Float64}[kind]
 
 
 def values_of(name: str) -> st.SearchStrategy:
-    kind = FACTS[name].kind if name in FACTS else "amount"
+    kind = FACTS[name].kind if name in FACTS else "float"
     known = {
-        "flag": st.booleans(),
-        "count": st.sampled_from([0, 1, 2, 3]) | st.integers(0, 10**9),
-        "amount": st.sampled_from([0.0, 0.5, 1.0, 1e-9, 1e12]) | st.floats(0, 1e12),
+        "bool": st.booleans(),
+        "int": st.sampled_from([0, 1, 2, 3]) | st.integers(0, 10**9),
+        "float": st.sampled_from([0.0, 0.5, 1.0, 1e-9, 1e12]) | st.floats(0, 1e12),
     }[kind]
     return st.none() | known
 

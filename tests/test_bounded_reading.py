@@ -93,7 +93,7 @@ DOORS = {
     "a profile of dotted keys": Door(
         "mine.toml", lambda path: load_profile(str(path)), TEXT_BYTES, "constants." + "a." * 100_000 + "a = 1"
     ),
-    "a price table": Door("price table.toml", lambda path: open_price_table(str(path)), TEXT_BYTES, DEEP_TOML),
+    "a price table": Door("prices.toml", lambda path: open_price_table(str(path)), TEXT_BYTES, DEEP_TOML),
 }
 OPENINGS = {
     "log.json": '{"sessionId":"s","projectHash":"p","messages":[]}',
@@ -168,8 +168,8 @@ def test_every_limit_is_set_by_a_variable_of_its_own_and_stands_in_the_documenta
 def test_a_budget_is_shared_by_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(INPUT_BYTES.setting, "100")
     whole = Budget()
-    first, second = whole.for_packed(10), whole.for_packed(10)
-    assert first.for_packed(1) is first  # what is packed within draws on the same part
+    first, second = whole.for_compressed(10), whole.for_compressed(10)
+    assert first.for_compressed(1) is first  # what is compressed within draws on the same part
     first.take("a", size=60)
     with pytest.raises(InputLimitError, match="b: the input comes to more than 100 bytes"):
         second.take("b", size=41)
@@ -303,7 +303,7 @@ ELSEWHERE = {
 
 
 def readers(root: Path) -> dict[str, list[str]]:
-    """What opens a file to read it or unpacks one, by the file of ours in which it stands; `files/` is left out."""
+    """Calls that open or decompress files, by module; `files/` is excluded."""
     sources = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
     found = {path: _reading_in(text) for path, text in sources.items() if not path.startswith("files/")}
     return {path: calls for path, calls in found.items() if calls}
@@ -349,7 +349,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("prices/_file.py", "Path('price table.toml').read_text()"),
+        ("prices/_file.py", "Path('prices.toml').read_text()"),
         ("formats/codex.py", "import gzip"),
         ("workflow/measure.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),

@@ -1,4 +1,4 @@
-"""What is read costs no more work than its size allows: bytes unpacked, files made, tokens held, digits counted."""
+"""What is read costs no more work than its size allows: bytes decompressed, files made, tokens held, digits counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import steelyard as sy
 from steelyard.arena import read_submissions
 from steelyard.errors import InputLimitError
 from steelyard.files import ZipLog, file_chunks, parse_toml
-from steelyard.files._archives import Unpacking
+from steelyard.files._archives import Extraction
 from steelyard.formats import PlacedRun, RunPart
 from steelyard.records import MAX_VALUE, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
@@ -30,20 +30,20 @@ SAMPLES = Path(__file__).parent / "samples" / "formats"
 
 
 @pytest.fixture
-def unpacked(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+def decompressed(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Bytes that came out of archives onto the disk, and files that were made, kept or not."""
     counts = {"bytes": 0, "files": 0}
-    take, open_ = Unpacking.take, Path.open
+    take, open_ = Extraction.take, Path.open
 
-    def counted_take(unpacking: Unpacking, *, size: int = 0, entries: int = 0) -> None:
-        take(unpacking, size=size, entries=entries)
+    def counted_take(extraction: Extraction, *, size: int = 0, entries: int = 0) -> None:
+        take(extraction, size=size, entries=entries)
         counts["bytes"] += size
 
     def counted_open(path: Path, mode: str = "r", *others: Any, **more: Any) -> Any:
         counts["files"] += mode == "wb"
         return open_(path, mode, *others, **more)
 
-    monkeypatch.setattr(Unpacking, "take", counted_take)
+    monkeypatch.setattr(Extraction, "take", counted_take)
     monkeypatch.setattr(Path, "open", counted_open)
     return counts
 
@@ -73,18 +73,18 @@ BOMB = bytes(FREE_BYTES + (1 << 20))
 """More than one archive may hold, whatever its size; that shows when all but the last bytes are out."""
 INNER = {
     "zips": lambda: zip_of({"a.jsonl": BOMB}),
-    "packed files, whose size nobody states": lambda: gzip.compress(BOMB),
-    "packed tars": lambda: gzip.compress(tar_of("a.jsonl", BOMB)),
-    "packed files that hold one thing twice": lambda: gzip.compress(gzip.compress(BOMB)),
-    "packed archives of nothing": lambda: gzip.compress(b"PK\x03\x04" + BOMB + zip_of({})),
-    "packed tars that break off": lambda: gzip.compress(tar_of("a.jsonl", BOMB)[:-20_000]),
+    "compressed files, whose size nobody states": lambda: gzip.compress(BOMB),
+    "compressed tars": lambda: gzip.compress(tar_of("a.jsonl", BOMB)),
+    "compressed files that hold one thing twice": lambda: gzip.compress(gzip.compress(BOMB)),
+    "compressed archives of nothing": lambda: gzip.compress(b"PK\x03\x04" + BOMB + zip_of({})),
+    "compressed tars that break off": lambda: gzip.compress(tar_of("a.jsonl", BOMB)[:-20_000]),
 }
 
 
 @pytest.mark.parametrize("deep", [1, 2])
 @pytest.mark.parametrize("name", INNER)
 def test_archives_in_archives_unpack_no_more_than_the_whole_may(
-    name: str, deep: int, tmp_path: Path, unpacked: dict[str, int]
+    name: str, deep: int, tmp_path: Path, decompressed: dict[str, int]
 ) -> None:
     archive = INNER[name]()
     for level in range(deep):
@@ -94,7 +94,7 @@ def test_archives_in_archives_unpack_no_more_than_the_whole_may(
     assert reasons(path)
     budget = max(FREE_BYTES, len(archive) * EXPANSION.default)
     # Each level below the first may take the place of the one above it, once.
-    assert unpacked["bytes"] <= (deep + 2) * budget
+    assert decompressed["bytes"] <= (deep + 2) * budget
     assert len(BOMB) * 40 > 9 * (deep + 2) * budget
 
 
@@ -127,7 +127,7 @@ def test_an_entry_that_holds_more_than_it_states_is_refused(tmp_path: Path) -> N
 def test_entries_that_share_their_bytes_are_refused_unread(tmp_path: Path) -> None:
     content = zip_of({str(number): b"x" * 100 for number in range(50)}, zipfile.ZIP_STORED)
     listing = content.find(b"PK\x01\x02")
-    sizes = struct.pack("<LL", 4000, 100)  # packed, unpacked: each claims those of its neighbors too
+    sizes = struct.pack("<LL", 4000, 100)  # compressed, decompressed: each claims those of its neighbors too
     entries = bytearray(content[listing:])
     at = 0
     while (at := entries.find(b"PK\x01\x02", at)) >= 0:
@@ -135,7 +135,7 @@ def test_entries_that_share_their_bytes_are_refused_unread(tmp_path: Path) -> No
         at += 4
     (tmp_path / "all.zip").write_bytes(content[:listing] + entries)
     (told,) = reasons(tmp_path / "all.zip")
-    assert told == "archive refused: its entries claim 200,000 bytes, more than it has"
+    assert told == "archive rejected: its entries claim 200,000 bytes, more than it has"
 
 
 def test_a_name_that_is_listed_many_times_is_read_once(tmp_path: Path) -> None:
@@ -146,11 +146,11 @@ def test_a_name_that_is_listed_many_times_is_read_once(tmp_path: Path) -> None:
         assert log.names == ["samples/2.json"]
 
 
-def test_empty_entries_of_an_archive_are_not_made(tmp_path: Path, unpacked: dict[str, int]) -> None:
+def test_empty_entries_of_an_archive_are_not_made(tmp_path: Path, decompressed: dict[str, int]) -> None:
     empty = {f"logs/{number}.jsonl": b"" for number in range(2_000)}
     (tmp_path / "all.zip").write_bytes(zip_of({**empty, "logs/runs.jsonl": b'{"id": "r", "task": "t"}\n'}))
     assert [item.run.id for item in gather([tmp_path / "all.zip"]) if isinstance(item, PlacedRun)] == ["r"]
-    assert unpacked["files"] == 2  # the test's archive and the records
+    assert decompressed["files"] == 2  # the test's archive and the records
 
 
 @pytest.mark.parametrize("start", [b'<testsuite name="', b"<testsuite><!--", b"<testsuite><?", b"<testsuite>&"])

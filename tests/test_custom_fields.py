@@ -144,7 +144,7 @@ def latency(*, x_latency: CustomFloat) -> Value:
 )
 def latency_of_pass(
     *,
-    x_latency: Annotated[Any, Input(reduce="mean", kind="amount")],
+    x_latency: Annotated[Any, Input(reduce="mean", kind="float")],
     pass_rate: Annotated[Any, Input(reduce="mean")],
 ) -> Value:
     """What waiting a pass takes."""

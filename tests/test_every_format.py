@@ -184,7 +184,7 @@ STARTS = (
     b"\x1f\x8b",
     b"\x28\xb5\x2f\xfd",
 )
-"""What makes a source or an unpacker look further."""
+"""What makes a source or an decompressor look further."""
 
 
 @given(start=st.sampled_from(STARTS), data=st.binary(max_size=400))

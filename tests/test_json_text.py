@@ -11,7 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 from steelyard.reports import json_text
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-texts = st.text(st.characters())  # halves of characters too
+texts = st.text(st.characters())  # lone surrogates too
 values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
     lambda inner: st.lists(inner) | st.dictionaries(texts | st.integers(), inner),

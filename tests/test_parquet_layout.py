@@ -47,7 +47,7 @@ def test_what_duckdb_writes_is_read(tmp_path: Path) -> None:
 
 
 PAGE_OF_3 = b"\x2c\x15\x06"  # field 5 is a struct, whose field 1 is the number 3
-CHUNK_OF_3 = b"\x15\x0c\x16\x06\x16"  # in the footer: a column is packed by zstd, has 3 values, and goes on
+CHUNK_OF_3 = b"\x15\x0c\x16\x06\x16"  # in the footer: a column is compressed by zstd, has 3 values, and goes on
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ GOOD = {"task": "t", "passed": True}
         ('{"task": "t", "judgments": [{"judge": "j", "weighted_scor": 1}]}', "in judgments[...]", "weighted_score"),
         ('{"task": "t", "usage": {"input_tokens": -1}}', "usage.input_tokens: expected int >= 0", None),
         ('{"task": "t", "judgments": [{"weighted_score": 1.5}]}', "expected float <= 1.0", None),
-        ('{"task": "t", "tier": "T9"}', "tier 'T9' is not in scheme 'seed'", None),
+        ('{"task": "t", "tier": "T9"}', "tier 'T9' is not in scheme 'spec'", None),
         ('{"task": "t", "components": [{"type": "TOOL_SCHEME"}]}', "TOOL_SCHEME", "'TOOL_SCHEMA'"),
         ('{"task": "t", "outcome": "won"}', "won", "not_scored"),
-        ('{"task": "t", "usage": {"x_a": 1}}', "unknown key 'x_a' in usage", "top of the record"),
+        ('{"task": "t", "usage": {"x_a": 1}}', "unknown key 'x_a' in usage", "top-level"),
         ('{"task": "t", "started_at": "2026-01-02T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z"}', "before", None),
         ('{"passed": true}', "key 'task' is missing", "'task'"),
         ('{"task": "t", "cost_usd": NaN}', "not JSON", None),
@@ -371,8 +371,8 @@ def test_every_fact_of_flat_columns_is_that_of_the_record(rows: list[dict[str, A
 
 def _declared_type(column: str) -> type[pl.DataType]:
     kinds = {name: fact.kind for fact in FACTS.values() if fact.flat for name in fact.flat.columns}
-    kinds |= {"passed": "flag", "outcome": "text"}
-    return {"text": pl.String, "flag": pl.Boolean, "count": pl.Int64, "amount": pl.Float64}[kinds[column]]
+    kinds |= {"passed": "bool", "outcome": "str"}
+    return {"str": pl.String, "bool": pl.Boolean, "int": pl.Int64, "float": pl.Float64}[kinds[column]]
 
 
 def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_a_wrong_tier_of_a_flat_file_is_set_aside(tmp_path: Path, schemes: list[
     table = sy.read(path)
     assert table.n == 2
     assert [(rejected.line, rejected.reason) for rejected in table.rejected] == [
-        (1, "tier 'T9' is not in scheme 'seed' (T0 to T6)")
+        (1, "tier 'T9' is not in scheme 'spec' (T0 to T6)")
     ]
 
 

@@ -58,7 +58,7 @@ class Limit(NamedTuple):
 
 
 INPUT_BYTES = Limit("the input comes to more than {:,} bytes", 8 << 30, "STEELYARD_MAX_INPUT_BYTES")
-"""Bytes that are unpacked from one input, archives within archives included, or piped in."""
+"""Bytes that are decompressed from one input, archives within archives included, or piped in."""
 INPUT_ENTRIES = Limit("the input holds more than {:,} files and folders", 200_000, "STEELYARD_MAX_INPUT_ENTRIES")
 """Entries of all archives of one input, and the folders that they make."""
 MAX_ARCHIVE_DEPTH = Limit("it lies in more than {} other archives", 2, "STEELYARD_MAX_ARCHIVE_DEPTH")

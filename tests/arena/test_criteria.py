@@ -628,11 +628,11 @@ def damaged(method: int, start: int) -> bytes:
     return bytes(content)
 
 
-def zip_of(packed: bytes, *, name: str = "a.py", method: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip of one entry that says it is packed by the method."""
+def zip_of(compressed: bytes, *, name: str = "a.py", method: int = zipfile.ZIP_STORED) -> bytes:
+    """A zip of one entry that says it is compressed by the method."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(name, packed)
+        archive.writestr(name, compressed)
     content = bytearray(made.getvalue())
     struct.pack_into("<H", content, 8, method)
     struct.pack_into("<H", content, content.rindex(b"PK\1\2") + 10, method)
@@ -686,7 +686,7 @@ BROKEN: dict[str, Callable[[], bytes]] = {
     "xz cut": lambda: lzma.compress(SOUND)[:-100],
     "bz2 cut": lambda: bz2.compress(SOUND)[:-100],
     "tar cut": lambda: SOUND[:50_000],
-    "packed text": lambda: gzip.compress(b"x = 1"),
+    "compressed text": lambda: gzip.compress(b"x = 1"),
     **{f"{kind!r} of 4 EiB": partial(announced, kind, 1 << 62) for kind in (b"x", b"g", b"L", b"K")},
     **{f"{kind!r} of 1 GiB": partial(announced, kind, 1 << 30) for kind in (b"x", b"g", b"L", b"K")},
     "a member of 2 TiB in a row of zeros": lambda: (
@@ -716,10 +716,10 @@ def test_one_broken_archive_takes_no_other_along(store: Store, tmp_path: Path, n
 )
 def test_a_tar_is_the_same_however_it_is_packed(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     (tmp_path / "plain").write_bytes(SOUND)
-    (tmp_path / "packed").write_bytes(pack(SOUND))
-    with staged(tmp_path / "plain") as plain, staged(tmp_path / "packed") as packed:
-        assert plain.sha256 == packed.sha256
-        assert sorted(one.name for one in packed.folder.iterdir()) == ["a", "noise"]
+    (tmp_path / "compressed").write_bytes(pack(SOUND))
+    with staged(tmp_path / "plain") as plain, staged(tmp_path / "compressed") as compressed:
+        assert plain.sha256 == compressed.sha256
+        assert sorted(one.name for one in compressed.folder.iterdir()) == ["a", "noise"]
 
 
 def test_a_pipe_is_no_archive(tmp_path: Path) -> None:

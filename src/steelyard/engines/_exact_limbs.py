@@ -127,5 +127,5 @@ def joined_sums(found: pl.DataFrame, least: float | None, most: float | None) ->
                 numerators[place] += added << shift
     counts = found["_known"].fill_null(0).to_numpy().astype(np.int64)
     up, down = (found[name].fill_null(0).to_numpy() > 0 for name in _INFINITE)
-    endless = np.where(up & down, np.nan, np.where(up, np.inf, np.where(down, -np.inf, 0.0)))
-    return ExactSums(numerators, exponent, counts, endless)
+    non_finite = np.where(up & down, np.nan, np.where(up, np.inf, np.where(down, -np.inf, 0.0)))
+    return ExactSums(numerators, exponent, counts, non_finite)

@@ -1,4 +1,4 @@
-"""Bytes to documents and rows, bounded: folders, archives, packed files, JSON, TOML, CSV, Parquet, standard input.
+"""Bytes to documents and rows, bounded: folders, archives, compressed files, JSON, TOML, CSV, Parquet, standard input.
 
 Nothing else opens what a user hands in (`tests/test_bounded_reading.py`). One input has one `Budget`.
 """
@@ -12,10 +12,14 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.files._archives import (
         ZipLog as ZipLog,
+        extract as extract,
         packing as packing,
-        unpack as unpack,
     )
     from steelyard.files._budget import Budget as Budget
+    from steelyard.files._compressed_streams import (
+        ONE_FILE as ONE_FILE,
+        archive_kind as archive_kind,
+    )
     from steelyard.files._csv_rows import (
         SEPARATORS as SEPARATORS,
         SHORT_OR_LONG as SHORT_OR_LONG,
@@ -43,10 +47,6 @@ if TYPE_CHECKING:
         text_or_none as text_or_none,
         too_long as too_long,
         unreadable as unreadable,
-    )
-    from steelyard.files._packed_streams import (
-        ONE_FILE as ONE_FILE,
-        archive_kind as archive_kind,
     )
     from steelyard.files._parquet_rows import (
         parquet_batches as parquet_batches,

@@ -1,4 +1,4 @@
-"""Unpacking what is not trusted: bounded in entries, ratio, size and depth, and never outside its own folder."""
+"""Extraction what is not trusted: bounded in entries, ratio, size and depth, and never outside its own folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from typing import IO, Self
 
 from steelyard.errors import AbortedError, InputLimitError, SteelyardError, UnreadableFileError, said_by
 from steelyard.files._budget import Budget
-from steelyard.files._packed_streams import CHUNK, TruncatedStreamError, archive_kind, packed_chunks, zst_chunks
+from steelyard.files._compressed_streams import (
+    CHUNK,
+    TruncatedStreamError,
+    archive_kind,
+    decompressed_chunks,
+    zst_chunks,
+)
 from steelyard.files._regular_files import open_file
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
@@ -36,8 +42,8 @@ ZSTANDARD = 93
 """The number of this packing in zips; Inspect packs its logs so, and Python before 3.14 does not know it."""
 
 
-class Unpacking:
-    """One archive as it is unpacked: what came out of it so far, on the budget of the input that it came with."""
+class Extraction:
+    """One archive as it is decompressed: what came out of it so far, on the budget of the input that it came with."""
 
     def __init__(self, shown: str, budget: Budget, *, stop: Event | None, counted: int, keeps_empty: bool) -> None:
         self.shown = shown
@@ -68,14 +74,14 @@ class Unpacking:
         return bool(fresh)
 
     def expects(self, *, size: int, entries: int = 0) -> None:
-        """Refuses before unpacking what the archive's own headers say is too much."""
+        """Refuses before extraction what the archive's own headers say is too much."""
         more_bytes, more_entries = max(0, size - self._counted_bytes), max(0, entries - self._counted_entries)
         self._budget.expect(self.shown, size=more_bytes, entries=more_entries)
 
     def take(self, *, size: int = 0, entries: int = 0) -> None:
         """Bytes or entries that came out."""
         if self._stop is not None and self._stop.is_set():
-            raise AbortedError("unpacking was stopped")
+            raise AbortedError("extraction was canceled")
         bytes_before, entries_before = min(size, self._counted_bytes), min(entries, self._counted_entries)
         self._counted_bytes -= bytes_before
         self._counted_entries -= entries_before
@@ -83,7 +89,9 @@ class Unpacking:
 
     def refused(self, reason: str) -> UnreadableFileError:
         """The error that names the archive."""
-        return UnreadableFileError(self.shown, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
+        return UnreadableFileError(
+            self.shown, f"archive rejected: {reason}", hint="extract it yourself if you trust it"
+        )
 
 
 def packing(path: Path) -> str | None:
@@ -92,7 +100,7 @@ def packing(path: Path) -> str | None:
         return archive_kind(file.read(512))
 
 
-def unpack(
+def extract(
     path: Path,
     shown: str,
     into: Path,
@@ -109,12 +117,12 @@ def unpack(
     a small one: `keep_empty` tells whether they matter. Of an archive that breaks off, what stands before the break is
     written and the place of the break given back. `stop`, once set, ends the work (AbortedError).
     """
-    unpacking = Unpacking(shown, budget, stop=stop, counted=counted, keeps_empty=keep_empty)
-    unpackers: dict[str, Callable[[Path, Path, Unpacking], Rejected | None]] = {"zip": _zip, "tar": _tar}
+    extraction = Extraction(shown, budget, stop=stop, counted=counted, keeps_empty=keep_empty)
+    extractors: dict[str, Callable[[Path, Path, Extraction], Rejected | None]] = {"zip": _zip, "tar": _tar}
     try:
         into.mkdir(parents=True, exist_ok=True)
-        with _Unreadable(shown, "the archive is broken or cannot be unpacked"):
-            return unpackers.get(str(packing(path)), _stream)(path, into, unpacking)
+        with _Unreadable(shown, "archive is corrupt or unsupported"):
+            return extractors.get(str(packing(path)), _stream)(path, into, extraction)
     except SteelyardError:
         shutil.rmtree(into, ignore_errors=True)  # nothing is kept of an archive that is refused
         raise
@@ -140,12 +148,12 @@ class _Unreadable:
 
 
 class ZipLog:
-    """A log that is a zip, read entry by entry without being unpacked on the disk; all entries share one budget."""
+    """A log that is a zip, read entry by entry without being decompressed on the disk; all entries share one budget."""
 
     def __init__(self, path: Path) -> None:
         self._archive = _open_zip(path)
         self._shown = str(path)
-        self._budget = Budget().for_packed(path.stat().st_size)
+        self._budget = Budget().for_compressed(path.stat().st_size)
         self._most = FILE_BYTES.most
 
     def __enter__(self) -> Self:
@@ -165,7 +173,7 @@ class ZipLog:
         info = self._archive.getinfo(name)
         chunks: list[bytes] = []
         size = 0
-        with _Unreadable(shown, "the entry cannot be unpacked"):
+        with _Unreadable(shown, "entry cannot be decompressed"):
             for chunk in _entry(self._archive, info, shown):
                 chunks.append(chunk)
                 size += len(chunk)
@@ -187,14 +195,16 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     """The zip, once its list of entries is known to be short enough to hold in memory and no two share their bytes."""
     size = _directory_bytes(path)
     if size > INPUT_ENTRIES.most * 128:
-        reason = f"archive refused: its list of entries takes {size:,} bytes"
+        reason = f"archive rejected: its list of entries takes {size:,} bytes"
         raise InputLimitError(str(path), reason, hint=INPUT_ENTRIES.hint)
     with _Unreadable(str(path), "not a readable zip"):
         archive = zipfile.ZipFile(path)
-    packed = sum(info.compress_size for info in archive.infolist())
-    if packed > path.stat().st_size:  # each would be read again: many entries times all bytes
+    compressed = sum(info.compress_size for info in archive.infolist())
+    if compressed > path.stat().st_size:  # each would be read again: many entries times all bytes
         archive.close()
-        raise UnreadableFileError(str(path), f"archive refused: its entries claim {packed:,} bytes, more than it has")
+        raise UnreadableFileError(
+            str(path), f"archive rejected: its entries claim {compressed:,} bytes, more than it has"
+        )
     return archive
 
 
@@ -211,42 +221,44 @@ def _directory_bytes(path: Path) -> int:
     return size if stated == 0xFFFFFFFF else int(stated)  # zip64 keeps the length elsewhere; the file's size bounds it
 
 
-def _zip(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
+def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
     with _open_zip(path) as archive:
         # A link would lead outside.
         infos = [
             info for info in archive.infolist() if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
         ]
-        unpacking.expects(size=sum(info.file_size for info in infos), entries=len(infos))
-        places = [(info, unpacking.entry(info.filename)) for info in infos]
+        extraction.expects(size=sum(info.file_size for info in infos), entries=len(infos))
+        places = [(info, extraction.entry(info.filename)) for info in infos]
         for info, place in places:
-            _write(_entry(archive, info, f"{unpacking.shown}!/{place}"), into, place, unpacking)
+            _write(_entry(archive, info, f"{extraction.shown}!/{place}"), into, place, extraction)
     return None
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Iterator[bytes]:
-    """One entry of a zip as it is unpacked.
+    """One entry of a zip as it is decompressed.
 
-    A log has thousands of small ones, for each of which Python's own reader takes longer than the unpacking.
+    A log has thousands of small ones, for each of which Python's own reader takes longer than the extraction.
     """
     library = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if library and info.compress_size > CHUNK:
         with archive.open(info) as file:
             yield from _chunks(file)
         return
-    if not library and info.compress_type != ZSTANDARD:  # Python's reader unpacks those in one piece, however large
-        raise NotImplementedError(f"an entry is packed by method {info.compress_type}, not by deflate or zstandard")
+    if (
+        not library and info.compress_type != ZSTANDARD
+    ):  # Python's reader decompresses those in one piece, however large
+        raise NotImplementedError(f"unsupported compression method {info.compress_type}; supported: deflate, zstandard")
     if info.flag_bits & ENCRYPTED:
         raise RuntimeError("the entry is encrypted")
     checksum = 0
-    for chunk in _unpacked_entry(_packed_entry(archive, info), info.compress_type, shown):
+    for chunk in _decompressed_entry(_compressed_entry(archive, info), info.compress_type, shown):
         checksum = zlib.crc32(chunk, checksum)
         yield chunk
     if checksum != info.CRC:
         raise zipfile.BadZipFile("its checksum is wrong")
 
 
-def _packed_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+def _compressed_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     assert archive.fp is not None  # only a closed archive has none
     archive.fp.seek(info.header_offset)
     header = archive.fp.read(30)
@@ -256,21 +268,21 @@ def _packed_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return archive.fp.read(info.compress_size)
 
 
-def _unpacked_entry(packed: bytes, method: int, shown: str) -> Iterator[bytes]:
+def _decompressed_entry(compressed: bytes, method: int, shown: str) -> Iterator[bytes]:
     if method == zipfile.ZIP_STORED:
-        yield packed
+        yield compressed
     elif method == ZSTANDARD:
         try:
-            yield from zst_chunks(io.BytesIO(packed), shown)
+            yield from zst_chunks(io.BytesIO(compressed), shown)
         except TruncatedStreamError as error:
             raise zipfile.BadZipFile("the entry breaks off") from error
     else:
-        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-        while not unpacker.eof:
-            chunk = unpacker.decompress(packed, CHUNK)
-            if not chunk and not unpacker.eof:
+        decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
+        while not decompressor.eof:
+            chunk = decompressor.decompress(compressed, CHUNK)
+            if not chunk and not decompressor.eof:
                 raise zipfile.BadZipFile("the entry breaks off")
-            packed = unpacker.unconsumed_tail
+            compressed = decompressor.unconsumed_tail
             yield chunk
 
 
@@ -285,25 +297,25 @@ class _Header(tarfile.TarInfo):
         return member
 
 
-def _tar(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
+def _tar(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
     with tarfile.open(path, "r:", tarinfo=_Header) as archive:
         place: PurePosixPath | None = None
         try:
             for member in archive:
-                place = unpacking.entry(member.name)
+                place = extraction.entry(member.name)
                 if member.isreg():  # links and devices lead outside; folders are made as files need them
-                    unpacking.expects(size=member.size)
+                    extraction.expects(size=member.size)
                     file = archive.extractfile(member)
                     if file is not None:
-                        _write(_chunks(file), into, place, unpacking)
+                        _write(_chunks(file), into, place, extraction)
         except tarfile.ReadError:
             if place is None:
                 raise
             (into / place).unlink(missing_ok=True)
-            return _broken_off(f"{unpacking.shown}!/{place}", None, "the archive breaks off in this entry")
+            return _broken_off(f"{extraction.shown}!/{place}", None, "archive is truncated in this entry")
         if not _has_end_mark(path, archive.offset):
             after = f"after the entry {str(place)[:200]!r}" if place else "at its start"
-            return _broken_off(unpacking.shown, None, f"the archive breaks off {after}")
+            return _broken_off(extraction.shown, None, f"archive is truncated {after}")
     return None
 
 
@@ -314,18 +326,18 @@ def _has_end_mark(path: Path, offset: int) -> bool:
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
-def _stream(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
-    """One packed file. A tar inside is unpacked by the next step, which sees it as a file of its own."""
+def _stream(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
+    """One compressed file. A tar inside is decompressed by the next step, which sees it as a file of its own."""
     name = path.name
     for ending in (".gz", ".zst", ".bz2", ".xz", ".tgz"):
         name = name.removesuffix(ending) or name
-    place = unpacking.entry(name)
-    with path.open("rb") as packed:
-        chunks = packed_chunks(packed, unpacking.shown)
+    place = extraction.entry(name)
+    with path.open("rb") as compressed:
+        chunks = decompressed_chunks(compressed, extraction.shown)
         try:
-            _write(chunks, into, place, unpacking)
+            _write(chunks, into, place, extraction)
         except TruncatedStreamError:
-            return _cut_to_lines(into / place, f"{unpacking.shown}!/{place}")
+            return _cut_to_lines(into / place, f"{extraction.shown}!/{place}")
     return None
 
 
@@ -333,8 +345,8 @@ def _cut_to_lines(target: Path, shown: str) -> Rejected:
     """Takes a line that is not whole from the end of a file, and tells the place of the break."""
     with target.open("a+b") as file:  # it is not there yet when nothing came out before the break
         file.seek(0)
-        if archive_kind(file.read(512)) is not None:  # what is packed once more has no lines
-            return _broken_off(shown, None, "the packed file breaks off")
+        if archive_kind(file.read(512)) is not None:  # what is compressed once more has no lines
+            return _broken_off(shown, None, "compressed file is truncated")
         file.seek(0)
         lines = end = at = 0
         while chunk := file.read(CHUNK):
@@ -343,7 +355,7 @@ def _cut_to_lines(target: Path, shown: str) -> Rejected:
             end = at + last + 1 if last >= 0 else end
             at += len(chunk)
         file.truncate(end)
-    return _broken_off(shown, lines + 1, "the packed file breaks off in this line")
+    return _broken_off(shown, lines + 1, "compressed file is truncated at this line")
 
 
 def _broken_off(shown: str, line: int | None, reason: str) -> Rejected:
@@ -357,20 +369,20 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, unpacking: Unpacking) -> None:
+def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, extraction: Extraction) -> None:
     rest = (chunk for chunk in chunks if chunk)
     chunk = next(rest, b"")
-    if not chunk and not unpacking.keeps_empty:
+    if not chunk and not extraction.keeps_empty:
         return
     target = into / place  # a new folder without links in which no name leads upwards
     try:
-        if unpacking.fresh_folders(place):
+        if extraction.fresh_folders(place):
             target.parent.mkdir(parents=True, exist_ok=True)
         out = target.open("wb")
     except OSError as error:
-        raise unpacking.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
+        raise extraction.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
     with out:
         while chunk:
-            unpacking.take(size=len(chunk))
+            extraction.take(size=len(chunk))
             out.write(chunk)
             chunk = next(rest, b"")

@@ -8,8 +8,7 @@ from steelyard.settings import EXPANSION, FREE_BYTES, INPUT_BYTES, INPUT_ENTRIES
 class Budget:
     """What is left of one input's bytes and entries. Archives within archives and the files of a folder share it.
 
-    It bounds the work, not what lies on the disk: what was unpacked in vain, from an archive that is then refused, is
-    used up as well.
+    It limits the work, not the disk space: data decompressed from an archive that is then rejected counts too.
     """
 
     def __init__(self, size: Limit = INPUT_BYTES, entries: Limit = INPUT_ENTRIES) -> None:
@@ -18,8 +17,8 @@ class Budget:
         self._expansion = EXPANSION.most
         self._whole: Budget | None = None
 
-    def for_packed(self, size: int) -> Budget:
-        """The part of it that a packed file of this size may use up, with what is packed within the file."""
+    def for_compressed(self, size: int) -> Budget:
+        """The part of it that a compressed file of this size may use up, with what is compressed within the file."""
         if self._whole is not None:
             return self
         part = Budget.__new__(Budget)

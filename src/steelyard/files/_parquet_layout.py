@@ -27,19 +27,19 @@ Shape = Mapping[int, "Shape | list[Shape] | None"]
 """The fields of a struct that matter, by their numbers: a whole number (None), a struct, or a list of structs."""
 
 _CHILDREN, _REPETITION, _REPEATED = 5, 3, 2
-_NUM_VALUES, _UNPACKED, _PACKED, _DATA_AT, _DICTIONARY_AT = 5, 6, 7, 9, 11
-_COLUMN: Shape = {3: dict.fromkeys((_NUM_VALUES, _UNPACKED, _PACKED, _DATA_AT, _DICTIONARY_AT))}
+_NUM_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_AT, _DICTIONARY_AT = 5, 6, 7, 9, 11
+_COLUMN: Shape = {3: dict.fromkeys((_NUM_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_AT, _DICTIONARY_AT))}
 _SCHEMA, _ROWS, _ROW_GROUPS, _COLUMNS = 2, 3, 4, 1
 _FOOTER: Shape = {
     _SCHEMA: [dict.fromkeys((_REPETITION, _CHILDREN))],
     _ROWS: None,
     _ROW_GROUPS: [{_COLUMNS: [_COLUMN], _ROWS: None}],
 }
-_PAGE_UNPACKED, _PAGE_PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
+_PAGE_UNCOMPRESSED, _PAGE_COMPRESSED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
 _VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
 _PAGE: Shape = {
-    _PAGE_UNPACKED: None,
-    _PAGE_PACKED: None,
+    _PAGE_UNCOMPRESSED: None,
+    _PAGE_COMPRESSED: None,
     _DATA: {_VALUES: None},
     _DICTIONARY: {_VALUES: None},
     _DATA_2: dict.fromkeys((_VALUES, _NULLS, _PAGE_ROWS, *_LEVELS)),
@@ -84,7 +84,7 @@ def _check_file(data: mmap.mmap, size: int, where: str) -> None:
             raise _MalformedLayoutError("a row group lacks columns or rows")
         for column, repeated in zip(columns, leaves, strict=True):
             chunk: Fields = column.get(3, {})
-            left -= chunk.get(_PACKED, 0)
+            left -= chunk.get(_COMPRESSED, 0)
             values = chunk.get(_NUM_VALUES, -1)
             if left < 0 or values < rows or (values > rows and not repeated):
                 raise _MalformedLayoutError("a column has another size or another number of values than its row group")
@@ -112,27 +112,27 @@ def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
 
 def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
     at: int = chunk.get(_DICTIONARY_AT) or chunk.get(_DATA_AT, 0)
-    end: int = at + chunk.get(_PACKED, -1)
-    if not (len(MAGIC) <= at <= end <= most or chunk.get(_PACKED) == 0):
+    end: int = at + chunk.get(_COMPRESSED, -1)
+    if not (len(MAGIC) <= at <= end <= most or chunk.get(_COMPRESSED) == 0):
         raise _MalformedLayoutError("a column lies outside of the file")
-    values_left, unpacked_left = chunk[_NUM_VALUES], chunk.get(_UNPACKED, -1)
+    values_left, uncompressed_left = chunk[_NUM_VALUES], chunk.get(_UNCOMPRESSED, -1)
     while at < end:
         reader = _Reader(data, at, end)
         page = reader.struct(_PAGE)
-        packed, unpacked = page.get(_PAGE_PACKED, -1), page.get(_PAGE_UNPACKED, -1)
+        compressed, decompressed = page.get(_PAGE_COMPRESSED, -1), page.get(_PAGE_UNCOMPRESSED, -1)
         about: Fields = page.get(_DATA, {}) | page.get(_DATA_2, {})
-        at, unpacked_left, values_left = (
-            reader.at + packed,
-            unpacked_left - unpacked,
+        at, uncompressed_left, values_left = (
+            reader.at + compressed,
+            uncompressed_left - decompressed,
             values_left - about.get(_VALUES, 0),
         )
-        inside = (packed, unpacked, end - at, unpacked_left, values_left, *about.values())
-        if min(inside) < 0 or page.get(_DICTIONARY, {}).get(_VALUES, 0) not in range(unpacked + 1):
+        inside = (compressed, decompressed, end - at, uncompressed_left, values_left, *about.values())
+        if min(inside) < 0 or page.get(_DICTIONARY, {}).get(_VALUES, 0) not in range(decompressed + 1):
             raise _MalformedLayoutError("a page has another size or another number of values than its column")
-        if sum(about.get(name, 0) for name in _LEVELS) > min(packed, unpacked):
+        if sum(about.get(name, 0) for name in _LEVELS) > min(compressed, decompressed):
             raise _MalformedLayoutError("a page has another size than its levels")
-        if unpacked > FREE_BYTES:
-            Budget().for_packed(packed).expect(where, size=unpacked)
+        if decompressed > FREE_BYTES:
+            Budget().for_compressed(compressed).expect(where, size=decompressed)
     if values_left:
         raise _MalformedLayoutError("a column has fewer values than it states")
 

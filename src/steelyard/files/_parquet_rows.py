@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 READ_ROWS = 100_000
-"""How much is unpacked at once: to begin in the middle of a row group costs as much as to read it."""
+"""How much is decompressed at once: to begin in the middle of a row group costs as much as to read it."""
 BATCH_ROWS = 20_000
 
 

@@ -1,4 +1,4 @@
-"""Which files there are below the paths that were given, archives unpacked on the way."""
+"""Which files there are below the paths that were given, archives decompressed on the way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._budget import Budget
-from steelyard.files._packed_streams import CHUNK, ONE_FILE
+from steelyard.files._compressed_streams import CHUNK, ONE_FILE
 from steelyard.records import Finding, Rejected
 from steelyard.settings import MAX_ARCHIVE_DEPTH, PIPED, STDIN, is_stdin
 
@@ -76,7 +76,7 @@ class Found(msgspec.Struct, frozen=True):
     depth: int = 0
     """How many archives it lies in."""
     alone: bool = False
-    """Whether it was packed alone (gz, zst): a tar and its packing are one archive to the user."""
+    """Whether it was compressed alone (gz, zst): a tar and its packing are one archive to the user."""
     counted: int = 0
     """What the budget was charged for it, when it came out of an archive."""
     budget: Budget = msgspec.field(default_factory=Budget)
@@ -137,19 +137,19 @@ def rejected_file(error: UnreadableFileError, shown: str) -> Rejected:
 
 
 def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
-    """What the archive holds, unpacked into the folder, or why it is refused; where it breaks off, the place of that.
+    """Extract the archive into the folder; yield its files, or why it is rejected and where it is truncated.
 
-    A file that was packed alone is what the user meant by the archive's name.
+    A file that was compressed alone is what the user meant by the archive's name.
     """
-    from steelyard.files._archives import packing, unpack  # only those who have an archive need it
+    from steelyard.files._archives import extract, packing  # only those who have an archive need it
 
     kind = packing(archive.path)
     depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
-    budget = archive.budget.for_packed(archive.size)
+    budget = archive.budget.for_compressed(archive.size)
     try:
         if depth >= MAX_ARCHIVE_DEPTH.most:
             raise MAX_ARCHIVE_DEPTH.passed(archive.shown)
-        broken_off = unpack(
+        broken_off = extract(
             archive.path, archive.shown, folder, budget=budget, counted=archive.counted, keep_empty=False
         )
     except UnreadableFileError as error:
@@ -163,7 +163,7 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
     alone = kind in ONE_FILE
     for item in _below(folder, budget):
         if isinstance(item, Rejected):
-            continue  # nothing is closed to us that we unpacked
+            continue  # nothing is closed to us that we decompressed
         shown = f"{archive.shown}!/{item.path.relative_to(folder).as_posix()}"
         inside = msgspec.structs.replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
         try:

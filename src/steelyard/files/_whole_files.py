@@ -16,7 +16,7 @@ from typing import Any
 
 from steelyard.errors import NESTED_TOO_DEEPLY, ContractError, InputLimitError, UnreadableFileError, UsageError
 from steelyard.files._budget import Budget
-from steelyard.files._packed_streams import CHUNK, ONE_FILE, TruncatedStreamError, archive_kind, packed_chunks
+from steelyard.files._compressed_streams import CHUNK, ONE_FILE, TruncatedStreamError, archive_kind, decompressed_chunks
 from steelyard.files._regular_files import open_handle
 from steelyard.settings import FILE_BYTES, MAX_NESTING, TEXT_BYTES, Limit, is_stdin, shown_path
 
@@ -95,30 +95,30 @@ def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
 
 
 def read_text(path: Path, *, limit: Limit = FILE_BYTES) -> str:
-    """The file's text, unpacked when it is packed; refused when it is too large, cut off or not UTF-8."""
+    """The file's text, decompressed when it is compressed; refused when it is too large, cut off or not UTF-8."""
     content = whole_file(path, limit=limit)
     shown = str(shown_path(path))
     if archive_kind(content[:512]) in ONE_FILE:
-        content = _unpacked(content, shown, limit).removeprefix(b"\xef\xbb\xbf")
+        content = _decompressed(content, shown, limit).removeprefix(b"\xef\xbb\xbf")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UnreadableFileError(shown, "it is not UTF-8 text") from error
 
 
-def _unpacked(content: bytes, shown: str, limit: Limit) -> bytes:
-    budget, most = Budget().for_packed(len(content)), limit.most
+def _decompressed(content: bytes, shown: str, limit: Limit) -> bytes:
+    budget, most = Budget().for_compressed(len(content)), limit.most
     plain = bytearray()
     try:
-        for chunk in packed_chunks(io.BytesIO(content), shown):
+        for chunk in decompressed_chunks(io.BytesIO(content), shown):
             budget.take(shown, size=len(chunk))
             plain += chunk
             if len(plain) > most:
                 raise limit.passed(shown)
     except TruncatedStreamError as error:
-        raise UnreadableFileError(shown, "the packed file breaks off", hint="copy it again") from error
+        raise UnreadableFileError(shown, "compressed file is truncated", hint="copy it again") from error
     except (zlib.error, lzma.LZMAError, OSError) as error:
-        raise UnreadableFileError(shown, f"it cannot be unpacked: {error}") from error
+        raise UnreadableFileError(shown, f"cannot be decompressed: {error}") from error
     return bytes(plain)
 
 

@@ -37,7 +37,7 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileResult(msgspec.Struct, array_like=True):
-    """What a file turned out to be: read, packed, our own records (streamed later), without a run, or unknown."""
+    """What a file turned out to be: read, compressed, our own records (streamed later), without a run, or unknown."""
 
     number: int
     kind: FileKind

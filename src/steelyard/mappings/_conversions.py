@@ -350,7 +350,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise MappingError(f"{pattern[:100]!r} is no regular expression: {error}") from error
     if _repeats_a_repeat(pattern):
         hint = "write the inner repeat so that it gives nothing back, as (?:a++)* or (?>a+)*, or once only"
-        raise MappingError(f"{pattern[:100]!r} repeats what is repeated, which some texts make endless", hint=hint)
+        raise MappingError(f"{pattern[:100]!r} has nested repetition, which can take exponential time", hint=hint)
     return compiled
 
 

@@ -56,7 +56,7 @@ def suggest(paths: Sequence[Path]) -> SuggestedMapping:
     """A mapping for the first file, and what it reads of the first rows of each."""
     path = paths[0]
     if archive_kind(beginning_of(path)[:512]):
-        raise UnreadableFileError(str(path), "it is an archive", hint="unpack it and name one of its files")
+        raise UnreadableFileError(str(path), "it is an archive", hint="extract it and name one of its files")
     layout = layout_of(path)
     numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
     draft = _draft(_name(path), layout, numbers)

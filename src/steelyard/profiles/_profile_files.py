@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.errors import ProfileError, UnknownNameError
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.records import endless_number, problem_text
+from steelyard.records import find_non_finite, problem_text
 from steelyard.settings import TEXT_BYTES
 
 DEFAULT = "outcome-1"
@@ -68,7 +68,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Letters from the highest threshold down."""
 
     def __post_init__(self) -> None:
-        _refuse_endless(self, self.name)
+        _reject_non_finite(self, self.name)
 
     def constant(self, name: str, default: float) -> float:
         """The profile's value of a constant, else the declared default."""
@@ -153,7 +153,7 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
         if parent not in shipped_profiles():
             raise UnknownNameError("profile to extend", str(parent), shipped_profiles(), where=where)
         values = _merged(_whole(parent), values)
-    _refuse_endless(values, where)
+    _reject_non_finite(values, where)
     try:
         profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
@@ -171,10 +171,12 @@ def _whole(name: str) -> dict[str, Any]:  # Any: TOML values
     return values if parent is None else _merged(_whole(parent), values)
 
 
-def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or a profile
-    endless = endless_number(values)
-    if endless is not None:
-        raise ProfileError(f"{endless[0]} is {endless[1]}, not a finite number", where=where, hint="write a number")
+def _reject_non_finite(values: Any, where: str) -> None:  # Any: TOML values, or a profile
+    non_finite = find_non_finite(values)
+    if non_finite is not None:
+        raise ProfileError(
+            f"{non_finite[0]} is {non_finite[1]}, not a finite number", where=where, hint="write a number"
+        )
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from steelyard.records._allowed_values import (
         MAX_NAME_BYTES as MAX_NAME_BYTES,
         MAX_VALUE as MAX_VALUE,
-        endless_number as endless_number,
+        find_non_finite as find_non_finite,
         is_storable as is_storable,
         is_too_long as is_too_long,
     )

@@ -28,10 +28,10 @@ def leaves(values: Any) -> Iterator[tuple[str, Any]]:  # Any: JSON or TOML value
             yield place, value
 
 
-def endless_number(values: Any) -> tuple[str, str] | None:  # Any: as above
+def find_non_finite(values: Any) -> tuple[str, str] | None:  # Any: as above
     """The place of a number that is not finite, and how it is shown; None when all are.
 
-    >>> endless_number({"a": [1.0, float("inf")]})
+    >>> find_non_finite({"a": [1.0, float("inf")]})
     ('a[2]', 'inf')
     """
     for place, value in leaves(values):
@@ -50,7 +50,7 @@ def _fits_a_float(value: int) -> bool:
 
 
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
-"""What no database takes as text: the NUL byte, and halves of characters."""
+"""Characters that databases reject: NUL bytes and lone surrogates."""
 
 MAX_NAME_BYTES = 1024
 """The longest name by which something is found, in bytes of UTF-8: an entry of PostgreSQL's index holds 2,704."""
@@ -59,7 +59,7 @@ MAX_NAME_BYTES = 1024
 def is_storable(text: str) -> bool:
     r"""Whether every database takes the text: nothing that one holds is named by what it does not take.
 
-    Bytes of a command line that are not UTF-8 come as halves of characters.
+    Command-line bytes that are not UTF-8 become lone surrogates.
 
     >>> is_storable("ant"), is_storable("a\udcff"), is_storable("a\0")
     (True, False, False)

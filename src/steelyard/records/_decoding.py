@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from steelyard.errors import NESTED_TOO_DEEPLY, nearest
-from steelyard.records._allowed_values import endless_number
+from steelyard.records._allowed_values import find_non_finite
 from steelyard.records._known_fields import fields_at
 from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
 
@@ -100,9 +100,9 @@ def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a reco
 
 def _refuse_infinite(run: Run) -> None:
     """Refuse numbers that JSON cannot hold; it would write null for them."""
-    endless = endless_number(msgspec.to_builtins(run))
-    if endless is not None:
-        raise DecodeError(f"{endless[0]}: the number {endless[1]} is not finite", "leave out what is not known")
+    non_finite = find_non_finite(msgspec.to_builtins(run))
+    if non_finite is not None:
+        raise DecodeError(f"{non_finite[0]}: the number {non_finite[1]} is not finite", "leave out what is not known")
 
 
 def encode_run(run: Run) -> bytes:

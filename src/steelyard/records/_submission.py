@@ -317,7 +317,7 @@ def _lower_bounds(run: Run) -> list[Countable]:
 def _checked(submission: Submission) -> Submission:
     for name in submission.__struct_fields__:
         if _holds_forbidden(getattr(submission, name)):
-            raise DecodeError(f"{name} holds a NUL byte or half a character", "use plain text")
+            raise DecodeError(f"{name} contains a NUL byte or a lone surrogate", "use valid UTF-8")
     return _briefly_named(submission)
 
 

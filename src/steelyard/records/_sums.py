@@ -37,17 +37,17 @@ def exact_quotient(values: Iterable[float], divisor: int) -> float:
     >>> exact_quotient([0.1, 0.2, 0.3], 3)
     0.2
     """
-    numerator, denominator, endless = 0, 1, 0.0
+    numerator, denominator, non_finite = 0, 1, 0.0
     for value in values:
         if not math.isfinite(value):
-            endless += value
+            non_finite += value
             continue
         above, below = value.as_integer_ratio()  # below is a power of two
         if below > denominator:
             numerator, denominator = numerator * (below // denominator), below
         numerator += above * (denominator // below)
-    if endless:  # infinite, or nothing at all where both infinities are there
-        return endless
+    if non_finite:  # infinite, or nothing at all where both infinities are there
+        return non_finite
     try:
         return numerator / (denominator * divisor)
     except OverflowError:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from steelyard.errors import nearest
-from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, endless_number, forbidden_text, is_too_long
+from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, find_non_finite, forbidden_text, is_too_long
 from steelyard.records._known_fields import problem_text, unknown_field
 from steelyard.records._record_types import Fraction, Name, Record
 from steelyard.records._run import Step
@@ -202,9 +202,9 @@ def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
             raise ValueError(f"success criterion {number + 1} has the unknown type {kind!r} ({advice})")
         if kind == "min_functionality" and "command" not in criterion:
             raise ValueError(f"success criterion {number + 1} (min_functionality) needs a command")
-    endless = endless_number(values)
-    if endless is not None:
-        raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    non_finite = find_non_finite(values)
+    if non_finite is not None:
+        raise ValueError(f"{non_finite[0]} is {non_finite[1]}, not a finite number")
     try:
         return msgspec.convert(values, Task)
     except msgspec.ValidationError as error:
@@ -215,13 +215,13 @@ def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
 
 def check_task(task: Task) -> str:
     """The task as JSON; one made by a program is held against all the rules that a read one has met."""
-    endless = endless_number(task)
-    if endless is not None:
-        raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    non_finite = find_non_finite(task)
+    if non_finite is not None:
+        raise ValueError(f"{non_finite[0]} is {non_finite[1]}, not a finite number")
     # Not asked when a task is read from a store: an older version may have kept one that such a database took.
     place = forbidden_text(task)
     if place is not None:
-        raise ValueError(f"{place} holds a NUL byte or half a character (use plain text)")
+        raise ValueError(f"{place} contains a NUL byte or a lone surrogate; use valid UTF-8")
     for name in ("tools", "models"):
         admitted = getattr(task, name)
         if admitted is not None and not admitted:

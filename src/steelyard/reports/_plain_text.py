@@ -31,7 +31,7 @@ def json_text(value: Any) -> str:  # Any: a JSON value
     Python indents in Python; written without, it is written in C. msgspec then indents and leaves the numbers as they
     stand (its own writer would print 1e-05 as 1e-5).
     """
-    written = _bare(value).encode("utf-8", "surrogatepass")  # a file's name may hold half a character
+    written = _bare(value).encode("utf-8", "surrogatepass")  # file names may contain lone surrogates
     return visible_json(msgspec.json.format(written, indent=2).decode("utf-8", "surrogatepass"))
 
 

@@ -67,7 +67,7 @@ def _write(result: Result, path: Path, ending: str, *, no_csv_escape: bool) -> N
         elif ending in (".html", ".md"):
             from steelyard.reports._report_files import result_document, result_markdown  # pages bring rich
 
-            # a file's name may hold half a character, which no page can
+            # file names may contain lone surrogates, which HTML cannot
             made = result_document(result) if ending == ".html" else result_markdown(result)
             path.write_bytes(made.encode("utf-8", "replace"))
         else:

@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     disk_bytes: int = 64 * MIB
     """All files in the sandbox's folder together, unlinked ones that are held too, beyond what was put there."""
     disk_entries: int = 20_000
-    """Files and folders beyond those put there; more are a full disk, since endless empty ones fill it too."""
+    """Files and folders beyond those put there; more are a full disk, since many empty ones fill it too."""
     processes: int = 32
     """Processes and threads alive at the same time."""
     open_files: int = 64

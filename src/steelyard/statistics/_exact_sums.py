@@ -56,7 +56,7 @@ def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: I
     return ExactSums.of(values, groups, len(divisors)).over(divisors)
 
 
-def _endless(values: Floats, groups: npt.NDArray[np.integer], size: int) -> Floats:
+def _non_finite(values: Floats, groups: npt.NDArray[np.integer], size: int) -> Floats:
     """What the infinite values of each group add up to: an infinity, NaN of both, 0 where there are none."""
     with np.errstate(invalid="ignore"):
         return np.bincount(groups, weights=values, minlength=size).astype(float)
@@ -70,19 +70,19 @@ class ExactSums:
     exponent: int
     counts: Ints
     """How many values were added up."""
-    endless: Floats
+    non_finite: Floats
     """What infinite values add up to: an infinity, or NaN of both; 0 where all are finite."""
 
     @classmethod
     def of(cls, values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None = None) -> ExactSums:
         """Those of values that are not NaN, by their group's code below `size`; `often` tells how often each occurs."""
         counts = np.bincount(groups, weights=often, minlength=size).astype(np.int64)
-        endless, finite = np.zeros(size), np.isfinite(values)
+        non_finite, finite = np.zeros(size), np.isfinite(values)
         if not finite.all():
-            endless = _endless(values[~finite], groups[~finite], size)
+            non_finite = _non_finite(values[~finite], groups[~finite], size)
             values, groups, often = values[finite], groups[finite], None if often is None else often[finite]
         numerators, exponent = _numerators(values, groups, size, often)
-        return cls(numerators, exponent, counts, endless)
+        return cls(numerators, exponent, counts, non_finite)
 
     def merged(self, groups: Ints, size: int) -> ExactSums:
         """The sums of these groups added up by what each belongs to; -1 is nothing."""
@@ -93,7 +93,7 @@ class ExactSums:
         inside = groups >= 0
         counts = np.zeros(size, dtype=np.int64)
         np.add.at(counts, groups[inside], self.counts[inside])
-        return ExactSums(numerators, self.exponent, counts, _endless(self.endless[inside], groups[inside], size))
+        return ExactSums(numerators, self.exponent, counts, _non_finite(self.non_finite[inside], groups[inside], size))
 
     @property
     def totals(self) -> Floats:
@@ -111,7 +111,7 @@ class ExactSums:
             rounded = np.where(divisors > 0, np.array(self.numerators, dtype=float) / np.maximum(divisors, 1), np.nan)
         else:
             rounded = np.array(list(_quotients(self.numerators, divisors.tolist(), self.exponent)), dtype=float)
-        return np.where((self.endless == 0) | (divisors <= 0), rounded, self.endless)
+        return np.where((self.non_finite == 0) | (divisors <= 0), rounded, self.non_finite)
 
 
 def _numerators(

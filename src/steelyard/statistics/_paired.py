@@ -288,9 +288,9 @@ def paired_ratios(
         )
     exact = on_grid(columns, n)
     gaps = _ratio_gap(resampled_sums(exact, resamples=resamples, seed=seed))
-    endless = int(np.count_nonzero(~np.isfinite(gaps)))
+    non_finite = int(np.count_nonzero(~np.isfinite(gaps)))
     interval = _percentile_of_gaps(gaps, float(estimate), n=n, level=level, resamples=resamples, seed=seed)
-    if endless > (1 - level) / 2 * resamples:
+    if non_finite > (1 - level) / 2 * resamples:
         reason = "in many draws of tasks one side has nothing to divide by, so its ratio has no limit"
         interval = no_interval(reason, method="percentile", n=n, clusters=n, level=level, estimate=float(estimate))
     test = Significance(

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event
 
 from steelyard.errors import AbortedError, InputError, UnreadableFileError, said_by
-from steelyard.files import ONE_FILE, Budget, packing, unpack
+from steelyard.files import ONE_FILE, Budget, extract, packing
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
 from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, MAX_DIRECTORY_DEPTH
@@ -68,7 +68,7 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
-    """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (AbortedError)."""
+    """Copy or extract the artifacts for the duration of the block. `stop`, once set, cancels it (AbortedError)."""
     with scratch_folder() as scratch:
         folder = scratch / "all"
         folder.mkdir()
@@ -89,13 +89,13 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
 
 def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
     budget, counted = Budget(ARTIFACT_BYTES, ARTIFACT_FILES), 0
-    if packing(path) in ONE_FILE:  # a tar may be packed as a whole
-        _whole(unpack(path, "the artifacts", scratch / "packed", budget=budget, stop=stop))
-        (path,) = (scratch / "packed").iterdir()
+    if packing(path) in ONE_FILE:  # a tar may be compressed as a whole
+        _whole(extract(path, "the artifacts", scratch / "compressed", budget=budget, stop=stop))
+        (path,) = (scratch / "compressed").iterdir()
         counted = path.stat().st_size
     if packing(path) not in ("tar", "zip"):
         raise ArtifactError(NO_ARCHIVE)
-    _whole(unpack(path, "the artifacts", folder, budget=budget, stop=stop, counted=counted))
+    _whole(extract(path, "the artifacts", folder, budget=budget, stop=stop, counted=counted))
 
 
 def _whole(broken: Rejected | None) -> None:

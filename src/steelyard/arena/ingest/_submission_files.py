@@ -17,13 +17,13 @@ from steelyard.files import (
     Budget,
     Row,
     csv_rows,
+    extract,
     numbered_lines,
     packing,
     parquet_rows,
     piped,
     toml_or_json,
     too_long,
-    unpack,
 )
 from steelyard.records import (
     JSON_ERRORS,
@@ -93,7 +93,7 @@ def read_task_map(path: Path) -> dict[str, str]:
 
 
 def read_submissions(path: Path) -> Iterator[LocatedSubmission | Rejected]:
-    """The submissions in a file: JSON lines, JSON, CSV, Parquet, also packed, by its ending; piped in, by its start."""
+    """Read submissions from JSON lines, JSON, CSV or Parquet, also compressed, by suffix; from stdin, by content."""
     budget = Budget()
     if not is_stdin(path):
         yield from _submissions(path, budget)
@@ -122,9 +122,9 @@ def _shown_as(shown: str, records: Iterator[LocatedSubmission | Rejected]) -> It
 
 def _ending(path: Path) -> str:
     """The ending of the format that the file begins like."""
-    packed = packing(path)
-    if packed in ONE_FILE:
-        return f".{packed}"
+    compressed = packing(path)
+    if compressed in ONE_FILE:
+        return f".{compressed}"
     _, first = next(numbered_lines(path), (1, b""))
     if first.startswith(b"PAR1"):
         return ".parquet"
@@ -139,7 +139,7 @@ def _ending(path: Path) -> str:
 
 def _submissions(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
     if path.suffix.removeprefix(".") in ONE_FILE:
-        yield from _unpacked(path, budget)
+        yield from _decompressed(path, budget)
         return
     if path.suffix not in READERS:
         raise UnreadableFileError(
@@ -151,13 +151,13 @@ def _submissions(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rej
         raise UnreadableFileError(str(path), f"cannot read the file: {error}") from error
 
 
-def _unpacked(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
-    """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
+def _decompressed(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
+    """The submissions in a compressed file, told of as if they stood in it; up to the break where it breaks off."""
     with scratch_folder() as folder:
         try:
             if packing(path) not in ONE_FILE:
                 raise UnreadableFileError(str(path), "the file is not compressed, although its name says so")
-            broken = unpack(path, str(path), folder, budget=budget.for_packed(path.stat().st_size))
+            broken = extract(path, str(path), folder, budget=budget.for_compressed(path.stat().st_size))
         except OSError as error:
             raise UnreadableFileError(str(path), f"cannot read the file: {error}") from error
         (inside,) = folder.iterdir()

@@ -39,8 +39,8 @@ def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
         now = now_microseconds()
         manifest = msgspec.to_builtins(manifest_of(connection, arena, name, tasks, now))
         digest = digest_of(manifest)
-        packed = zlib.compress(msgspec.json.encode(manifest, order="deterministic"))
-        connection.execute(insert(seasons).values(name=name, frozen_at=now, sha256=digest, manifest=packed))
+        compressed = zlib.compress(msgspec.json.encode(manifest, order="deterministic"))
+        connection.execute(insert(seasons).values(name=name, frozen_at=now, sha256=digest, manifest=compressed))
         return Season(name=name, frozen_at=iso(now), sha256=digest, manifest=manifest)
 
     try:

@@ -144,7 +144,7 @@ class Contract(_Part, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not is_storable(self.id):
-            raise ValueError("the id holds a NUL byte or half a character")
+            raise ValueError("id contains a NUL byte or a lone surrogate")
         if is_too_long(self.id):
             raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8")
         language_named(self.language)

@@ -92,10 +92,10 @@ class Guard:
         if kind not in BODY_BYTES:
             hint = f"send Content-Type: {JSON}, or {NDJSON} for many records"
             raise RequestError(415, "content_type", f"the body is {kind[:100] or 'of no type'}", hint=hint)
-        packed = headers.get("content-encoding", "identity")
-        if packed.lower() != "identity":
-            hint = "send it unpacked, and many records in several requests"
-            raise RequestError(415, "content_encoding", f"the body is packed as {packed[:100]}", hint=hint)
+        compressed = headers.get("content-encoding", "identity")
+        if compressed.lower() != "identity":
+            hint = "send it uncompressed; split many records into several requests"
+            raise RequestError(415, "content_encoding", f"unsupported Content-Encoding: {compressed[:100]}", hint=hint)
         limit, length = BODY_BYTES[kind], headers.get("content-length", "0")
         if length.isdecimal() and int(length) > limit:
             raise too_large(limit)
