@@ -136,6 +136,16 @@ def difference_text(value: float | None, unit: str, *, signed: bool = False, bar
     return number_format((value,), unit, difference=True).text(value, signed=signed, bare=bare)
 
 
+def table_format(values: Iterable[float | None], unit: str) -> NumberFormat:
+    """Return the format of a table column; the heading names units that are words.
+
+    >>> table_format([1.0, 2000.0], "tokens").text(2000.0)
+    '2,000'
+    """
+    column = number_format(values, unit)
+    return column if unit in UNITS_IN_CELLS else replace(column, suffix="")
+
+
 def quantity_column(values: Iterable[float | None], unit: str, *, in_table: bool = True) -> list[str]:
     """A column of values with one unit and one number of decimals.
 

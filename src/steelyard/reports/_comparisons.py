@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import (
+    NumberFormat,
     bounds_text,
     counted,
     difference_text,
     exact_percent,
     interval_name,
+    number_format,
     p_value_cell,
     quantity,
+    table_format,
 )
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
@@ -150,20 +153,26 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
         table.add_column(title, justify="right", spare=spare)
     table.add_column("Pareto", justify="right", spare=3, legend=PARETO)
     table.add_column(f"{result.rows}s", justify="right", spare=4)
+    scores = [place.score for place in result.groups]
+    score = table_format((each.estimate for each in scores), declared.unit)
+    ends = table_format((end for each in scores for end in (each.low, each.high)), declared.unit)
+    extra = {
+        name: number_format((place.extra_metrics.get(name) for place in result.groups), catalog()[name].unit)
+        for name in result.extra_metrics
+    }
+    cost = number_format((place.cost_usd for place in result.groups), "USD")
+    cost_of_pass = number_format((place.cost_of_pass for place in result.groups), "USD")
     for place in result.groups:
         add_row(
             table,
             place.rank_text,
             *_key_cells(place, result),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
-            DASH if place.score.estimate is None else quantity(place.score.estimate, declared.unit),
-            range_text(place.score.low, place.score.high, declared.unit, place.score.mark),
-            *(
-                DASH if value is None else quantity(value, catalog()[name].unit)
-                for name, value in place.extra_metrics.items()
-            ),
-            _cost_text(place),
-            DASH if place.cost_of_pass is None else quantity(place.cost_of_pass, "USD"),
+            score.text(place.score.estimate),
+            _ends_text(place, ends),
+            *(extra[name].text(value) for name, value in place.extra_metrics.items()),
+            _cost_text(place, cost),
+            cost_of_pass.text(place.cost_of_pass),
             _front_text(place),
             f"{place.runs:,}",
         )
@@ -175,11 +184,19 @@ def _key_cells(place: RankedGroup, result: Ranking) -> list[str]:
     return [key_cell(place.key, name, result.tier_scheme) for name in place.key]
 
 
-def _cost_text(place: RankedGroup) -> str:
-    """The mean cost, with how many runs it is over where that is not all of them."""
+def _ends_text(place: RankedGroup, column: NumberFormat) -> str:
+    interval = place.score
+    if interval.low is None or interval.high is None:
+        return DASH
+    text = f"{column.text(interval.low, bare=True)} to {column.text(interval.high, bare=True)}"
+    return f"{text}\n{interval.mark}" if interval.mark else text
+
+
+def _cost_text(place: RankedGroup, column: NumberFormat) -> str:
+    """Return the mean cost, with the number of runs it is known for unless that is all of them."""
     if place.cost_usd is None:
         return DASH
-    cost = quantity(place.cost_usd, "USD")
+    cost = column.text(place.cost_usd)
     return cost if place.cost_runs == place.runs else f"{cost} ({place.cost_runs:,} of {place.runs:,})"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import table_format
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.records import tier_text
-from steelyard.reports._measurement_tables import cell_text, heading, key_cell, weighting
+from steelyard.reports._measurement_tables import cell_numbers, cell_text, heading, key_cell, weighting
 from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
@@ -85,7 +86,7 @@ def _figure(
     unit = catalog()[name].unit if name in catalog() else "tokens" if name.endswith("_tokens") else ""
     if reduced_by == "sum" and unit == "fraction":
         unit = "count"
-    text = cell_text(value, figure, unit, group.n)
+    text = cell_text(value, figure, table_format(cell_numbers(value, figure), unit), group.n)
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
 
 

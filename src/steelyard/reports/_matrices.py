@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.formatting import counted, difference_text, quantity
-from steelyard.metrics import catalog
+from steelyard.formatting import NumberFormat, counted, difference_text, number_format
+from steelyard.metrics import Metric, catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_text
 from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
@@ -51,33 +51,40 @@ def matrix_table(result: Matrix) -> TextTable:
     table.add_column("discrimination", justify="right", spare=0 if result.sort == "discrimination" else 2)
     if result.baseline is not None:
         table.add_column("B - A", justify="right")
-    for row in result.tasks[:TASKS_SHOWN]:
-        add_row(table, row.task, *(_cell(cell, result) for cell in row.cells), *_beside(row, result))
+    shown = result.tasks[:TASKS_SHOWN]
+    columns = [
+        number_format(
+            [*(cell.value for row in shown if (cell := row.cells[place]) is not None), group.value], metric.unit
+        )
+        for place, group in enumerate(result.groups)
+    ]
+    means = number_format((row.mean for row in shown), metric.unit)
+    for row in shown:
+        cells = [_cell(cell, column, metric) for cell, column in zip(row.cells, columns, strict=True)]
+        add_row(table, row.task, *cells, means.text(row.mean), *_differences(row, result))
     rest = len(result.tasks) - TASKS_SHOWN
     if rest > 0:
         add_row(table, f"... {counted(rest, 'more task')}; --csv lists them")
-    figures = [DASH if group.value is None else quantity(group.value, metric.unit) for group in result.groups]
+    figures = [column.text(group.value) for group, column in zip(result.groups, columns, strict=True)]
     add_row(table, "all tasks", *figures)
     return table
 
 
-def _cell(cell: MatrixCell | None, result: Matrix) -> str:
+def _cell(cell: MatrixCell | None, column: NumberFormat, metric: Metric) -> str:
     """How many runs pass, or the value; what was not run is blank."""
     if cell is None:
         return ""
-    metric = catalog()[result.metric]
     errored = f" ({cell.errored} errored)" if cell.errored else ""
     if cell.value is None:
         return f"{DASH}{errored}"
     if metric.binary:
         return f"{round(cell.value * cell.runs):,}/{cell.runs:,}{errored}"
-    return f"{quantity(cell.value, metric.unit)}{errored}"
+    return f"{column.text(cell.value)}{errored}"
 
 
-def _beside(row: MatrixTask, result: Matrix) -> list[str]:
+def _differences(row: MatrixTask, result: Matrix) -> list[str]:
     unit = catalog()[result.metric].unit
     cells = [
-        DASH if row.mean is None else quantity(row.mean, unit),
         DASH if row.discrimination is None else difference_text(row.discrimination, unit, signed=True, bare=True),
     ]
     if result.baseline is not None:

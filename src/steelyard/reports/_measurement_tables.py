@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from steelyard.formatting import UNITS_IN_CELLS, counted, percent, quantity
+from steelyard.formatting import UNITS_IN_CELLS, NumberFormat, counted, percent, quantity, table_format
 from steelyard.metrics import Metric, catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_label, key_text, tier_text
@@ -115,10 +115,13 @@ def _overview(result: Measurement) -> TextTable:
         spare = 0 if declared.name in result.asked else LAST_TO_LEAVE.get(declared.name, len(LAST_TO_LEAVE))
         table.add_column(heading(declared.name, declared.figure), justify="right", spare=spare)
     table.add_column("grade", spare=1)
+    columns = {metric.name: figure_format(result.groups, metric) for metric in shown}
     for group in result.groups:
         cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
-        cells += [cell_text(group.metrics[metric.name], metric.figure, metric.unit, group.n) for metric in shown]
+        cells += [
+            cell_text(group.metrics[metric.name], metric.figure, columns[metric.name], group.n) for metric in shown
+        ]
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
         add_row(table, *cells)
     return table
@@ -143,31 +146,44 @@ def key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | 
     return clean(tier_text(str(value), None if scheme is None else str(scheme)))
 
 
-def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
-    """The number, with "count of N" behind it when not all runs have one."""
+def figure_format(groups: Sequence[Group], metric: Metric) -> NumberFormat:
+    """Return the number format that the values and bounds of a metric's column share."""
+    values = [group.metrics[metric.name] for group in groups]
+    return table_format((number for value in values for number in cell_numbers(value, metric.figure)), metric.unit)
+
+
+def cell_numbers(value: Statistics | GroupValue, statistic: str) -> tuple[float | None, ...]:
+    """Return the numbers that the cell of a figure prints: its value and bounds."""
+    figure = value.value if isinstance(value, GroupValue) else getattr(value, statistic)
+    interval = value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
+    return (figure,) if interval is None else (figure, interval.low, interval.high)
+
+
+def cell_text(value: Statistics | GroupValue, statistic: str, column: NumberFormat, n: int) -> str:
+    """Return the number, with "count of N" after it if some runs have none."""
     if isinstance(value, GroupValue):
-        text = _group_text(value, unit) + _range_text(value, "value", unit)
+        text = _group_text(value, column) + _range_text(value, "value", column)
         beside = [f"{value.count:,} of {n:,}"] if value.value is not None and value.missing else []
         beside += [f"{value.lower_bounds:,} lower bounds"] if value.lower_bounds else []
         return f"{text} ({', '.join(beside)})" if beside else text
-    text = number_text(getattr(value, statistic), unit) + _range_text(value, statistic, unit)
+    text = column.text(getattr(value, statistic)) + _range_text(value, statistic, column)
     return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
 
 
-def _group_text(value: GroupValue, unit: str) -> str:
-    return f"{'at least ' if value.at_least else ''}{number_text(value.value, unit)}"
+def _group_text(value: GroupValue, column: NumberFormat) -> str:
+    return f"{'at least ' if value.at_least else ''}{column.text(value.value)}"
 
 
-def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> str:
-    """The limits behind a figure; a new line, so that columns stay narrow."""
+def _range_text(value: Statistics | GroupValue, statistic: str, column: NumberFormat) -> str:
+    """Return the bounds of an interval on a new line, so that columns stay narrow."""
     interval = value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
     if interval is None or interval.low is None:
         return ""
     label = f"\n{interval.label}" if interval.label else ""
     beside = value.intervals.get("geometric_mean") if label and isinstance(value, Statistics) else None
     if beside is not None and beside.estimate is not None:
-        label += f"\ngeometric mean {number_text(beside.estimate, unit)}"
-    return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}{label}"
+        label += f"\ngeometric mean {column.text(beside.estimate)}"
+    return f"\n{column.text(interval.low)} to {column.text(interval.high)}{label}"
 
 
 def _tiers(result: Measurement) -> TextTable:
@@ -213,12 +229,15 @@ def _components(result: Measurement) -> TextTable:
     table.add_column("component")
     for title in ("tokens", "fraction of tokens", "fraction of cost"):
         table.add_column(title, justify="right")
+    parts = [part for group in result.groups for part in group.components.values()]
+    of_tokens = table_format((part.token_fraction for part in parts), "fraction")
+    of_cost = table_format((part.cost_fraction for part in parts), "fraction")
     for group in result.groups:
         keys = [key_cell(group.key, name, result.tier_scheme) for name in result.by]
         for component, part in group.components.items():
             if part.tokens != 0:
-                shares = [number_text(share, "fraction") for share in (part.token_fraction, part.cost_fraction)]
-                add_row(table, *keys, component, number_text(part.tokens, "tokens"), *shares)
+                fractions = of_tokens.text(part.token_fraction), of_cost.text(part.cost_fraction)
+                add_row(table, *keys, component, number_text(part.tokens, "tokens"), *fractions)
     return table
 
 
@@ -252,7 +271,7 @@ def _all_statistics(group: Group) -> TextTable:
         label = f"{name} {ARROWS[catalog()[name].better]}".rstrip()
         if isinstance(value, GroupValue):
             used = "" if value.count is None else f"{value.count:,} of {group.n:,}"
-            cells = [_group_text(value, unit), *[""] * len(FIGURES), used]
+            cells = [_group_text(value, table_format(cell_numbers(value, "value"), unit)), *[""] * len(FIGURES), used]
         else:
             numbers = [number_text(getattr(value, statistic), unit) for statistic in FIGURES]
             cells = ["", *numbers, f"{value.count:,} of {group.n:,}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.formatting import table_format
 from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import PlanOutlook, PlanRun, PlanTrials
@@ -39,9 +40,10 @@ def _groups(result: PlanRun) -> TextTable:
         table.add_column(heading.replace("_", " "), justify="right", spare=1 if heading == "retries" else 0)
     for heading in ("cost", "tokens"):
         table.add_column(heading, justify="right")
+    costs = table_format((group.cost_usd for group in result.groups), "USD")
     for group in result.groups:
         least = "at least " if group.is_lower_bound else ""
-        cost, tokens = number_text(group.cost_usd, "USD"), number_text(group.tokens, "tokens")
+        cost, tokens = costs.text(group.cost_usd), number_text(group.tokens, "tokens")
         agent = f"{group.agent} (calibration)" if group.kind == "calibration" else group.agent
         add_row(
             table,
@@ -61,8 +63,10 @@ def _forecasts(result: PlanOutlook) -> TextTable:
         table.add_column(heading, justify="right")
     for heading in ("basis", "command"):
         table.add_column(heading)
+    lows = table_format((each.low_usd for each in result.forecasts), "USD")
+    highs = table_format((each.high_usd for each in result.forecasts), "USD")
     for each in result.forecasts:
-        low, high = number_text(each.low_usd, "USD"), number_text(each.high_usd, "USD")
+        low, high = lows.text(each.low_usd), highs.text(each.high_usd)
         counts = (f"{each.trials:,}", f"{each.done:,}")
         add_row(table, each.agent, each.model or DASH, *counts, low, high, each.basis, each.command or DASH)
     return table
@@ -75,11 +79,12 @@ def _trials(result: PlanTrials) -> TextTable:
     for spare, heading in ((1, "attempt"), (2, "retries"), (0, "cost")):
         table.add_column(heading, justify="right", spare=spare)
     table.add_column("detail")
+    costs = table_format((trial.cost_usd for trial in result.listed[:SHOWN]), "USD")
     for trial in result.listed[:SHOWN]:
         style = _STATES.get(trial.state)
         state = Painted(trial.state, style) if style else trial.state
         names = (trial.ending, trial.verdict, trial.task, trial.agent, trial.model, trial.tier, trial.setting)
-        numbers = (str(trial.attempt), str(trial.retries), number_text(trial.cost_usd, "USD"))
+        numbers = (str(trial.attempt), str(trial.retries), costs.text(trial.cost_usd))
         add_row(table, trial.id, state, *(name or DASH for name in names), *numbers, trial.detail or DASH)
     return table
 
@@ -93,10 +98,12 @@ def _executions(result: PlanTrials) -> TextTable:
         table.add_column(heading, justify="right")
     for heading in ("detail", "folder"):
         table.add_column(heading)
+    costs = table_format((each.cost_usd for each in result.executions), "USD")
+    durations = table_format((each.duration_seconds for each in result.executions), "s")
     for each in result.executions:
         least = "at least " if each.is_lower_bound else ""
-        counts = (number_text(each.tokens, "tokens"), number_text(each.cost_usd, "USD"))
-        numbers = (number_text(each.duration_seconds, "s"), DASH if each.calls is None else f"{each.calls:,}")
+        counts = (number_text(each.tokens, "tokens"), costs.text(each.cost_usd))
+        numbers = (durations.text(each.duration_seconds), DASH if each.calls is None else f"{each.calls:,}")
         known = (text if text == DASH else f"{least}{text}" for text in counts)
         words = (each.detail or DASH, each.folder)
         add_row(table, str(each.retry), each.ending, each.cause or DASH, *numbers, *known, *words)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from steelyard.formatting import quantity
+from steelyard.formatting import table_format
 from steelyard.records import key_label, key_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import CompletenessSummary, UsageCount, UsageSummary
@@ -29,27 +29,28 @@ def usage_table(result: UsageSummary) -> TextTable:
         table.add_column(key)
     for heading, spare in {"cost": 0, "tokens": 1, **SPARED, "calls": 2, "runs": 3}.items():
         table.add_column(heading, justify="right", spare=spare)
-    for group in result.groups:
-        add_row(table, *(key_text(value) for value in group.key.values()), *_cells(group.used))
+    *costs, of_all = cost_texts([*(group.used for group in result.groups), result.total])
+    for group, cost in zip(result.groups, costs, strict=True):
+        add_row(table, *(key_text(value) for value in group.key.values()), *_cells(group.used, cost))
     if len(result.groups) > 1:
-        add_row(table, *("all", *[""] * (len(result.by) - 1))[: len(result.by)], *_cells(result.total))
+        add_row(table, *("all", *[""] * (len(result.by) - 1))[: len(result.by)], *_cells(result.total, of_all))
     return table
 
 
-def cost_text(used: UsageCount) -> str:
-    """The cost with what is to be known of it: a lower bound, or unknown.
+def cost_texts(used: Sequence[UsageCount]) -> list[str]:
+    """Return a column of costs; ≥ marks a lower bound.
 
-    >>> cost_text(UsageCount(cost_usd=2.5, lower_bound=True))
-    '≥ $2.5000'
+    >>> cost_texts([UsageCount(cost_usd=2.5, lower_bound=True), UsageCount(cost_usd=12.0), UsageCount()])
+    ['≥ $2.50', '$12.00', '-']
     """
-    if used.cost_usd is None:
-        return DASH
-    return f"{'≥ ' if used.lower_bound else ''}{quantity(used.cost_usd, 'USD')}"
+    column = table_format((each.cost_usd for each in used), "USD")
+    texts = [column.text(each.cost_usd) for each in used]
+    return [f"≥ {text}" if each.lower_bound and text != DASH else text for each, text in zip(used, texts, strict=True)]
 
 
-def _cells(used: UsageCount) -> list[str]:
+def _cells(used: UsageCount, cost: str) -> list[str]:
     return [
-        cost_text(used),
+        cost,
         _count(used.total_tokens),
         *(_count(kind_sum(used, kinds)) for kinds in COLUMNS.values()),
         _count(used.calls),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.formatting import exact_percent
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Rule
 
@@ -118,7 +119,8 @@ def _check_level(rule: Rule, declared: Metric) -> None:
     sign = ">=" if rule.at_least else "<="
     hint = f'to compare with the baseline: "{declared.name} {sign} baseline"'
     if never and declared.is_fraction and rule.offset <= 100:
-        hint = f'"{declared.name} {sign} {rule.offset / 100:g}" or "{declared.name} {sign} {rule.offset:g}%"'
+        percentage = exact_percent(rule.offset / 100)
+        hint = f'"{declared.name} {sign} {rule.offset / 100:g}" or "{declared.name} {sign} {percentage}"'
     raise UsageError(message, hint=hint)
 
 

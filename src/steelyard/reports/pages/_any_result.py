@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steelyard.formatting import counted
-from steelyard.reports._measurement_tables import cell_text, heading, measurement_sentence, overview_of
+from steelyard.reports._measurement_tables import cell_text, figure_format, heading, measurement_sentence, overview_of
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._cells import (
     count_column,
@@ -97,8 +97,9 @@ def measure_page(result: Measurement) -> Page:
         numbers = [
             value.value if isinstance(value, GroupValue) else getattr(value, declared.figure) for value in values
         ]
+        column = figure_format(groups, declared)
         texts = [
-            cell_text(value, declared.figure, declared.unit, group.n).replace("\n", ", ")
+            cell_text(value, declared.figure, column, group.n).replace("\n", ", ")
             for value, group in zip(values, groups, strict=True)
         ]
         title = " ".join(heading(declared.name, declared.figure).split())

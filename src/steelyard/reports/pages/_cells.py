@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from steelyard.errors import UsageError
-from steelyard.formatting import bounds_text, exact_percent, quantity
+from steelyard.formatting import bounds_text, exact_percent, number_format, quantity_column
 from steelyard.records import key_text, tier_text
 from steelyard.reports.pages._page import DASH, Column, Facts, Page
 
@@ -81,7 +81,7 @@ def count_column(name: str, title: str, values: Sequence[int | None]) -> Column:
 
 def level_column(name: str, title: str, values: Sequence[float | None], unit: str) -> Column:
     """A column of figures in a unit, as sentences write them."""
-    texts = [DASH if value is None else quantity(value, unit) for value in values]
+    texts = quantity_column(values, unit, in_table=False)
     return Column(name=name, title=title, values=values, decimals=6, texts=texts)
 
 
@@ -94,7 +94,14 @@ def number_column(name: str, title: str, values: Sequence[float | None], *, plac
 
 def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: str) -> Column:
     """A column of intervals; their lower ends order it."""
-    texts = [interval_text(interval.low, interval.high, unit, interval.label) for interval in intervals]
+    column = number_format((end for each in intervals for end in (each.low, each.high)), unit)
+    texts = [
+        DASH
+        if each.low is None or each.high is None
+        else f"{column.text(each.low, bare=True)} to {column.text(each.high, bare=True)}"
+        + (f", {each.label}" if each.label else "")
+        for each in intervals
+    ]
     return Column(name=name, title=title, values=[each.low for each in intervals], decimals=6, texts=texts)
 
 

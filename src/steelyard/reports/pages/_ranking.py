@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.formatting import counted, exact_percent, interval_name, quantity
+from steelyard.formatting import counted, exact_percent, interval_name, number_format, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import PARETO, RANK, ranking_sentence
 from steelyard.reports.pages._cells import (
@@ -60,7 +60,8 @@ def _columns(result: Ranking) -> Iterator[Column]:
     yield level_column("score", declared.title.lower(), [score.estimate for score in scores], declared.unit)
     yield interval_column("interval", interval_name(result.level), scores, declared.unit)
     costs = [place.cost_usd for place in places]
-    texts = [_cost_text(place.cost_usd, place.cost_runs, place.runs) for place in places]
+    column = number_format(costs, "USD")
+    texts = [_cost_text(column.text(place.cost_usd), place.cost_runs, place.runs) for place in places]
     yield Column(name="cost_usd", title="mean cost", values=costs, decimals=6, texts=texts)
     yield level_column("cost_of_pass", "cost of pass", [place.cost_of_pass for place in places], "USD")
     fronts = [_front_text(place.pareto_optimal, place.pareto_frequency) for place in places]
@@ -71,10 +72,8 @@ def _columns(result: Ranking) -> Iterator[Column]:
     yield count_column("runs", "runs", [place.runs for place in places])
 
 
-def _cost_text(cost: float | None, known: int, runs: int) -> str:
-    if cost is None:
-        return DASH
-    return quantity(cost, "USD") if known == runs else f"{quantity(cost, 'USD')} ({known:,} of {runs:,})"
+def _cost_text(cost: str, known: int, runs: int) -> str:
+    return cost if known == runs or cost == DASH else f"{cost} ({known:,} of {runs:,})"
 
 
 def _front_text(pareto_optimal: bool | None, share: float | None) -> str:

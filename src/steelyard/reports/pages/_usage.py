@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.formatting import counted
 from steelyard.records import TOKEN_KINDS, key_text
-from steelyard.reports._usage_tables import cost_text
+from steelyard.reports._usage_tables import cost_texts
 from steelyard.reports.pages._cells import count_column, text_column, with_figures
 from steelyard.reports.pages._findings import findings_page
 from steelyard.reports.pages._page import Column, Page, PageTable
@@ -21,7 +21,7 @@ def usage_page(result: UsageSummary) -> Page:
     costs = [each.cost_usd for each in used]
     columns = (
         *(text_column(key, key, [key_text(group.key[key]) for group in groups]) for key in result.by),
-        Column(name="cost_usd", title="cost", values=costs, decimals=6, texts=[cost_text(each) for each in used]),
+        Column(name="cost_usd", title="cost", values=costs, decimals=6, texts=cost_texts(used)),
         count_column("total_tokens", "tokens", [each.total_tokens for each in used]),
         *(
             count_column(kind, kind.removesuffix("_tokens").replace("_", " "), [each.tokens[kind] for each in used])
