@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -22,7 +20,7 @@ from steelyard.arena import Arena, open_arena, task_leaderboard
 from steelyard.arena.notifications._events import EVALUATED, event_id
 from steelyard.errors import StoreUnavailableError
 from steelyard.results import Receipt
-from steelyard.store import Store, open_store, upgrade_store
+from steelyard.store import Store, open_store
 from steelyard.store.schema import baselines, outbox, settings, states, submissions, tallies
 
 CRASH = Path(__file__).parent.parent / "arena_crash.py"
@@ -196,33 +194,6 @@ def test_a_clock_that_is_set_back_loses_nothing_and_counts_nothing_twice(
         held = Counter(connection.execute(select(submissions.c.id)).scalars())
     assert held == Counter(str(one["id"]) for one in everything)
     check_equals_a_rebuild(store, tmp_path, seed=5)
-
-
-def test_a_store_that_0_1_0_made_survives_kills_too(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((CRASH.parent / "samples/store/0.1.0.sql").read_text(encoding="utf-8"))
-    address = f"sqlite:///{path}"
-    upgrade_store(address)
-    store = open_store(address, create=False)
-    arena = open_arena(store)
-    with store.read() as connection:
-        before = Counter(connection.execute(select(submissions.c.id)).scalars())
-    told_before = {task.id: task_leaderboard(arena, task.id) for task in arena.tasks()}
-    assert sum(leaderboard.n for leaderboard in told_before.values()) > 0
-    crash(store, address, tmp_path, count=400, kills=10, seed=5)
-    store = open_store(address, create=False)
-    with store.read() as connection:
-        held = Counter(connection.execute(select(submissions.c.id)).scalars())
-    expected = {str(made(worker, number, 5)["id"]) for worker in range(WORKERS) for number in range(400 // WORKERS)}
-    assert acknowledged(tmp_path) == expected
-    assert held == before + Counter(expected)
-    again = open_arena(store)
-    assert {name: task_leaderboard(again, name) for name in told_before} == told_before
-    tallied, stated = contents(store, tallies), contents(store, states)
-    again.rescore()  # makes tallies and states of all tasks anew from the submissions
-    assert (contents(store, tallies), contents(store, states)) == (tallied, stated)
-    store.close()
 
 
 class _Receiver(BaseHTTPRequestHandler):

@@ -29,7 +29,7 @@ from steelyard.arena.notifications._webhook import NoAnswer, send, signature
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.records import now_microseconds
 from steelyard.results import SendingRound
-from steelyard.store import Store, open_store, upgrade_store
+from steelyard.store import Store
 from steelyard.store.schema import outbox
 
 DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
@@ -207,22 +207,6 @@ class TestTargetsInTrouble:
 
         assert notify_once(arena.store, [HOOK], sender=sender).settled == 3
         assert notify_once(arena.store, [HOOK, OTHER], sender=Receiver(), now=later(60)).sent == 2
-
-    def test_deliveries_of_an_older_store_go_on(self, store: Store, store_address: str) -> None:
-        arena = make_arena(store)
-        arena.add_task(as_task({"id": "task"}))
-        submit(arena, 3)
-        assert notify_once(store, [HOOK, OTHER], sender=Receiver("other")).failed == 3
-        with store.write() as connection:
-            connection.exec_driver_sql("ALTER TABLE arena_deliveries DROP COLUMN due_at")
-            connection.exec_driver_sql("DELETE FROM steelyard_migrations WHERE number = 13")
-        store.close()
-        upgrade_store(store_address)
-        opened = open_store(store_address)
-        receiver = Receiver()
-        assert notify_once(opened, [HOOK, OTHER], sender=receiver, now=later(60)).settled == 3
-        assert [name for name, _ in receiver.seen] == ["other"] * 3
-        opened.close()
 
 
 def test_a_target_gets_only_the_kinds_it_wants(arena: Arena) -> None:

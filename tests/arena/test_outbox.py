@@ -16,8 +16,7 @@ from steelyard.arena.notifications._outbox import CHANGED_AT_ONCE, KEPT_DAYS, se
 from steelyard.arena.notifications._sending import waiting
 from steelyard.arena.notifications._targets import Target
 from steelyard.records import DAY, now_microseconds
-from steelyard.store import Store, open_store, upgrade_store
-from steelyard.store.migrations.m0015_outbox_waits import INDEXES
+from steelyard.store import Store
 from steelyard.store.schema import deliveries, outbox
 
 DOWN = Target(name="down", network="loopback", url="http://127.0.0.1:9/down")
@@ -89,29 +88,6 @@ class TestWaiting:
         choosy = Target(name="ci", network="loopback", url=CI.url, kinds=(EVALUATED,))
         assert stands_for([DOWN, CI]) == stands_for([CI, DOWN])
         assert len({stands_for(some) for some in ([CI], [DOWN], [CI, DOWN], [choosy], [])}) == 5
-
-    def test_what_an_older_store_had_put_off_is_offered_to_new_targets(self, store: Store, store_address: str) -> None:
-        arena = make_arena(store)
-        arena.add_task(as_task({"id": "task"}))
-        submit(arena, range(3))
-        assert notify_once(store, [CI], sender=takes).settled == 3
-        submit(arena, range(3, 5))
-        assert notify_once(store, [DOWN], sender=fails).failed == 2
-        with store.write() as connection:
-            for index in INDEXES:
-                index.drop(connection)
-            for name in ("due_for", "settled_at"):
-                connection.exec_driver_sql(f"ALTER TABLE arena_outbox DROP COLUMN {name}")
-            connection.exec_driver_sql("DELETE FROM steelyard_migrations WHERE number = 15")
-        store.close()
-        upgrade_store(store_address)
-        opened = open_store(store_address)
-        done = notify_once(opened, [DOWN, CI], sender=fails)
-        assert (done.sent, done.failed, done.waiting) == (2, 0, 2)
-        assert rows(opened)[0] == 5
-        notify_once(opened, [DOWN, CI], sender=fails, now=later(31 * 86_400))
-        assert rows(opened)[0] == 2  # those that were settled are kept from the upgrade on
-        opened.close()
 
 
 class TestTroubleOfOne:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
 from steelyard import workflow
@@ -14,9 +13,7 @@ from steelyard.arena import Arena, leaderboard_changes, task_leaderboard
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import microseconds_of
-from steelyard.store import Store, open_store, upgrade_store
-from steelyard.store.migrations.m0012_past_settings import METADATA
-from steelyard.store.schema import applied, past_settings, settings
+from steelyard.store import Store
 
 
 @pytest.fixture
@@ -63,21 +60,6 @@ def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: lis
     arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
     arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
     assert {one.task_id for one in leaderboard_changes(arena, since=1_500_000).changes} == {"later"}
-
-
-def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(arena: Arena) -> None:
-    shown = task_leaderboard(arena, "task")
-    with arena.store.write() as connection:
-        METADATA.drop_all(connection)
-        connection.execute(delete(applied).where(applied.c.number == 12))
-    address = arena.store.url.render_as_string(hide_password=False)
-    upgrade_store(address)
-    again = open_store(address, create=False)
-    with again.read() as connection:
-        held = {row.name: row.value for row in connection.execute(select(settings))}
-        assert connection.execute(select(past_settings)).all() == [(1, 0, held["rules"], held["policy"])]
-    assert task_leaderboard(arena, "task", until=1_000_000).leaderboard == shown.leaderboard
-    again.close()
 
 
 def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None:

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
 from steelyard.arena import Arena, evaluation, leaderboard, score_history, task_leaderboard
 from steelyard.profiles import Profile, load_profile
 from steelyard.results import Policy, ScoredBy
-from steelyard.store import Store, open_store, upgrade_store
-from steelyard.store.migrations.m0016_reigns import METADATA
-from steelyard.store.schema import applied, reigns
+from steelyard.store import Store
 from steelyard.surfaces.cli import run
 
 WEIGHTS = {"efficiency_weight": 0.05, "correctness_weight": 0.5}
@@ -131,21 +128,6 @@ def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
     assert evaluation(arena, "s5").sources["max_tokens"] == "default of the profile"  # 4 before it, of 5
     assert evaluation(arena, "s6").sources["max_tokens"] == "baseline version 2, 5 submissions"  # 5 of 5
     assert evaluation(arena, "s8").sources["max_tokens"] == "baseline version 4, 7 submissions"  # 7 of 7
-
-
-def test_an_older_store_goes_by_when_submissions_were_accepted(arena: Arena) -> None:
-    shown = task_leaderboard(arena, "task")
-    with arena.store.write() as connection:
-        counted = connection.execute(select(reigns)).all()
-        METADATA.drop_all(connection)
-        connection.execute(delete(applied).where(applied.c.number == 16))
-    address = arena.store.url.render_as_string(hide_password=False)
-    upgrade_store(address)
-    again = open_store(address, create=False)
-    with again.read() as connection:
-        assert connection.execute(select(reigns)).all() == counted == [(1, 2, 6)]
-    assert task_leaderboard(arena, "task") == shown
-    again.close()
 
 
 @pytest.fixture

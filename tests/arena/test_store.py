@@ -62,7 +62,7 @@ def test_an_address_that_is_no_store_is_refused(address: str) -> None:
 
 
 def test_a_misspelled_file_does_not_become_an_empty_store(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no such store"):
+    with pytest.raises(StoreError, match="store not found"):
         open_store(f"sqlite:///{tmp_path}/stelyard.db", create=False)
     assert list(tmp_path.iterdir()) == []
 

@@ -20,9 +20,8 @@ from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.errors import UsageError
 from steelyard.records import Rejected
 from steelyard.results import Receipt
-from steelyard.store import Store, open_store, upgrade_store
-from steelyard.store.migrations.m0014_task_files import METADATA
-from steelyard.store.schema import applied, task_files
+from steelyard.store import Store, open_store
+from steelyard.store.schema import task_files
 from steelyard.surfaces.cli import run
 from steelyard.workflow import add_tasks, open_arena
 
@@ -220,16 +219,13 @@ def test_folders_of_several_criteria_are_bounded_together(
 
 
 @needs_sandbox
-def test_a_task_of_an_older_store_refuses_what_it_cannot_check(store: Store, beside: Path, tmp_path: Path) -> None:
+def test_a_task_without_stored_files_rejects_artifacts(store: Store, beside: Path, tmp_path: Path) -> None:
     arena = make_arena(store)
     arena.add_task(TASK, base_dir=beside)
     arena.submit([said("before", artifacts="good")], artifacts_root=tmp_path / "made")
-    with store.write() as connection:  # as it was before that migration
-        METADATA.drop_all(connection)
-        connection.execute(delete(applied).where(applied.c.number == 14))
-    address = store.url.render_as_string(hide_password=False)
-    upgrade_store(address)
-    again = arena_in(open_store(address))
+    with store.write() as connection:
+        connection.execute(delete(task_files))
+    again = arena_in(open_store(store.url.render_as_string(hide_password=False)))
     given = [said("before", artifacts="good"), said("after", artifacts="good"), said("claimed")]
     known, refused, claimed = again.submit(given, artifacts_root=tmp_path / "made")
     assert isinstance(known, Receipt)

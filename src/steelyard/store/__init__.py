@@ -1,4 +1,4 @@
-"""What rests on disk: `open_store(url)` gives a Store, `upgrade_store(url)` brings one of an older schema up to date.
+"""Database storage: `open_store(url)` returns a Store, `upgrade_store(url)` upgrades an older one.
 
 The tables are in `steelyard.store.schema`.
 """

@@ -1,4 +1,4 @@
-"""Addresses of stores, connections to them, and the lock that SQLite's writers queue at."""
+"""Store URLs, connections, and the lock file for SQLite writers."""
 
 from __future__ import annotations
 
@@ -21,56 +21,55 @@ from steelyard.records import is_storable
 
 
 def read_url(text: str) -> URL:
-    """The store's address: `sqlite:///file` or `postgresql://user@host/name`; anything else is refused."""
+    """Parse a store URL: `sqlite:///FILE` or `postgresql://USER@HOST/NAME`."""
     if not is_storable(text):
-        raise StoreError("the address of a store is text in UTF-8", where=repr(text)[:200], hint="name another file")
+        raise StoreError("the store URL is not valid UTF-8", where=repr(text)[:200], hint="use another file name")
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
-        # what has "://" may hold a password, and is not repeated
-        hint = "sqlite:///file or postgresql://host/name" if "://" in text else f"for a file: sqlite:///{text}"
-        raise StoreError("this is not the address of a store", hint=hint) from error
+        # a URL may contain a password: do not repeat it
+        hint = "use sqlite:///FILE or postgresql://HOST/NAME" if "://" in text else f"for a file: sqlite:///{text}"
+        raise StoreError("invalid store URL", hint=hint) from error
     if url.get_backend_name() == "sqlite":
         if not url.database or url.database == ":memory:":
-            raise StoreError(
-                "a store in memory is lost when the command ends", hint="name a file: sqlite:///steelyard.db"
-            )
+            raise StoreError("in-memory stores are not supported", hint="use a file: sqlite:///steelyard.db")
         if url.query:
             raise StoreError(
-                "the address of a file ends with its name", hint="write %3F for a question mark in the name"
+                "query parameters are not supported in SQLite URLs",
+                hint="write %3F for a question mark in the file name",
             )
         return url.set(drivername="sqlite+pysqlite")
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     raise StoreError(
-        f"there is no store of kind {url.get_backend_name()!r}", hint="sqlite:///file or postgresql://host/name"
+        f"unsupported database {url.get_backend_name()!r}", hint="use sqlite:///FILE or postgresql://HOST/NAME"
     )
 
 
 def shown(url: URL) -> str:
-    """The address as its user writes it, without a password."""
+    """Return the URL without a password."""
     return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def file_address(path: Path) -> str:
-    """The file as SQLite's own addresses write it, which take settings behind a question mark."""
+    """Return the SQLite file URI of a path."""
     return f"file:{quote(str(path.absolute()))}"
 
 
 def lock_path(url: URL) -> Path | None:
-    """The lock file beside a SQLite file; None for a server, which queues writers itself."""
+    """Return the lock file of a SQLite file; None for a server, which queues writers itself."""
     if url.get_backend_name() != "sqlite" or url.database is None:
         return None
     return Path(url.database + ".lock")
 
 
-if sys.platform != "win32":  # Windows has no such lock; SQLite's busy timeout is then the only queue
+if sys.platform != "win32":  # Windows has no flock; SQLite's busy timeout is the only queue
     import fcntl
 
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file at `path` while the block runs. Threads queue like processes: each opens the file anew."""
+    """Lock the file at `path` while the block runs. Threads queue like processes: each opens the file itself."""
     if sys.platform == "win32":
         yield
         return
@@ -86,7 +85,7 @@ BUSY_MILLISECONDS = 30_000
 
 
 def make_engines(url: URL) -> tuple[Engine, Engine]:
-    """The engine that reads and the engine that writes. Nothing is opened before the first connection."""
+    """Return the reading and the writing engine. Nothing is opened before the first connection."""
     if url.get_backend_name() == "postgresql":
         if importlib.util.find_spec("psycopg") is None:
             raise MissingExtraError("psycopg", extra="postgres", purpose="a store on PostgreSQL")
@@ -101,12 +100,12 @@ def make_engines(url: URL) -> tuple[Engine, Engine]:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this user may write the file, and others beside it."""
+    """Return whether this user can write the file and its directory."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """A connection to a file that is there, which changes neither the file nor the log beside it.
+    """Connect to an existing file without changing the file or its WAL.
 
     An ordinary connection moves what stands in the log to the file when it is the last to close, and one that is
     opened with `mode=ro` leaves an empty log behind where there was none: which of the two is used depends on the log.

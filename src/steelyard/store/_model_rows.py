@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.errors import UnknownNameError
 from steelyard.records import now_microseconds
-from steelyard.store.schema import learned
+from steelyard.store.schema import models
 
 
 class ModelVersion(NamedTuple):
@@ -46,7 +46,7 @@ def save_model(connection: Connection, kind: str, *, digest: str, seen: int, con
     number = 1 if latest is None else latest.number + 1
     version = ModelVersion(kind, number, now_microseconds(), seen, digest, content)
     # Of two writers at once, PostgreSQL refuses the second number: its transaction is run again and finds the first.
-    connection.execute(insert(learned), version._asdict())
+    connection.execute(insert(models), version._asdict())
     return KeptVersion(version, is_new=True)
 
 
@@ -54,26 +54,26 @@ def model_version(
     connection: Connection, kind: str, number: int | None = None, *, until: int | None = None
 ) -> ModelVersion | None:
     """The version of that number, else the latest (of those made by a moment); None while there is none."""
-    wanted = select(learned).where(learned.c.kind == kind)
+    wanted = select(models).where(models.c.kind == kind)
     if until is not None:
-        wanted = wanted.where(learned.c.made_at <= until)
+        wanted = wanted.where(models.c.made_at <= until)
     if number is not None:
-        row = connection.execute(wanted.where(learned.c.number == number)).first()
+        row = connection.execute(wanted.where(models.c.number == number)).first()
         if row is None:
             known = [str(each.number) for each in model_versions(connection, kind)]
             raise UnknownNameError(f"version of {kind}", str(number), known)
     else:
-        row = connection.execute(wanted.order_by(learned.c.number.desc()).limit(1)).first()
+        row = connection.execute(wanted.order_by(models.c.number.desc()).limit(1)).first()
     return None if row is None else ModelVersion(*row)
 
 
 def model_versions(connection: Connection, kind: str) -> list[ModelVersion]:
     """Every version of the kind, the first one first."""
-    wanted = select(learned).where(learned.c.kind == kind).order_by(learned.c.number)
+    wanted = select(models).where(models.c.kind == kind).order_by(models.c.number)
     return [ModelVersion(*row) for row in connection.execute(wanted)]
 
 
 def model_seen(connection: Connection, kind: str) -> int:
     """How many submissions (or ratings) the latest version had seen; 0 while there is none."""
-    seen: int | None = connection.execute(select(func.max(learned.c.seen)).where(learned.c.kind == kind)).scalar()
+    seen: int | None = connection.execute(select(func.max(models.c.seen)).where(models.c.kind == kind)).scalar()
     return seen or 0

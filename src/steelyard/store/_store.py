@@ -27,22 +27,22 @@ from steelyard.store._migrate import applied_numbers, migrate, migrations, pendi
 Result = TypeVar("Result")
 
 ATTEMPTS = 12
-"""How often a transaction that met another one is tried again."""
+"""Attempts per transaction that conflicts with another one."""
 RETRIED_STATES = frozenset({"40001", "40P01", "23505"})
-"""PostgreSQL: serialization failure, deadlock, and a key that another took between our look and our write."""
+"""PostgreSQL: serialization failure, deadlock, and unique violation by a concurrent insert."""
 WRITERS = """
 SELECT virtualtransaction FROM pg_locks
 WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted AND relation = CAST(:name AS regclass)
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-"""PostgreSQL: who writes to a table. The lock is taken before a row gets its number and held until others see it."""
+"""PostgreSQL: transactions that write to a table. The lock is taken before a row is numbered and held until commit."""
 
 TOO_LARGE_STATE = "54000"
-"""PostgreSQL: something is larger than it can hold, as a key is that does not fit its index."""
+"""PostgreSQL: program limit exceeded, such as a key too large for its index."""
 
 
 class Store:
-    """A database with our schema: SQLite in one file, or PostgreSQL. Use `write` and `read` for transactions."""
+    """Database with the Steelyard schema: a SQLite file or PostgreSQL. Use `write` and `read` for transactions."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
@@ -51,7 +51,7 @@ class Store:
         self._lock: Path | None = lock_path(url)
         self._idle: sqlite3.Connection | None = None
         self._seen_stamps: tuple[tuple[int, int] | None, ...] | None = None
-        # Whoever lets go of a store lets go of its connections, also when a command ends in an error.
+        # Close the connections when the store is garbage-collected, also after an error.
         weakref.finalize(self, _dispose, self.reading, self.writing)
 
     def __repr__(self) -> str:
@@ -59,19 +59,19 @@ class Store:
 
     @property
     def address(self) -> str:
-        """The store's address as its user writes it, without a password."""
+        """Return the store URL without a password."""
         return shown(self.url)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """One transaction that may write: all of it is kept, or nothing. On SQLite writers queue up, one at a time."""
+        """Open a read-write transaction. On SQLite, writers queue up, one at a time."""
         queue = exclusive(self._lock) if self._lock else nullcontext()
         with queue, self.writing.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One transaction that sees a single moment of the store and writes nothing."""
+        """Open a read-only transaction with a consistent snapshot."""
         try:
             with self.reading.connect() as connection:
                 if not self.is_sqlite:
@@ -82,7 +82,7 @@ class Store:
             raise self._unavailable(error) from error
 
     def in_transaction(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` gives, run in one writing transaction; run again when another transaction was in the way."""
+        """Run `work` in a read-write transaction and return its result; retry on conflicts with other transactions."""
         for attempt in range(ATTEMPTS):
             try:
                 with self.write() as connection:
@@ -98,9 +98,9 @@ class Store:
         raise AssertionError("the last attempt either returns or raises")
 
     def writers(self, table: Table) -> frozenset[str]:
-        """The open transactions that write to a table, each under a name that no other ever has.
+        """Return unique names of the open transactions that write to a table.
 
-        None on SQLite, where a transaction that writes has ended before the next begins.
+        Always empty on SQLite, where writing transactions do not overlap.
         """
         if self.is_sqlite:
             return frozenset()
@@ -108,9 +108,9 @@ class Store:
             return frozenset(connection.execute(text(WRITERS), {"name": table.name}).scalars())
 
     def signal(self) -> object | None:
-        """What changes when anybody writes to the file; None on PostgreSQL, where asking takes a query.
+        """Return a value that changes with every write to the file; None on PostgreSQL, where this needs a query.
 
-        It comes from a connection that does nothing else, takes microseconds, and means nothing to another process.
+        It comes from a dedicated connection, takes microseconds, and is meaningless in other processes.
         """
         if self.file is None:
             return None
@@ -128,10 +128,10 @@ class Store:
 
     @staticmethod
     def _stamps(file: Path) -> tuple[tuple[int, int] | None, ...]:
-        """Time and size of the file and of its log.
+        """Return time and size of the file and its WAL.
 
-        Who may only read the file opens it, while it has no log, as one that nobody changes: such a connection must be
-        opened anew when somebody does.
+        Without write permission and without a WAL, the file is opened as immutable: the connection must be reopened
+        after a change.
         """
         stamps: list[tuple[int, int] | None] = []
         for path in (file, Path(f"{file}-wal")):
@@ -155,31 +155,31 @@ class Store:
 
     @property
     def file(self) -> Path | None:
-        """The SQLite file; None on a server."""
+        """Path of the SQLite file; None on a server."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
 
     def applied(self) -> frozenset[int]:
-        """The numbers of the migrations that it has seen; none when there is nothing yet, an error for foreign tables.
+        """Return the numbers of the applied migrations; empty for a new store, an error for foreign tables.
 
-        An empty file is one that another process is about to fill: SQLite is kept away from it.
+        An empty file is not opened: another process may be about to fill it.
         """
         if self.file is not None and (not self.file.exists() or self.file.stat().st_size == 0):
             return frozenset()
         with self.read() as connection:
             numbers = applied_numbers(connection)
             if not numbers and self.is_sqlite and inspect(connection).get_table_names():
-                hint = "name a file of its own"
-                raise StoreError("the file holds another program's tables", where=self.address, hint=hint)
+                hint = "use a separate file"
+                raise StoreError("the file contains tables of another program", where=self.address, hint=hint)
         return numbers
 
     def close(self) -> None:
-        """Let go of every connection. The store can be used again afterwards."""
+        """Close all connections. The store can be used again afterwards."""
         self._close_reading()
         _dispose(self.reading, self.writing)
 
 
 def _dispose(reading: Engine, writing: Engine) -> None:
-    """Close what writes last: only that can move what stands in SQLite's log to the file, and remove the log."""
+    """Close the writing engine last: only it can checkpoint and remove the SQLite WAL."""
     reading.dispose()
     writing.dispose()
 
@@ -190,11 +190,10 @@ def _worth_retrying(error: DBAPIError) -> bool:
 
 
 def open_store(address: str, *, create: bool = True) -> Store:
-    """The store at `sqlite:///file` or `postgresql://...`; made when there is none.
+    """Open the store at `sqlite:///FILE` or `postgresql://...`; create it if it does not exist.
 
-    Without `create`, a SQLite file that is not there, or a database without our tables, is an error: a misspelled name
-    must not silently become an empty arena. A store of an older schema is never changed by opening it: the error names
-    the command that upgrades it.
+    Without `create`, a missing SQLite file or a database without our tables is an error, so that a misspelled name does
+    not create an empty arena. A store with an older schema is rejected; the error names the upgrade command.
     """
     store = find_store(address, create=create)
     with closed_on_error(store):
@@ -209,11 +208,15 @@ def open_store(address: str, *, create: bool = True) -> Store:
 
 
 def find_store(address: str, *, create: bool = False) -> Store:
-    """The store at the address, whatever its schema; nothing is opened yet. The folder must be there, and the file."""
+    """Return the store at the address without opening it or checking its schema; its directory must exist."""
     url = read_url(address)
     store = Store(url)
     if store.file is not None and not create and not store.file.exists():
-        raise StoreError("store not found", where=shown(url), hint="steelyard arena init --store ... makes one")
+        raise StoreError(
+            "store not found",
+            where=shown(url),
+            hint=f"create it with: steelyard arena init --store {shlex.quote(shown(url))}",
+        )
     if store.file is not None and not store.file.parent.is_dir():
         folder = store.file.parent
         raise UsageError(f"no such directory: {folder}", where=shown(url), hint=f"create it: mkdir -p {folder}")
@@ -222,7 +225,7 @@ def find_store(address: str, *, create: bool = False) -> Store:
 
 @contextmanager
 def closed_on_error(store: Store) -> Iterator[None]:
-    """Let go of the store when the block fails; an error of the database becomes ours."""
+    """Close the store if the block fails; convert database errors."""
     try:
         yield
     except DBAPIError as error:
@@ -234,19 +237,21 @@ def closed_on_error(store: Store) -> Iterator[None]:
 
 
 def no_store(store: Store) -> StoreError:
-    """The error for a database without our tables."""
+    """Return the error for a database without our tables."""
     return StoreError(
-        "this database holds no steelyard store", where=store.address, hint="steelyard arena init makes one"
+        "the database contains no steelyard store",
+        where=store.address,
+        hint=f"create it with: steelyard arena init --store {shlex.quote(store.address)}",
     )
 
 
 def _check_version(store: Store, numbers: frozenset[int]) -> None:
-    """Refuse a store of another schema than ours."""
+    """Reject a store with an older schema."""
     if pending(numbers):
         command = f"steelyard arena upgrade --store {shlex.quote(store.address)}"
         raise StoreError(
-            f"the store has schema version {version_of(numbers)}; this version of steelyard needs"
+            f"the store has schema version {version_of(numbers)}; this version of steelyard requires"
             f" {migrations()[-1].number}",
             where=store.address,
-            hint=command if store.is_sqlite else f"make a backup with pg_dump, then: {command}",
+            hint=command if store.is_sqlite else f"back up with pg_dump, then: {command}",
         )

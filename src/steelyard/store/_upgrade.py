@@ -1,4 +1,4 @@
-"""Bringing a store of an older schema up to date, with a copy of a SQLite file made first."""
+"""Upgrade of stores with an older schema; SQLite files are copied first."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from steelyard.store._store import Store, closed_on_error, find_store, no_store
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """What upgrading did to a store."""
+    """Result of an upgrade."""
 
     address: str
     version: int
-    """The version of its schema before."""
+    """Schema version before the upgrade."""
     migrations: tuple[Migration, ...]
-    """What was applied, in order; nothing when it was up to date."""
+    """Applied migrations, in order; empty if the store was up to date."""
     copy: Path | None
-    """The file as it was; None when nothing was applied, and on a server."""
+    """Copy of the file before the upgrade; None if nothing was applied, and on a server."""
 
 
-def upgrade_store(address: str, *, told: Callable[[Migration], None] | None = None) -> Upgraded:
-    """Apply to the store what it has not seen, all of it or nothing; `told` before each migration.
+def upgrade_store(address: str, *, progress: Callable[[Migration], None] | None = None) -> Upgraded:
+    """Apply all pending migrations in one transaction; call `progress` before each.
 
-    A SQLite file is copied first, while nobody else can write to it. When the upgrade fails the file is as it was, and
-    the copy is removed: trying again on a disk that is full must not fill it with copies.
+    A SQLite file is copied first, while other writers are locked out. If the upgrade fails, the file is unchanged and
+    the copy is removed, so that retries do not fill the disk.
     """
     store = find_store(address)
     copies: list[Path] = []
 
     def work(connection: Connection) -> list[Migration]:
-        # Asked anew: another may have upgraded it while this one waited for its turn.
+        # Check again: another process may have upgraded the store while this one waited for the lock.
         if store.file is not None and pending(applied_numbers(connection)):
             copies.append(_copied(store, store.file, version))
-        return migrate(connection, told)
+        return migrate(connection, progress)
 
     with closed_on_error(store):
         numbers = store.applied()
@@ -65,7 +65,7 @@ def upgrade_store(address: str, *, told: Callable[[Migration], None] | None = No
 
 
 def _copied(store: Store, file: Path, version: int) -> Path:
-    """A copy beside the file, what stands in its log included, under a name that nobody has."""
+    """Copy the file, including its WAL, to an unused name next to it."""
     copy = _new_file(file, version)
     try:
         with closing(connect_for_reading(file)) as source, closing(sqlite3.connect(copy)) as target:
@@ -73,7 +73,7 @@ def _copied(store: Store, file: Path, version: int) -> Path:
         shutil.copymode(file, copy)
     except sqlite3.Error as error:
         copy.unlink()
-        raise StoreUnavailableError(store.address, f"the file cannot be copied to {copy}: {error}") from error
+        raise StoreUnavailableError(store.address, f"cannot copy the file to {copy}: {error}") from error
     return copy
 
 
@@ -85,4 +85,4 @@ def _new_file(file: Path, version: int) -> Path:
         except FileExistsError:
             continue
         return path
-    raise AssertionError("numbers do not end")
+    raise AssertionError("unreachable")

@@ -1,10 +1,10 @@
-"""The schema of the store as it is now: every table and every index, with what each column holds.
+"""Current schema of the store: every table, column and index.
 
-Code that reads or writes the store imports its tables from here. A change of the schema is made twice: here, and as a
-new migration that changes the stores that exist; a test compares the two on both databases. Migrations keep copies of
-their own and never import this module.
+Code that reads or writes the store imports its tables from here. A schema change is made twice: here, and as a new
+migration for existing stores; a test compares the two on both databases. Migrations have their own copies of the tables
+and never import this module.
 
-Scores are kept in cents (two decimals in 0..100 are 10,001 values), moments as microseconds since 1970.
+Scores are stored in cents (two decimals in 0..100 are 10,001 values), timestamps in microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ task_files = Table(
     Column("sha256", String(64), nullable=False, doc="The digest of the content."),
     Column("content", LargeBinary, nullable=False, doc="The file itself."),
 )
-"""The files that a task's criteria check with. A task from before migration 14 has none: its files were never kept."""
+"""Files used by the criteria of a task."""
 
 states = Table(
     "arena_states",
@@ -193,8 +193,8 @@ reviews = Table(
 
 Index("arena_reviews_of_submission", reviews.c.task_key, reviews.c.ordinal)
 
-reigns = Table(
-    "arena_reigns",
+settings_in_effect = Table(
+    "arena_settings_in_effect",
     METADATA,
     Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
     Column("number", Serial, primary_key=True, autoincrement=False, doc="The number in `past_settings`."),
@@ -267,17 +267,17 @@ deliveries = Table(
 What is being sent is due when its sender must have died.
 """
 
-learned = Table(
-    "arena_learned",
+models = Table(
+    "arena_models",
     METADATA,
-    Column("kind", String(64), primary_key=True, doc="What was learned, as `abilities`."),
+    Column("kind", String(64), primary_key=True, doc="Kind of model, such as `abilities`."),
     Column("number", Integer, primary_key=True, autoincrement=False, doc="Counts the versions of this kind from 1."),
-    Column("made_at", BigInteger, nullable=False, doc="When it was learned."),
+    Column("made_at", BigInteger, nullable=False, doc="When it was fitted."),
     Column("seen", BigInteger, nullable=False, doc="How many submissions (or ratings) there had been by then."),
-    Column("digest", String(64), nullable=False, doc="The digest of all that it was learned from."),
-    Column("content", Text, nullable=False, doc="What was learned, as JSON."),
+    Column("digest", String(64), nullable=False, doc="Digest of the data it was fitted to."),
+    Column("content", Text, nullable=False, doc="The fitted model as JSON."),
 )
-"""Every version of what the arena learned from its submissions; it only grows. No score depends on it."""
+"""Every version of the models fitted to submissions or ratings; append-only. No score depends on it."""
 
 canons = Table(
     "canons",

@@ -1,4 +1,4 @@
-"""Arena upgrade: bringing a store that an older version made to the present schema."""
+"""Upgrade of a store created by an older version."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from steelyard.store import Migration, upgrade_store
 
 
 def upgrade_arena(
-    address: str = DEFAULT_STORE, *, told: Callable[[AppliedMigration], None] | None = None
+    address: str = DEFAULT_STORE, *, progress: Callable[[AppliedMigration], None] | None = None
 ) -> StoreUpgrade:
-    """Upgrade the store, canons and arena alike; `told` before each migration.
+    """Upgrade the schema of a store; call `progress` before each migration.
 
-    A SQLite file is copied first. All migrations are applied or none: when one fails, the store is as it was.
+    A SQLite file is copied first. If a migration fails, the store is unchanged.
     """
 
     def step(migration: Migration) -> AppliedMigration:
         return AppliedMigration(migration.number, migration.name.replace("_", " "))
 
-    done = upgrade_store(address, told=None if told is None else lambda migration: told(step(migration)))
+    done = upgrade_store(address, progress=None if progress is None else lambda migration: progress(step(migration)))
     steps = tuple(step(migration) for migration in done.migrations)
     return StoreUpgrade(
         store=done.address,

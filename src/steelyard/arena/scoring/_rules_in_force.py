@@ -13,7 +13,7 @@ from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._settings import decoded_rules
 from steelyard.records import iso
 from steelyard.results import Policy, ScoredBy
-from steelyard.store.schema import past_settings, reigns
+from steelyard.store.schema import past_settings, settings_in_effect
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,11 @@ def read_rules_history(connection: Connection, task_key: int | None = None) -> R
             all_rules.append(RulesInForce(len(all_rules), row.since, rules))
     starts: dict[int, list[int]] = {}
     if len(all_rules) > 1:
-        wanted = select(reigns) if task_key is None else select(reigns).where(reigns.c.task_key == task_key)
+        wanted = (
+            select(settings_in_effect)
+            if task_key is None
+            else select(settings_in_effect).where(settings_in_effect.c.task_key == task_key)
+        )
         for row in connection.execute(wanted):
             if row.number in numbers:
                 starts.setdefault(row.task_key, [0] * len(all_rules))[numbers[row.number]] = row.after_n

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.scoring._rules import Rules
 from steelyard.errors import StoreError
 from steelyard.results import Policy
-from steelyard.store.schema import past_settings, reigns, settings, states
+from steelyard.store.schema import past_settings, settings, settings_in_effect, states
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 
@@ -36,7 +36,7 @@ def write_settings(connection: Connection, rules: Rules, policy: Policy, now: in
     added = insert(past_settings).values(since=now, **values).returning(past_settings.c.number)
     number = connection.execute(added).scalar_one()
     starts = select(states.c.task_key, literal(number), states.c.accepted).where(states.c.accepted > 0)
-    connection.execute(insert(reigns).from_select(["task_key", "number", "after_n"], starts))
+    connection.execute(insert(settings_in_effect).from_select(["task_key", "number", "after_n"], starts))
 
 
 def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from steelyard.arena.ingest import Arena
 from steelyard.store.schema import (
     assignments,
-    learned,
+    models,
     parties,
     past_settings,
     ratings,
@@ -19,7 +19,7 @@ from steelyard.store.schema import (
     tasks,
 )
 
-_COUNTED = (reviews, tasks, past_settings, ratings, assignments, learned)
+_COUNTED = (reviews, tasks, past_settings, ratings, assignments, models)
 
 
 class ArenaVersion(NamedTuple):
@@ -36,8 +36,8 @@ class ArenaVersion(NamedTuple):
     settings: int
     ratings: int
     assignments: int
-    learned: int
-    """Versions of what was learned."""
+    models: int
+    """Number of model versions."""
     registered: int
     """The moment of the last registration or change of one."""
     seasons: int

@@ -22,7 +22,7 @@ def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """
     from steelyard.workflow import upgrade_arena  # brings SQLAlchemy
 
-    done = upgrade_arena(store, told=_say)
+    done = upgrade_arena(store, progress=_print_step)
     if json:
         print_json(done.to_dict())
     else:
@@ -30,7 +30,7 @@ def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     return 0
 
 
-def _say(step: AppliedMigration) -> None:
+def _print_step(step: AppliedMigration) -> None:
     console(stderr=True).print(clean(f"migration {step.number}: {step.name}"))
 
 
