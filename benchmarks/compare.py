@@ -1,10 +1,10 @@
-"""All pairs of agents compared task by task: Steelyard against evalstats on the same data in the same run.
+"""All pairs of agents compared task by task: Steelyard vs. evalstats on the same data in the same run.
 
-Steelyard draws tasks 10,000 times and gives every pair its difference and interval, a paired p-value, Holm's correction
-and bands of places. evalstats does what its `compare` does by default (an analytic interval for most of the work, which
-is faster than its own bootstrap); with --bootstrap it is also asked for 10,000 bootstrap draws. Both must find the same
-differences. evalstats is no dependency of ours: it is looked for in --evalstats-python, else installed into a virtual
-environment in the user's cache folder.
+Steelyard resamples tasks 10,000 times and computes the difference of every pair with its interval, a paired p-value,
+Holm's correction and rank intervals. evalstats runs its default `compare` (mostly an analytic interval, which is faster
+than its own bootstrap), and with --bootstrap also 10,000 bootstrap resamples. Both must find the same differences.
+evalstats is not a dependency: it is searched for in --evalstats-python, else installed into a virtual environment in
+the user's cache directory.
 
     python -m benchmarks.compare [--agents 30 --tasks 500 --attempts 5] [--quick] [--bootstrap]
 """
@@ -138,13 +138,13 @@ def main() -> int:
         np.save(path, make_data(agents, tasks, options.attempts))
         print(f"{agents} agents x {tasks} tasks x {options.attempts} attempts, {agents * (agents - 1) // 2} pairs")
         mine = ours(path)
-        rows = [("steelyard, 10,000 draws of tasks", mine)]
+        rows = [("steelyard, 10,000 resamples of tasks", mine)]
         python = evalstats_python(options.evalstats_python)
         if python is not None:
             rows.append((f"{PACKAGE}, as it comes", theirs(python, path, {})))
             if options.bootstrap or options.quick:
                 asked = {"method": "bootstrap", "n_bootstrap": 10_000}
-                rows.append((f"{PACKAGE}, 10,000 bootstrap draws", theirs(python, path, asked)))
+                rows.append((f"{PACKAGE}, 10,000 bootstrap resamples", theirs(python, path, asked)))
     print(f"{'':40} {'seconds':>9} {'ratio':>9} {'peak MiB':>9}")
     for name, row in rows:
         check_same(mine, row)

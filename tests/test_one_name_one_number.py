@@ -376,7 +376,7 @@ def test_the_intervals_of_judges_hold_their_figures(seed: int) -> None:
 
 
 def test_pass_at_k_stays_a_share() -> None:
-    # two tasks, one passed: Student's limits of the mean would be -5.85 and 6.85
+    # two tasks, one passed: Student's bounds of the mean would be -5.85 and 6.85
     runs = [
         Run(id=f"{task}-{attempt}", task=task, agent="x", passed=task == "a") for task in "ab" for attempt in range(2)
     ]

@@ -118,7 +118,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "sign-flip", "exact test", "10 tasks, equal attempts, all patterns of signs", differences.flipped_enumerated, 0
     ),
-    Scenario("sign-flip", "exact test", "25 tasks, equal attempts, drawn patterns", differences.flipped_drawn, 10_000),
+    Scenario(
+        "sign-flip", "exact test", "25 tasks, equal attempts, sampled patterns", differences.flipped_drawn, 10_000
+    ),
     Scenario("swap", "exact test", "cost of a pass, 30 tasks, equal attempts", differences.swapped_sides, 10_000),
     Scenario("mcnemar-exact", "exact test", "up to 100 tasks that disagree, the worst n", differences.mcnemar_worst, 0),
     Scenario(

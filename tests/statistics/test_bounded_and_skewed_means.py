@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from steelyard.statistics import auto_means, bounded_mean, clopper_pearson, fieller, fieller_hall
-from steelyard.statistics._skewed_means import REACHED, reached, skewed_limits
+from steelyard.statistics._skewed_means import REACHED, reached, skewed_bounds
 
 shares = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), min_size=2, max_size=40)
 
@@ -71,7 +71,7 @@ def _halls(values: np.ndarray) -> tuple[float, float]:
 
 def test_limits_of_a_skewed_mean_are_halls():
     values = np.sort(np.random.default_rng(2).lognormal(0, 1, 40))
-    low, high, tasks, varied = skewed_limits(
+    low, high, tasks, varied = skewed_bounds(
         values, np.ones(40), np.zeros(40, dtype=np.int64), size=1, floor=-math.inf, level=0.95
     )
     assert (low[0], high[0]) == pytest.approx(_halls(values), rel=1e-9)
@@ -81,7 +81,7 @@ def test_limits_of_a_skewed_mean_are_halls():
 
 def test_without_skew_the_limits_are_students():
     values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
-    low, high, *_ = skewed_limits(values, np.ones(5), np.zeros(5, dtype=np.int64), size=1, floor=-math.inf, level=0.95)
+    low, high, *_ = skewed_bounds(values, np.ones(5), np.zeros(5, dtype=np.int64), size=1, floor=-math.inf, level=0.95)
     half = stats.t.ppf(0.975, 4) * values.std(ddof=1) / math.sqrt(5)
     assert (low[0], high[0]) == pytest.approx((-half, half))
 

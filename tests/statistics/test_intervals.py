@@ -133,7 +133,7 @@ def test_duplicated_attempts_narrow_the_naive_interval_but_not_the_clustered_one
 def test_wilson_clustered_stays_inside_and_has_width_when_all_pass():
     everything = wilson_clustered([1.0] * 30, np.repeat(np.arange(10), 3))
     assert everything.high == 1.0
-    # each task counts once: Wilson's lower limit n / (n + t²) with n = 10 and t of 9 degrees
+    # each task counts once: Wilson's lower bound n / (n + t²) with n = 10 and t of 9 degrees
     assert everything.low == pytest.approx(10 / (10 + stats.t.ppf(0.975, 9) ** 2))
 
 

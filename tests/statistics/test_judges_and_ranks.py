@@ -224,7 +224,7 @@ def test_bradley_terry_of_agrestis_baseball_table():
 def test_strengths_without_limit_are_missing_with_a_reason():
     undefeated = bradley_terry(np.array([[0.0, 3.0], [0.0, 0.0]]))
     assert undefeated.values is None
-    assert "no upper limit" in undefeated.reason
+    assert "no upper bound" in undefeated.reason
     assert bradley_terry(np.array([[0.0, 3.0], [0.0, 0.0]]), prior=1.0).values is not None
 
 
@@ -374,7 +374,7 @@ def test_pass_at_one_is_the_mean_over_tasks_and_short_tasks_are_left_out():
 
 
 def test_tasks_that_all_pass_leave_their_pass_at_k_open():
-    # with Student's limits nine in ten such data sets had an interval from 1 to 1
+    # with Student's bounds nine in ten such data sets had an interval from 1 to 1
     interval = passes_over_tasks([5] * 10, [4] * 10, 5)
     assert interval.estimate == interval.high == 1
     assert interval.low == pytest.approx(0.025 ** (1 / 10), abs=0.002)  # Clopper and Pearson's of 10 in 10
@@ -390,7 +390,7 @@ def test_passes_have_an_interval_between_0_and_1_that_holds_them(tasks, all_of_t
 
 
 def test_pass_at_k_holds_its_truth_where_most_tasks_pass():
-    # 30 tasks of which nine in ten pass every attempt: Student's limits held 1 - 0.1 in 80% of the data sets
+    # 30 tasks of which nine in ten pass every attempt: Student's bounds held 1 - 0.1 in 80% of the data sets
     random = np.random.default_rng(3)
     held = [
         interval.low <= 0.9 <= interval.high

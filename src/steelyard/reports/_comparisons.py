@@ -108,7 +108,7 @@ def _legend_of(marks: Sequence[str]) -> str:
 
 
 def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
-    """The limits of an interval, without the unit; the label or mark that says what it reaches stands under them."""
+    """The bounds of an interval, without the unit; the label or mark that says what it reaches stands under them."""
     if low is None or high is None:
         return DASH
     return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")

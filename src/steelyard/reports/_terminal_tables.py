@@ -19,7 +19,7 @@ GAP = 2
 IN_A_PIPE = 160
 """How wide a table is where nothing says how wide: long texts go on below, and every column is there."""
 FEW_ROWS = 12
-"""A table of at most so many rows turns rather than lose most of its columns; a longer one would fill the screen."""
+"""Tables of up to this many rows are transposed rather than lose most of their columns."""
 EASY_TO_READ = 16
 """No text is broken into a column narrower than this."""
 _BREAK = re.compile(r" +(?!%)")  # a number keeps its percent sign
@@ -109,7 +109,7 @@ class TextTable:
 
     Where not all columns fit, those that can be spared leave, the highest `spare` first, and are named below; a column
     of nothing but dashes leaves before all others. Where the others do not fit either, or too many would leave, the
-    table turns: a line for each column, and as many rows side by side as fit.
+    table is transposed: one line per column, and as many rows side by side as fit.
     """
 
     title: str = ""
@@ -137,7 +137,9 @@ class TextTable:
         if self.title:
             yield from (paint(line, "bold", color=color) for line in wrapped(self.title, width or IN_A_PIPE))
         shown, widths = self._fitting(width)
-        yield from self._grid(shown, widths, color=color) if shown else self._turned(width or IN_A_PIPE, color=color)
+        yield from (
+            self._grid(shown, widths, color=color) if shown else self._transposed(width or IN_A_PIPE, color=color)
+        )
         below = list(self._below(set(shown or self._filled), width))
         yield from (paint(line, "dim", color=color) for text in below for line in wrapped(text, width or IN_A_PIPE))
         if shown or below:
@@ -162,7 +164,7 @@ class TextTable:
         while shown:
             room = width - GAP * (len(shown) - 1)
             if sum(least[number] for number in shown) <= room:
-                if self._better_turned(len(set(self._filled) - self._unknown - set(shown)), len(shown), width):
+                if self._is_better_transposed(len(set(self._filled) - self._unknown - set(shown)), len(shown), width):
                     return [], []
                 return shown, _shared([least[number] for number in shown], [most[number] for number in shown], room)
             spare = max(shown, key=lambda number: (number in self._unknown, self.columns[number].spare, number))
@@ -171,7 +173,7 @@ class TextTable:
             shown.remove(spare)
         return [], []
 
-    def _better_turned(self, left: int, kept: int, width: int) -> bool:
+    def _is_better_transposed(self, left: int, kept: int, width: int) -> bool:
         """Whether most columns of a short table would leave, or a third of them where all rows fit side by side."""
         if left > kept:
             return len(self.rows) <= FEW_ROWS
@@ -179,7 +181,7 @@ class TextTable:
         return next(bands, None) is not None and next(bands, None) is None
 
     def _label(self, width: int) -> int:
-        """How wide the names of columns are in a table that has turned."""
+        """Return the width of the column names in a transposed table."""
         longest = max((cell_len(" ".join(column.heading.split())) for column in self.columns), default=0)
         return min(longest, width // 3)
 
@@ -238,7 +240,7 @@ class TextTable:
             painted = [cell.style if isinstance(cell, Painted) else None for cell in cells]
             yield from _joined(broken, widths, justified, painted, color=color)
 
-    def _turned(self, width: int, *, color: bool) -> Iterator[str]:
+    def _transposed(self, width: int, *, color: bool) -> Iterator[str]:
         """A line for each column: what it is called, and what it holds of each row of a band."""
         names = [" ".join(column.heading.split()) for column in self.columns]
         label = self._label(width)

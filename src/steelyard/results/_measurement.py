@@ -331,7 +331,7 @@ def _why_no_deviation(value: Statistics) -> str | None:
 
 
 def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of any type
-    """The limits of each figure as flat cells."""
+    """The bounds of each figure as flat cells."""
     intervals = {"value": value.interval} if isinstance(value, GroupValue) else dict(value.intervals)
     row: dict[str, Any] = {}
     for figure in _WITH_LIMITS:

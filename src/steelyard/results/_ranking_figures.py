@@ -125,7 +125,7 @@ def _cost_note(cost_runs: int, runs: int, pareto_frequency: float | None) -> str
     return (
         known
         if pareto_frequency is None
-        else f"{known}; on the frontier in {percent(pareto_frequency, decimals=0)} of redraws"
+        else f"{known}; on the frontier in {percent(pareto_frequency, decimals=0)} of resamples"
     )
 
 

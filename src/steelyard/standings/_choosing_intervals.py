@@ -47,8 +47,8 @@ METHODS: dict[str, str] = {
     "wilson-clustered": "a share, attempts at a task kept together",
     "student": "a mean; runs taken as independent",
     "clustered": "a mean, attempts at a task kept together",
-    "percentile": "a mean or a ratio from draws of tasks",
-    "bca": "a mean or a ratio from draws of tasks, corrected for bias and skew",
+    "percentile": "a mean or a ratio by resampling tasks",
+    "bca": "a mean or a ratio by resampling tasks, corrected for bias and skew",
     "fieller": "a ratio of means, attempts at a task kept together",
     "fieller-hall": "a ratio of means, corrected for skew; attempts at a task kept together",
     "median-exact": "a median, never too narrow; runs taken as independent",
@@ -186,7 +186,7 @@ def _means(metric: Metric, rows: _Rows, method: str, *, binary: bool = True) -> 
 
 
 def holds(interval: Interval, figure: float | None, bounds: tuple[float, float]) -> bool:
-    """Whether a method's own limits hold the figure, cut at the metric's bounds, up to four units in the last place."""
+    """Whether a method's own bounds hold the figure, cut at the metric's bounds, up to four units in the last place."""
     if interval.low is None or interval.high is None or figure is None:
         return True
     low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in (interval.low, interval.high))

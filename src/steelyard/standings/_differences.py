@@ -224,7 +224,7 @@ def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:
 def _of_difference(interval: Interval, compared: Difference, gaps: Floats, options: StatisticsOptions) -> Interval:
     """The interval of B's figure minus A's, within what the metric can differ by.
 
-    Where a method's own limits do not hold the difference, Student's are taken: they lie around it.
+    Where a method's own bounds do not hold the difference, Student's are taken: they lie around it.
     """
     if (
         compared.baseline is None

@@ -165,7 +165,7 @@ def scores_of(
 def fronts(
     scores: Floats, costs: Floats, figures: tuple[Floats, Floats], *, options: StatisticsOptions
 ) -> tuple[Mask, Floats]:
-    """Who is on the front by score and cost, and how often when tasks are drawn anew."""
+    """Who is on the front by score and cost, and how often when tasks are resampled."""
     # every draw compares all pairs: with very many of them fewer draws do
     draws = min(options.resamples, max(200, MAX_CELLS // scores.shape[1] ** 2))
     shares = pareto_frequencies(scores, costs, resamples=draws, seed=options.seed)

@@ -63,7 +63,7 @@ def kept_level(
 
 
 def within_sides(interval: Interval, a: Interval, b: Interval, correlation: float) -> Interval:
-    """The limits of a difference, no narrower than those of its two sides allow.
+    """The bounds of a difference, no narrower than those of its two sides allow.
 
     A side with few attempts may pass everything by chance. Then its tasks do not vary, and the differences by task say
     nothing about what it could have done; its own interval does. The two are joined as Zou and Donner (2008) do it,

@@ -1,6 +1,6 @@
-"""Bootstrap over tasks: whole tasks are drawn with replacement, all their attempts with them.
+"""Bootstrap over tasks: whole tasks are resampled with replacement, with all their attempts.
 
-A draw is a row of counts, how often each task was drawn, so every mean or ratio is a product of that matrix with the
+A resample is a row of counts, how often each task is in it, so every mean or ratio is a product of that matrix with the
 tasks' sums. Values are first rounded to a grid on which all these sums are exact (about 1 part in 10^12), so the
 result is the same to the bit whatever the order of rows or agents, the number of threads or the way of adding.
 """
@@ -41,7 +41,7 @@ def draws(clusters: int, *, resamples: int, seed: int) -> Iterator[Floats]:
 
 
 def resampled_sums(columns: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """Sums of each column over every draw of its rows: one row a draw, one column a column."""
+    """Sums of each column over every resample of its rows: one row per resample."""
     exact = on_grid(columns, len(columns))
     return np.concatenate([counts @ exact for counts in draws(len(columns), resamples=resamples, seed=seed)])
 
@@ -56,7 +56,7 @@ def percentile_bounds(resampled: Floats, *, level: float = LEVEL) -> tuple[Float
 def bca_bounds(
     resampled: Floats, estimate: Floats, jackknife: Floats, *, level: float = LEVEL
 ) -> tuple[Floats, Floats]:
-    """Bias-corrected and accelerated limits (Efron 1987) of many columns at once.
+    """Bias-corrected and accelerated bounds (Efron 1987) of many columns at once.
 
     `jackknife` holds, for each column, the estimate with one cluster left out at a time.
     """
@@ -102,7 +102,7 @@ def bootstrap_mean(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Interval:
-    """Interval for the mean over runs from draws of whole clusters, by `percentile` or `bca`."""
+    """Interval for the mean over runs by resampling whole clusters, by `percentile` or `bca`."""
     by_cluster = cluster(values, clusters)
     if by_cluster.size < 2:
         estimate = by_cluster.mean if by_cluster.n else None
@@ -127,7 +127,7 @@ def bootstrap_ratio(
 ) -> Interval:
     """Interval for sum(above) / sum(below) over clusters, both given as one number a cluster.
 
-    A draw whose denominator is 0 counts as infinite.
+    A resample whose denominator is 0 counts as infinite.
     """
     columns = np.column_stack([np.asarray(above, dtype=float), np.asarray(below, dtype=float)])
     columns = on_grid(columns[np.lexsort(columns.T)], len(columns))
@@ -141,7 +141,7 @@ def bootstrap_ratio(
     else:
         bounds = percentile_bounds(resampled, level=level)
     low, high = float(bounds[0][0]), float(bounds[1][0])
-    reason = "in some of the draws the denominator is 0" if np.isinf(high) else None
+    reason = "in some resamples the denominator is 0" if np.isinf(high) else None
     return Interval(
         estimate=float(estimate[0]),
         low=low,

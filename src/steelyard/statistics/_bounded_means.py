@@ -1,7 +1,7 @@
 """Intervals for a mean of values within bounds, which hold however near to a bound the mean lies.
 
-The upper limit is Gaffke's (2005): what a mean with random weights stays below, the weights spread evenly (Dirichlet)
-over the data and one added value at the upper bound. The lower limit mirrors it. Of zeros and ones it is Clopper and
+The upper bound is Gaffke's (2005): what a mean with random weights stays below, the weights spread evenly (Dirichlet)
+over the data and one added value at the upper bound. The lower bound mirrors it. Of zeros and ones it is Clopper and
 Pearson's. It is computed by saddlepoint (Lugannani and Rice 1980), which errs to the wide side.
 """
 
@@ -52,7 +52,7 @@ def bounded_mean(
 def bounded_limits(
     values: Floats, weights: Floats, groups: Ints, *, size: int, bounds: tuple[float, float], level: float = LEVEL
 ) -> tuple[Floats, Floats]:
-    """The limits of the weighted mean of each group; every group has a value, and its values come in sorted order.
+    """The bounds of the weighted mean of each group; every group has a value, and its values come in sorted order.
 
     Unequal weights count as fewer values, (sum of w)² / sum of w² (Kish 1965), shared out by weight.
     """
@@ -68,7 +68,7 @@ def bounded_limits(
 
 
 def _upper(values: Floats, shapes: Floats, groups: Ints, size: int, tail: float) -> Floats:
-    """The upper limit within 0 and 1 of each group.
+    """The upper bound within 0 and 1 of each group.
 
     The search is over how far the weights lean to the upper bound, for which limit and chance are explicit: secants
     that stay within a bracket. A group that has settled moves no more, so that no limit depends on other groups.

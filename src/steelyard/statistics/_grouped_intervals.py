@@ -19,7 +19,7 @@ from steelyard.statistics._means import (
     woodruff_median,
 )
 from steelyard.statistics._proportions import clopper_pearson
-from steelyard.statistics._skewed_means import skewed_limits
+from steelyard.statistics._skewed_means import skewed_bounds
 from steelyard.statistics._weighting import WeightBy
 
 SAME = 1e-12
@@ -81,7 +81,7 @@ def auto_means(
     if bounded:
         low[usable], high[usable] = bounded_limits(*rows, size=used, bounds=bounds, level=level)
     else:
-        low[usable], high[usable], counted[usable], varied[usable] = skewed_limits(
+        low[usable], high[usable], counted[usable], varied[usable] = skewed_bounds(
             *rows, size=used, floor=bounds[0], level=level, skewed=bool(np.isfinite(bounds[0]))
         )
     return [
@@ -172,7 +172,7 @@ def auto_medians(
 
 
 def _shares_below(cells: Cells, usable: npt.NDArray[np.bool_], *, level: float) -> tuple[Floats, Floats]:
-    """For each group with two tasks or more, the limits of the fraction of values below its median."""
+    """For each group with two tasks or more, the bounds of the fraction of values below its median."""
     low, high = np.full((2, len(usable)), np.nan)
     rows = _rows(cells, cells.counts, usable)
     low[usable], high[usable] = bounded_limits(*rows, size=int(usable.sum()), bounds=(0.0, 1.0), level=level)

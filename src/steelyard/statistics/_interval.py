@@ -21,14 +21,14 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure with the range that the data leave open; without limits where the reason says why."""
+    """A figure with the range that the data leave open; without bounds where the reason says why."""
 
     estimate: float | None
     """The figure itself; None when there is nothing to estimate it from."""
     low: float | None
-    """Lower limit; None without an interval."""
+    """Lower bound; None without an interval."""
     high: float | None
-    """Upper limit, infinite where the data set none; None without an interval."""
+    """Upper bound, infinite where the data set none; None without an interval."""
     method: str
     """The method's name, as `--interval` takes it."""
     n: int
@@ -38,17 +38,17 @@ class Interval:
     level: float = LEVEL
     """How often, in the long run, such an interval holds the true value."""
     seed: int | None = None
-    """The seed of the random draws; None when there were none."""
+    """Random seed; None if nothing was resampled."""
     resamples: int | None = None
-    """How many random draws; None when there were none."""
+    """Number of resamples; None if nothing was resampled."""
     reason: str | None = None
-    """Why there are no limits, or why one of them is infinite."""
+    """Why there are no bounds, or why one of them is infinite."""
     approx_coverage: float | None = None
     """Approximate actual coverage where the method is known to fall short of the nominal level; else None."""
 
     @property
     def known(self) -> bool:
-        """Whether there are limits."""
+        """Whether there are bounds."""
         return self.low is not None and self.high is not None
 
     @property
@@ -62,11 +62,11 @@ class Interval:
         return f"{self.mark} actual coverage" if self.mark else ""
 
     def excludes(self, value: float) -> bool:
-        """Whether the value lies outside the limits; never without limits."""
+        """Whether the value lies outside the bounds; never without bounds."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high
 
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
-        """The shape of `--json`; draws are left out where there were none."""
+        """The shape of `--json`; seed and resamples are omitted if nothing was resampled."""
         shape = {"confidence" if name == "level" else name: getattr(self, name) for name in self.__slots__}
         optional = ("seed", "resamples", "reason", "approx_coverage")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}
@@ -87,14 +87,14 @@ class Significance:
     clusters: int
     """Independent units among them."""
     seed: int | None = None
-    """The seed of the random draws; None when there were none."""
+    """Random seed; None if nothing was resampled."""
     resamples: int | None = None
-    """How many random draws; None when there were none."""
+    """Number of resamples; None if nothing was resampled."""
     reason: str | None = None
     """Why there is no p-value."""
 
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
-        """The shape of `--json`; draws are left out where there were none."""
+        """The shape of `--json`; seed and resamples are omitted if nothing was resampled."""
         shape = {name: getattr(self, name) for name in self.__slots__}
         optional = ("seed", "resamples", "reason")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}

@@ -157,7 +157,7 @@ def sorted_median(ordered: Floats) -> float | None:
 
 
 def median_rank(n: int, level: float) -> int:
-    """How far from either end the limits of an exact interval of the median lie; 0 when n is too small for one.
+    """How far from either end the bounds of an exact interval of the median lie; 0 when n is too small for one.
 
     The largest r with P(Binomial(n, 1/2) < r) at most half of what may fail.
     """
@@ -237,7 +237,7 @@ def no_clustered_median(n: int, clusters: int, *, level: float, estimate: float 
 def woodruff_median(
     ordered: Floats, estimate: float | None, shares: tuple[float, float], *, clusters: int, level: float
 ) -> Interval:
-    """The values of a sorted sample at the limits of the share below its median."""
+    """The values of a sorted sample at the bounds of the share below its median."""
     n = len(ordered)
     # a share that is 1/2 on paper may be a little more
     first = max(int(np.floor(shares[0] * n + 1e-9)) - 1, 0)

@@ -17,7 +17,7 @@ def modal_mass(counts: Sequence[int], *, level: float = LEVEL) -> Interval:
 
     The value seen most often may be so by luck, and another be the most likely one. If no chance exceeded p, at most
     1 / p values would have it, so one of them is seen k times or more with a chance of at most P(Binomial(n, p) >= k) /
-    p: the lower limit is the p at which that is half of what may fail. The upper limit is Clopper and Pearson's.
+    p: the lower bound is the p at which that is half of what may fail. The upper bound is Clopper and Pearson's.
 
     >>> interval = modal_mass([5])
     >>> round(interval.low, 3), interval.high  # 0.025 to the power of 1/4

@@ -14,7 +14,7 @@ from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Interval, Significance, no_interval
 from steelyard.statistics._means import student_quantile
 from steelyard.statistics._proportions import normal_quantile
-from steelyard.statistics._skewed_means import skewed_limits
+from steelyard.statistics._skewed_means import skewed_bounds
 
 ENUMERATED_UP_TO = 16
 """Up to so many tasks that differ, every pattern of signs is tried; above, random ones."""
@@ -22,7 +22,7 @@ ENUMERATED_UP_TO = 16
 BLOCK = 8_000_000
 
 MIN_RESAMPLED_TASKS = 10
-"""With fewer tasks the draws for a ratio say too little to give a range."""
+"""Minimum number of tasks to resample for the interval of a ratio."""
 
 
 def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Interval, Significance]:
@@ -55,12 +55,12 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
 
 
 def widened_for_skew(interval: Interval, differences: npt.ArrayLike) -> Interval:
-    """The interval with room for the skew of differences that nothing bounds: Hall's limits, where they are wider."""
+    """The interval with room for the skew of differences that nothing bounds: Hall's bounds, where they are wider."""
     gaps = np.sort(np.asarray(differences, dtype=float))
     if interval.low is None or interval.high is None or len(gaps) < 2 or np.ptp(gaps) == 0:
         return interval
     rows = gaps, np.ones(len(gaps)), np.zeros(len(gaps), dtype=np.int64)
-    limits = skewed_limits(*rows, size=1, floor=-math.inf, level=interval.level)
+    limits = skewed_bounds(*rows, size=1, floor=-math.inf, level=interval.level)
     low, high = min(interval.low, float(limits[0][0])), max(interval.high, float(limits[1][0]))
     return replace(interval, low=low, high=high, method=f"{interval.method}+hall")
 
@@ -179,7 +179,7 @@ def paired_bootstrap(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Interval:
-    """Interval for a mean difference from draws of tasks, by `percentile` or `bca`."""
+    """Interval for a mean difference by resampling tasks, by `percentile` or `bca`."""
     gaps = np.sort(np.asarray(differences, dtype=float))
     n = len(gaps)
     if n < 2:
@@ -207,7 +207,7 @@ def bootstrap_columns(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Floats, Floats]:
-    """Limits for the mean of each column, the same draws of rows for all."""
+    """Bounds of the mean of each column, from the same resamples of rows."""
     n = len(columns)
     exact = on_grid(columns, n)
     resampled = resampled_sums(exact, resamples=resamples, seed=seed)
@@ -228,10 +228,10 @@ def all_pairs(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Floats, Floats, Floats]:
-    """Mean differences of all pairs of agents and their limits, from one set of draws of tasks.
+    """Mean differences of all pairs of agents and their bounds, from one set of resamples of tasks.
 
     `scores` holds one row a task and one column an agent. Entry (i, j) of each result is about agent j minus agent i.
-    The draws are made once and shared; pairs cost a subtraction.
+    The resamples are made once and shared; pairs cost a subtraction.
     """
     tasks, agents = scores.shape
     exact = on_grid(scores, tasks)
@@ -266,7 +266,7 @@ def paired_ratios(
 ) -> tuple[Interval, Significance]:
     """Difference of two ratios of means over the same tasks, B - A: an interval and a test.
 
-    Each side gives what stands above and below, one number a task. The interval draws tasks (percentile); the test
+    Each side gives what stands above and below, one number a task. The interval resamples tasks (percentile); the test
     swaps A and B within tasks at random, which changes nothing if there is no difference.
     """
     columns = np.column_stack([*a, *b])
@@ -275,7 +275,7 @@ def paired_ratios(
     reason = None
     if n < MIN_RESAMPLED_TASKS:
         tasks = "1 task in common is" if n == 1 else f"{n} tasks in common are"
-        reason = f"{tasks} too few to draw from; {MIN_RESAMPLED_TASKS} are needed"
+        reason = f"{tasks} too few to resample; {MIN_RESAMPLED_TASKS} are needed"
         estimate = estimate if estimate is not None and np.isfinite(estimate) else None
     elif estimate is not None and not np.isfinite(estimate):
         reason = "one side has nothing to divide by on the common tasks"
@@ -291,7 +291,7 @@ def paired_ratios(
     non_finite = int(np.count_nonzero(~np.isfinite(gaps)))
     interval = _percentile_of_gaps(gaps, float(estimate), n=n, level=level, resamples=resamples, seed=seed)
     if non_finite > (1 - level) / 2 * resamples:
-        reason = "in many draws of tasks one side has nothing to divide by, so its ratio has no limit"
+        reason = "in many resamples the denominator of one side is 0, so its ratio is unbounded"
         interval = no_interval(reason, method="percentile", n=n, clusters=n, level=level, estimate=float(estimate))
     test = Significance(
         p_value=_swapped(exact, abs(float(estimate)), resamples=resamples, seed=seed),

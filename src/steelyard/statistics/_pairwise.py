@@ -46,7 +46,7 @@ def bradley_terry(wins: Floats, *, prior: float = 0.0) -> Strengths:
     if len(table) < 2:
         return Strengths(None, "two competitors or more are needed")
     if not _connected(table > 0):
-        return Strengths(None, "some never lost a point to the others, so their strength has no upper limit")
+        return Strengths(None, "some groups are never beaten, so their strength has no upper bound")
     return Strengths(_strengths(table))
 
 

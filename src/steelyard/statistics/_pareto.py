@@ -30,7 +30,7 @@ def pareto_optimal(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.
 
 
 def pareto_frequencies(scores: Floats, costs: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """How often each is on the front when tasks are drawn anew: the same draws for score and cost.
+    """How often each is on the frontier when tasks are resampled: the same resamples for score and cost.
 
     One row a task, one column a competitor.
     """

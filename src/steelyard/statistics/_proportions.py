@@ -14,7 +14,7 @@ def normal_quantile(level: float) -> float:
 
 
 def wilson_bounds(share: Floats, n: Floats, critical: Floats) -> tuple[Floats, Floats]:
-    """Wilson's limits for many shares at once; `n` may be an effective size and need not be whole."""
+    """Wilson's bounds for many shares at once; `n` may be an effective size and need not be whole."""
     squared = critical**2
     center = (share + squared / (2 * n)) / (1 + squared / n)
     half = critical / (1 + squared / n) * np.sqrt(share * (1 - share) / n + squared / (4 * n**2))

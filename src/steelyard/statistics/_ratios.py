@@ -12,14 +12,14 @@ from steelyard.statistics._bootstrap import bootstrap_ratio
 from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Interval, check_level, no_interval, too_few
 from steelyard.statistics._means import Clusters, cluster, student_quantile
 from steelyard.statistics._proportions import at_most_when_none
-from steelyard.statistics._skewed_means import reached, skewed_limits, variation
+from steelyard.statistics._skewed_means import reached, skewed_bounds, variation
 
 
 def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     """Interval for mean(above) / mean(below) of runs in clusters (Fieller 1954): every ratio a t test would not reject.
 
-    Where the denominator may be 0 the upper limit is infinite. Without any success (denominator 0) the ratio is
-    infinite and only a lower limit exists, from the largest share that zero successes in G clusters leave believable.
+    Where the denominator may be 0 the upper bound is infinite. Without any success (denominator 0) the ratio is
+    infinite and only a lower bound exists, from the largest share that zero successes in G clusters leave believable.
     Where what stands above may be negative, a denominator that may be 0 leaves no limit at all.
     """
     top, bottom = cluster(above, clusters), cluster(below, clusters)
@@ -43,7 +43,7 @@ def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike,
 def fieller_hall(
     above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL
 ) -> Interval:
-    """Fieller's limits for a ratio of means, widened on each side to Hall's for what each task adds to the ratio.
+    """Fieller's bounds for a ratio of means, widened on each side to Hall's for what each task adds to the ratio.
 
     Fieller's allow for a denominator that may be 0, Hall's for skewed costs.
     """
@@ -57,7 +57,7 @@ def fieller_hall(
         adds = np.sort(plain.estimate + (top.sums - plain.estimate * bottom.sums) / bottom.sums.mean())
         same = np.zeros(len(adds), dtype=np.int64)
         least = min(float(top.sums.min()), float(bottom.sums.min()), 0.0)
-        skewed = skewed_limits(adds, np.ones(len(adds)), same, size=1, floor=least, level=level)
+        skewed = skewed_bounds(adds, np.ones(len(adds)), same, size=1, floor=least, level=level)
         low, high = min(low, float(skewed[0][0])), max(high, float(skewed[1][0]))
     return replace(
         plain,
@@ -101,7 +101,7 @@ def _without_success(top: Clusters, level: float) -> tuple[float, float, str | N
     tail = 1 - (1 - check_level(level)) / 2
     most = at_most_when_none(top.size, level=tail)
     least = top.mean - float(student_quantile(2 * tail - 1, top.size - 1)) * top.standard_error
-    reason = f"there is no success in {top.n} runs, so only a lower limit exists"
+    reason = f"no success in {top.n} runs, so only a lower bound exists"
     return max(least, 0.0) / most, math.inf, reason
 
 
@@ -115,13 +115,13 @@ def ratio_bootstrap(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Interval:
-    """Interval for mean(above) / mean(below) from draws of whole clusters, by `percentile` or `bca`."""
+    """Interval for mean(above) / mean(below) by resampling whole clusters, by `percentile` or `bca`."""
     top, bottom = cluster(above, clusters), cluster(below, clusters)
     if top.size < 2:
         estimate = _ratio(top, bottom) if top.n else None
         reason = too_few(top.n)
         return no_interval(reason, method=method, n=top.n, clusters=top.size, level=level, estimate=estimate)
     if bottom.mean == 0:
-        reason = f"there is no success in {top.n} runs; ask for fieller, which gives a lower limit"
+        reason = f"no success in {top.n} runs; --interval fieller gives a lower bound"
         return no_interval(reason, method=method, n=top.n, clusters=top.size, level=level, estimate=math.inf)
     return bootstrap_ratio(top.sums, bottom.sums, n=top.n, method=method, level=level, resamples=resamples, seed=seed)

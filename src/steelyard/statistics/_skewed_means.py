@@ -51,7 +51,7 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
         reason = "the value is the same on every task, so nothing says how it would vary"
     if reason is not None:
         return no_interval(reason, method=METHOD, n=n, clusters=n, level=level, estimate=estimate)
-    limits = skewed_limits(numbers, np.ones(n), np.zeros(n, dtype=np.int64), size=1, floor=-np.inf, level=level)
+    limits = skewed_bounds(numbers, np.ones(n), np.zeros(n, dtype=np.int64), size=1, floor=-np.inf, level=level)
     return Interval(
         estimate=estimate,
         low=float(limits[0][0]),
@@ -63,7 +63,7 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     )
 
 
-def skewed_limits(
+def skewed_bounds(
     values: Floats, weights: Floats, groups: Ints, *, size: int, floor: float, level: float = LEVEL, skewed: bool = True
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Bounds of the weighted mean of each group, its number of tasks, and their coefficient of variation.

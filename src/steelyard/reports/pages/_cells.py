@@ -106,7 +106,7 @@ def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: st
 
 
 def interval_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
-    """The limits of an interval, without the unit, and the label that says what it reaches."""
+    """The bounds of an interval, without the unit, and the label that says what it reaches."""
     if low is None or high is None:
         return DASH
     return bounds_text(low, high, unit, of_difference=True) + (f", {label}" if label else "")
@@ -138,10 +138,10 @@ def counting_facts(result: Any) -> Facts:  # Any: a ranking, a comparison or a m
 
 
 def drawn_facts(result: Any) -> Facts:  # Any: a ranking or a comparison
-    """The random draws behind intervals."""
+    """Return the confidence level and the number of resamples."""
     return (
         ("confidence level", exact_percent(result.level)),
-        ("random draws", f"{result.resamples:,}, seed {result.seed}"),
+        ("resamples", f"{result.resamples:,}, seed {result.seed}"),
     )
 
 
