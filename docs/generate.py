@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 import msgspec
 from pictures import PICTURES, VERBS
@@ -97,27 +99,45 @@ def records_page() -> str:
 
 
 def profiles_page() -> str:
-    """The shipped profiles and their constants."""
+    """Return the page of the built-in profiles and their constants."""
     lines = [
         NOTE,
         "# Profiles",
         "",
-        "A profile holds the constants of a specification. A shipped one is never edited. To make your own:",
-    ]
-    lines += [
-        "`steelyard profiles outcome-1 > mine.toml`, change its name and values, and pass `--profile mine.toml`.",
-        "Every number must be finite.",
+        "A profile contains the constants of a specification: weights, thresholds, grades and limits. Every result",
+        "names the profile that produced it, and built-in profiles never change. To create a custom profile:",
+        "",
+        "1. Print a built-in profile to a file: `steelyard profiles outcome-1 > mine.toml`.",
+        '2. Change its `name` and values, or keep only `name`, `extends = "outcome-1"` and the values that differ.',
+        "3. Use it: `steelyard measure runs.jsonl --profile mine.toml`.",
+        "",
+        "All numbers must be finite. `steelyard profiles NAME` prints a profile as TOML. Nested tables are written",
+        "here with dots: `baseline.min_tokens` is the key `min_tokens` in the table `[constants.baseline]`.",
         "",
     ]
     for name in shipped_profiles():
         profile = load_profile(name)
-        lines += [f"## {name}", "", profile.title, ""]
-        for constant, value in profile.constants.items():
-            lines.append(f"- `{constant}` = {value}")
+        lines += [f"## {name}", "", f"{profile.title}.", ""]
+        base: dict[str, Any] = {}  # Any: as in a profile
+        if profile.extends is not None:
+            base = dict(_flat_constants(load_profile(profile.extends).constants))
+            lines += [f"Extends [{profile.extends}](#{profile.extends}) with:", ""]
+        for constant, value in _flat_constants(profile.constants):
+            if base.get(constant) != value:
+                lines.append(f"- `{constant}` = {json.dumps(value)}")
         for grade in profile.grades:
             lines.append(f"- grade {grade.grade} from {grade.at_least:g}: {grade.meaning}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _flat_constants(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:  # Any: as in a profile
+    """Return the constants with dotted names."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat_constants(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def readme_page() -> str:

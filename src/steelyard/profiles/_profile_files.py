@@ -1,4 +1,4 @@
-"""Profiles: the versioned constants of a specification. A shipped one is never edited; a new one gets a new name."""
+"""Profiles: the versioned constants of a specification. Built-in profiles never change."""
 
 from __future__ import annotations
 
@@ -140,10 +140,8 @@ def load_profile(name_or_path: str) -> Profile:
         values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
     profile = _profile(values, name_or_path)
     if profile.name in shipped_profiles() and profile != _shipped(profile.name):
-        hint = 'a result names the profile that made it: write name = "mine"'
-        raise ProfileError(
-            f"the name {profile.name!r} belongs to a shipped profile with other values", where=name_or_path, hint=hint
-        )
+        message = f"{profile.name!r} is the name of a built-in profile with other values"
+        raise ProfileError(message, where=name_or_path, hint='choose another name, such as name = "mine"')
     return profile
 
 
@@ -160,7 +158,7 @@ def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
         raise ProfileError(problem_text(error), where=where, hint="steelyard profiles outcome-1") from error
     thresholds = [grade.at_least for grade in profile.grades]
     if thresholds != sorted(thresholds, reverse=True):
-        raise ProfileError("grades must stand from the highest threshold down", where=where)
+        raise ProfileError("grades must be in descending order of at_least", where=where)
     return profile
 
 
@@ -174,9 +172,7 @@ def _whole(name: str) -> dict[str, Any]:  # Any: TOML values
 def _reject_non_finite(values: Any, where: str) -> None:  # Any: TOML values, or a profile
     non_finite = find_non_finite(values)
     if non_finite is not None:
-        raise ProfileError(
-            f"{non_finite[0]} is {non_finite[1]}, not a finite number", where=where, hint="write a number"
-        )
+        raise ProfileError(f"{non_finite[0]} must be a finite number (got {non_finite[1]})", where=where)
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values
