@@ -1,4 +1,4 @@
-"""Tasks by agents: which tasks divide the agents, which nobody solves, what was not run."""
+"""Heatmap of tasks by agents: pass rates or values, and what was not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tasks divide the agents, and which does nobody solve: tasks by groups."""
+"""Tasks by groups: which tasks separate the groups, and which are unsolved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def matrix_page(result: Matrix) -> Page:
     columns += [_group_column(result, place, group) for place, group in enumerate(result.groups)]
     page = Page(
         name="matrix",
-        title="Which tasks divide them? Which does nobody solve?",
+        title="Which tasks separate the agents? Which are unsolved?",
         answer=_answer(result),
         legend=("discrimination: above 0 the task agrees with the others about who is ahead, below 0 it contradicts.",),
         table=PageTable(caption=f"{declared.title} by task and {', '.join(result.by)}", columns=tuple(columns)),

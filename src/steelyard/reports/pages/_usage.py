@@ -65,7 +65,7 @@ def completeness_page(result: CompletenessSummary) -> Page:
     findings = findings_page(result.findings, rejected=result.rejected_count)
     page = Page(
         name="completeness",
-        title="What is in here, and what is missing?",
+        title="Which data are known, and which are missing?",
         answer=result.sentence,
         notes=(whole, *((findings.answer,) if findings.table is not None else ())),
         table=PageTable(caption="Runs by how a field came", columns=columns),

@@ -33,7 +33,7 @@ def _matrix(source: RunsSource, _values: Values, query: Query) -> Matrix:
 FIELD_ROUTES = (
     Route(
         path="/matrix",
-        sentence="Which tasks divide the agents, and which nobody solves.",
+        sentence="Task difficulty and discrimination: tasks by groups.",
         verb="matrix",
         result=Matrix,
         query=MatrixQuery,
