@@ -130,7 +130,7 @@ def test_what_cannot_be_shown_says_what_to_do() -> None:
     runs = [record("run-1"), record("run-2", output=output("x"))]
     with pytest.raises(UnknownNameError, match="run-3"):
         sy.show(runs, run="run-3")
-    with pytest.raises(UsageError, match="several runs begin with 'run-'"):
+    with pytest.raises(UsageError, match="ambiguous run id 'run-'"):
         sy.show(runs, run="run-")
     with pytest.raises(UsageError, match="'run-1' has no output"):
         sy.show(runs, run="run-1", diff="run-2")
@@ -145,7 +145,7 @@ def test_the_command_gives_the_same_numbers(
     assert run(["show", "runs.jsonl", "--run", "r 1", "--where", "agent=ant", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(detail.to_dict()))
     assert run(["show", "runs.jsonl", "--run", "r 1"]) == 0
-    assert "Where each number comes from" in capsys.readouterr().out
+    assert "Metrics and their inputs" in capsys.readouterr().out
 
 
 def test_a_hostile_run_is_shown_as_text() -> None:

@@ -101,7 +101,7 @@ def test_the_search_for_repairs_writes_no_more_than_its_budget(shape: str, lines
     code = SHAPES[shape](lines)
     repaired = toward_canon(code, work=600_000)
     assert repaired.is_bounded
-    assert repaired.reason == "the work budget of repair is used up (600,000 units)"
+    assert repaired.reason == "the repair budget is used up (600,000 units)"
     assert sum(written) < 600_000 + 25 * len(code)  # each step writes the program once before it looks for others
     assert repaired.after <= repaired.before
     assert toward_canon(code, work=600_000) == repaired  # counted, not timed
@@ -179,7 +179,7 @@ def test_a_program_written_in_pieces_is_the_program(code: str) -> None:
 def test_an_answer_too_deep_to_copy_is_left_as_it_is() -> None:
     deep = "def f(y):\n    return " + " + ".join(["y"] * 900) + "\n"
     repaired = toward_canon(deep)
-    assert (repaired.code, repaired.reason) == (deep, "expressions in it are nested too many levels for Python")
+    assert (repaired.code, repaired.reason) == (deep, "expressions are nested too deeply for Python")
 
 
 def test_an_output_at_the_bound_is_marked_and_counted(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_an_output_at_the_bound_is_marked_and_counted(tmp_path: Path) -> None:
     answers = [{"task": "t", "output": {"language": "python", "text": text}} for text in texts]
     [prompt] = sy.repeatability(answers, contract=contract, profile=str(profile)).prompts
     assert [sample.repair_bound for sample in prompt.samples] == [False, True, False]
-    assert prompt.samples[1].repair_ended == "the work budget of repair is used up (9,000 units)"
+    assert prompt.samples[1].repair_ended == "the repair budget is used up (9,000 units)"
     [finding] = [finding for finding in prompt.findings if finding.code == "repair_bound"]
     assert "1 of 3 outputs" in finding.message
     [whole] = sy.repeatability(answers, contract=contract).prompts

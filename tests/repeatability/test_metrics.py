@@ -61,7 +61,7 @@ def test_one_output_repeats_itself_and_none_repeats_nothing() -> None:
     for has_canon in (True, False):
         empty = prompt_metrics(compared([], has_canon=has_canon), tau=0.1)
         assert (empty.pop("r_raw"), empty.pop("r_anchor")) == (0.0, 0.0)
-        assert set(empty.values()) == {Missing("there are no outputs")}
+        assert set(empty.values()) == {Missing("no outputs")}
         assert prompt_intervals(compared([]), empty) == {}
 
 

@@ -165,7 +165,7 @@ def test_a_verb_that_makes_no_speedups_says_so(tmp_path: Path) -> None:
     for arguments in (("measure", path, "--metrics"), ("explain", path), ("rank", path, "--metrics")):
         done = steelyard(*map(str, arguments), "task_speedup", *(("--run", "r") if arguments[0] == "explain" else ()))
         assert done.status == 2
-        assert "speedups are measured from timings, and the input holds none" in done.stderr
+        assert "the input contains no timings" in done.stderr
 
 
 # Intervals

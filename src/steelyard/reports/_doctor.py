@@ -1,4 +1,4 @@
-"""What an installation has, for a terminal."""
+"""Terminal output of doctor."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _STYLES: dict[str, Style] = {"ok": "green", "broken": "red", "absent": "yellow"}
 
 
 def doctor_sentence(report: DoctorReport) -> str:
-    """Whether all that is needed is there."""
+    """Return the number of failed checks."""
     broken = sum(check.status == "broken" for check in report.checks)
     if broken:
         return f"{counted(broken, 'check')} of {len(report.checks)} failed."
-    return f"Nothing is broken: {len(report.checks)} checks."
+    return f"No problems found ({len(report.checks)} checks)."
 
 
 def doctor_table(report: DoctorReport) -> TextTable:
-    """One row a check."""
+    """Return the table with one row per check."""
     table = plain_table()
     for heading in ("status", "what", "detail"):
         table.add_column(heading)

@@ -1,4 +1,4 @@
-"""How a metric came in each group, for a terminal."""
+"""Terminal output of explain for groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from steelyard.results import (
 
 
 def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
-    """What the metric is and what made it."""
+    """Yield the metric, its formula, constants and inputs."""
     declared = explanation.declared
     if explanation.grades:
         steps = ", ".join(f"{grade} ({meaning}) from {least:g}" for grade, least, meaning in explanation.grades)
@@ -40,7 +40,7 @@ def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
 
 
 def explanation_tables(explanation: GroupsExplanation) -> Iterator[TextTable]:
-    """The metric and what was put in, one line a group; below, what is told across tiers."""
+    """Return the tables of the metric and its inputs, one row per group."""
     yield _components(explanation) if explanation.declared.level == "component" else _groups(explanation)
     if explanation.declared.level == "across":
         yield from (_across(explanation, across) for across in explanation.result.across)
@@ -71,7 +71,7 @@ def _groups(explanation: GroupsExplanation) -> TextTable:
 
 
 def _inputs(explanation: GroupsExplanation) -> list[tuple[str, str]]:
-    """What the formula takes, with the figure that it is reduced to; the mean of what is put in run by run."""
+    """Return the inputs of the formula and how each is reduced."""
     reduced = [(of, how) for how, of in explanation.reducers.values()]
     if explanation.declared.level == "group":
         return reduced
@@ -82,7 +82,7 @@ def _inputs(explanation: GroupsExplanation) -> list[tuple[str, str]]:
 def _figure(
     group: Group, value: Statistics | GroupValue, name: str, figure: str, *, reduced_by: str | None = None
 ) -> str:
-    """The figure of a metric or fact, or why there is none; shares that are added up are a count."""
+    """Return the value of a metric or input, or the reason it is missing; sums of fractions are counts."""
     unit = catalog()[name].unit if name in catalog() else "tokens" if name.endswith("_tokens") else ""
     if reduced_by == "sum" and unit == "fraction":
         unit = "count"
@@ -115,7 +115,7 @@ def _components(explanation: GroupsExplanation) -> TextTable:
         for component, share in group.components.items():
             add_row(table, *_key_cells(explanation, group), component, _fraction_text(explanation, share))
         if not group.components:
-            add_row(table, *_key_cells(explanation, group), DASH, f"{DASH} no run of the group has components")
+            add_row(table, *_key_cells(explanation, group), DASH, f"{DASH} no run in this group has components")
     return table
 
 

@@ -1,4 +1,4 @@
-"""One run for a terminal: the page's own answer, tables and texts."""
+"""Terminal output of show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS_SHOWN = 60
 
 
 def detail_lines(detail: RunDetail) -> Iterator[str]:
-    """What the run did, in sentences."""
+    """Yield the summary of the run."""
     page = page_of(detail)
     yield page.answer
     yield from page.notes
@@ -20,7 +20,7 @@ def detail_lines(detail: RunDetail) -> Iterator[str]:
 
 
 def detail_tables(detail: RunDetail) -> Iterator[TextTable]:
-    """Where each number comes from, then the parts of the run."""
+    """Return the table of metrics, then the parts of the run."""
     page = page_of(detail)
     for shown in (page.table, *page.also):
         if shown is not None:
@@ -28,7 +28,7 @@ def detail_tables(detail: RunDetail) -> Iterator[TextTable]:
 
 
 def detail_texts(detail: RunDetail) -> Iterator[str]:
-    """Output and difference, line by line, under their headings."""
+    """Yield the lines of output and diff under their headings."""
     for long_text in page_of(detail).texts:
         yield from ("", long_text.heading)
         yield from (line.expandtabs(4) for line in long_text.text.splitlines())
@@ -36,7 +36,7 @@ def detail_texts(detail: RunDetail) -> Iterator[str]:
 
 def _table(shown: PageTable) -> TextTable:
     more = shown.rows - ROWS_SHOWN
-    table = plain_table(f"{shown.caption}{f'; the first {ROWS_SHOWN}' if more > 0 else ''}")
+    table = plain_table(f"{shown.caption}{f'; first {ROWS_SHOWN}' if more > 0 else ''}")
     for column in shown.columns:
         table.add_column(column.title, justify="right" if column.is_number else "left")
     for row in range(min(shown.rows, ROWS_SHOWN)):

@@ -102,5 +102,5 @@ class Verification(FieldsResult):
         return f"{self.name} {self.status}: {len(self.checks):,} checks"
 
     def to_dicts(self) -> list[Row]:
-        """One row a check."""
+        """Return the table with one row per check."""
         return flat_rows(self.checks)

@@ -19,7 +19,7 @@ class Canons(Result):
 
     def _about(self) -> str:
         in_force = sum(canon.retired_at is None for canon in self.canons)
-        return f"{len(self.canons):,} canons, {in_force:,} in force"
+        return f"{len(self.canons):,} canons, {in_force:,} active"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a canon; its contract is JSON text."""

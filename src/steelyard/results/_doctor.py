@@ -1,4 +1,4 @@
-"""What `doctor` gives: what an installation has, and what it lacks."""
+"""Result of `doctor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.results._base import Result
 
 
 class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """One check."""
 
     what: str
     status: Literal["ok", "absent", "broken"]
@@ -20,20 +20,20 @@ class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, repr=False)
 class DoctorReport(Result):
-    """Everything that was looked at."""
+    """All checks."""
 
     checks: tuple[DoctorCheck, ...]
 
     @property
     def broken(self) -> bool:
-        """Whether something that is needed does not work."""
+        """Whether a required check failed."""
         return any(check.status == "broken" for check in self.checks)
 
     def _about(self) -> str:
-        return f"{len(self.checks)} checks, {'broken' if self.broken else 'nothing broken'}"
+        return f"{len(self.checks)} checks, {'failed' if self.broken else 'passed'}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a check."""
+        """Return one row per check."""
         return [msgspec.structs.asdict(check) for check in self.checks]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

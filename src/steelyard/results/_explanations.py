@@ -1,4 +1,4 @@
-"""What `explain` gives: how a metric came, in each group or in one run, down to the facts of the record."""
+"""Result of `explain`: how a metric was computed, per group or for one run."""
 
 from __future__ import annotations
 

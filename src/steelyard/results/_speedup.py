@@ -131,7 +131,7 @@ class SpeedupResult(Result):
     """How many records or files were rejected."""
 
     def _about(self) -> str:
-        return f"{len(self.attempts):,} attempts at {len(self.coverage):,} tasks by {len(self.summaries)} agents"
+        return f"{len(self.attempts):,} attempts on {len(self.coverage):,} tasks by {len(self.summaries)} agents"
 
     def _shape(self) -> Fields:
         return self._parts(msgspec.to_builtins)

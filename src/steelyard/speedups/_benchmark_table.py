@@ -20,8 +20,8 @@ IMPLAUSIBLE = 1e50
 """A speedup this far from 1 is no measurement, and sums of such numbers would overflow."""
 ABSENT = -1
 """The row of a benchmark that a side does not have."""
-NO_COST = Missing("no cost is given")
-NO_TRAJECTORY = Missing("no log is given")
+NO_COST = Missing("no cost")
+NO_TRAJECTORY = Missing("no log")
 NO_ORACLE = Missing("no timings of a reference solution (oracle)")
 
 CostOrigin = Literal["stated", "priced", "lower_bound"]

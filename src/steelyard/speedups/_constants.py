@@ -57,7 +57,9 @@ def options_of(profile: Profile) -> SpeedupConstants:
     """The profile's constants as options; a profile of another specification or with an unknown constant is refused."""
     if profile.spec != "speedup":
         raise ProfileError(
-            f"the profile is for {profile.spec!r}, not for speedup", where=profile.name, hint="try speedup-1"
+            f"the profile is for the {profile.spec} specification, not speedup",
+            where=profile.name,
+            hint="use --profile speedup-1",
         )
     for name in profile.constants:
         if name not in SpeedupConstants.__struct_fields__:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.records import Missing, Snapshot, TestResults
 
-NO_TESTS = Missing("no test results are given")
+NO_TESTS = Missing("no test results")
 
 
 def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:

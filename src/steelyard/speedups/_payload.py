@@ -17,7 +17,7 @@ from steelyard.speedups._sides import Floats
 
 Fields = dict[str, Any]  # Any: JSON values, and Missing until it is taken out
 
-NO_SNAPSHOT = Missing("no snapshot is given")
+NO_SNAPSHOT = Missing("no snapshot")
 
 
 def payloads(

@@ -145,7 +145,7 @@ def _readable_logs(files: TaskFiles, reading: TimingReading) -> dict[str, list[P
         readable[key] = []
         for path in paths:
             if path.suffix not in LOG_SUFFIXES:
-                reading.refuse(UnreadableFileError(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
+                reading.refuse(UnreadableFileError(str(path), f"invalid log of {key}", hint="a .json or .cast file"))
             elif not path.is_file():
                 reading.refuse(UnreadableFileError(str(path), f"no such log of {key}"))
             else:
@@ -221,7 +221,7 @@ def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
     runs = _keyed(files.runs, "RUN", keys, reading)
     for key in sorted(runs.keys() & keys):
         if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
-            reason = f"the entry of {key!r} states neither cost nor turns"
+            reason = f"the entry of {key!r} contains neither cost_usd nor trajectory_length"
             reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
     return {
         key: _About(
@@ -249,7 +249,7 @@ def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str
         [
             Rejected(
                 path=entries[key][0],
-                reason=f"the entry of {key!r} holds no test results",
+                reason=f"the entry of {key!r} contains no test results",
                 hint="passed, failed and errors",
             )
             for key, results in tests.items()
@@ -261,7 +261,7 @@ def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str
 
 def _only_agent(keys: set[str], path: Path, hint: str) -> str:
     if len(keys) != 1:
-        raise UnreadableFileError(str(path), f"it speaks of one agent, but {len(keys)} are given", hint=hint)
+        raise UnreadableFileError(str(path), f"the file is for one agent, but there are {len(keys)}", hint=hint)
     return next(iter(keys))
 
 
@@ -278,7 +278,7 @@ def _stated(
     value = entry.get(name) if isinstance(entry, dict) else None
     if value is not None and check(value) is None:
         reading.note(
-            [Rejected(path=str(path), reason=f"{name} of {key!r} is {value!r}", hint="leave out what is unknown")]
+            [Rejected(path=str(path), reason=f"invalid {name} of {key!r}: {value!r}", hint="leave out what is unknown")]
         )
     return value
 
@@ -299,7 +299,7 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
         values = {"status": NO_BLOCK.status}
     values = values or parse_json(text, path)
     if not isinstance(values, dict):
-        raise UnreadableFileError(str(path), "it must be one JSON object, by agent:model")
+        raise UnreadableFileError(str(path), "expected a JSON object with agent:model keys")
     if any(name in values for name in _OWN_FIELDS[block]):
         return {_only_agent(keys, path, "key it by agent:model"): values}
     named = {_ORACLE if is_baseline(key, _ORACLE) else key: value for key, value in values.items()}
@@ -310,7 +310,7 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
 def _check_keys(given: set[str], keys: set[str], where: str | None, reading: TimingReading) -> None:
     for key in sorted(given - keys):
         reading.rejected += 1
-        message = f"the key {key!r} is none of the agents ({', '.join(sorted(keys))}); keys are matched exactly"
+        message = f"{key!r} matches no agent (agents: {', '.join(sorted(keys))})"
         reading.findings.append(Finding(code="unmatched_agent_key", severity="error", message=message, where=where))
 
 
@@ -319,13 +319,13 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     try:
         opened, source = open_timings(path)
     except UnreadableFileError as error:
-        hint = error.hint or "docs/speedup.md shows the layout of a folder of tasks"
-        raise UnreadableFileError(
-            str(path), f"speedup reads timings, and this holds none: {error.message}", hint=hint
-        ) from error
+        hint = error.hint or "see the folder layout in docs/speedup.md"
+        raise UnreadableFileError(str(path), f"no timings in this file: {error.message}", hint=hint) from error
     if source is not FCEVAL:
-        hint = "give --before FILE and --after FILE, or --nop, --agent and --oracle, or a folder of tasks"
-        raise UnreadableFileError(str(path), f"a {source.name} file holds one side, and a speedup needs two", hint=hint)
+        hint = "use --baseline FILE and --candidate FILE, or --nop and --agent"
+        raise UnreadableFileError(
+            str(path), f"a {source.name} file contains one side, but a speedup needs two", hint=hint
+        )
     file = read_trials(opened)
     reading.note(file.rejected)
     numbers: dict[tuple[str, str], int] = {}

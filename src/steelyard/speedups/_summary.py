@@ -79,7 +79,7 @@ def summary(
             "cost_weighted_advantage": weighted,
             "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
             "accuracy": metrics.accuracy(successes=scored),
-            "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
+            "pass@k": passed.estimates or Missing("no attempt has a verdict"),
             "total_cost": _total([attempt.cost_usd for attempt in attempts]),
         }
     )
@@ -147,7 +147,7 @@ def _cost_weighted(
     paid = [advantage if isinstance(advantage, Missing) else cost for advantage, cost in pairs]
     compared, known = len(_known(advantages)), len(_known(paid))
     if 0 < known < compared:
-        return Missing(f"the cost of {compared - known} of {compared} attempts is not known"), len(at_tasks.means(paid))
+        return Missing(f"the cost of {compared - known} of {compared} attempts is unknown"), len(at_tasks.means(paid))
     means, costs_by_task = at_tasks.means(advantages), at_tasks.means(paid)
     weighted = metrics.cost_weighted_advantage(advantages=means or _why(advantages), costs=costs_by_task)
     return weighted, len(costs_by_task)
@@ -163,7 +163,7 @@ def run_figures(table: BenchmarkTable, *, unscored: Unscored) -> Fields:
     fields, missing = without_missing(
         {
             "accuracy": metrics.accuracy(successes=scored),
-            "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
+            "pass@k": passed.estimates or Missing("no attempt has a verdict"),
             "total_cost": _total([attempt.cost_usd for attempt in attempts]),
             "cost_by_agent_model": by_key,
         }

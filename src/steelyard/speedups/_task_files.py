@@ -50,4 +50,4 @@ class TaskFiles:
             *(*self.agents.values(), *self.test_reports.values()),
         )
         if sum(path is not None and is_stdin(path) for path in given) > 1:
-            raise UsageError("what is piped in can be one of the files only", hint="write the others to files")
+            raise UsageError("only one file can be read from stdin", hint="pass the others as files")

@@ -38,8 +38,8 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
     if is_plan_folder(folder):
         folder = folder / PLAN_TIMINGS
         if not folder.is_dir():
-            hint = "a plan with [plan.measure] measures it: docs/run.md"
-            raise UnreadableFileError(str(folder.parent), "no speed was measured in this plan", hint=hint)
+            hint = "add [plan.measure] to the plan (see docs/run.md)"
+            raise UnreadableFileError(str(folder.parent), "this plan has no timings", hint=hint)
     results = folder / "results.json"
     if results.is_file():
         read_trial_file(results, reading)
@@ -73,7 +73,9 @@ def task_files(folder: Path) -> TaskFiles:
     """The files of one task, by the documented layout."""
     nop = _named(folder, "nop")
     if nop is None:
-        raise UnreadableFileError(str(folder), "the task has no nop.json", hint="docs/speedup.md shows the layout")
+        raise UnreadableFileError(
+            str(folder), "the task has no nop.json", hint="see the folder layout in docs/speedup.md"
+        )
     agents = _by_key(folder / "agents", _ENDINGS)
     if not agents:
         raise UnreadableFileError(str(folder), "the task has no agents/<agent>/<model>.json")
@@ -103,7 +105,7 @@ def _by_key(root: Path, endings: tuple[str, ...], *, expert: bool = False) -> di
         name = path.relative_to(root).as_posix()
         agent, slash, model = name.removesuffix(next(end for end in endings if name.endswith(end))).partition("/")
         if not slash and not (expert and agent == "oracle"):
-            raise UnreadableFileError(str(path), f"the file must stand in {root.name}/<agent>/<model>.json")
+            raise UnreadableFileError(str(path), f"expected the path {root.name}/<agent>/<model>.json")
         files[f"{agent}:{model}" if slash else agent] = path
     return files
 

@@ -347,7 +347,7 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]
         if isinstance(statistics, Missing):
             return statistics
         value = _known(statistics["sum"][place.index].item())
-        reason = "its tokens could not be priced" if what == "cost_usd" else "no run of the group has components"
+        reason = "its tokens could not be priced" if what == "cost_usd" else "no run in this group has components"
         return Missing(reason) if value is None else value
 
     known = catalog()

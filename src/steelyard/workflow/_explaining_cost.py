@@ -1,4 +1,4 @@
-"""How the price of a run's tokens came: its calls by day and model, their tokens and the prices of the day."""
+"""Explain the priced cost of a run: calls by day and model, tokens and prices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRICED = "priced_cost_usd"
 
 
 def with_calls(explained: Explanation, run: Run, price_table: PriceTable) -> Explanation:
-    """The explanation with what the priced cost is made of, wherever it stands in it."""
+    """Add the calls to the priced cost within the explanation."""
     if explained.name == PRICED:
         parts = charges(run, price_table, DayFinder(UTC).days_of)
         return replace(explained, inputs=tuple(_part(part, price_table) for part in parts))
@@ -28,7 +28,7 @@ def _part(part: Charge, price_table: PriceTable) -> Explanation:
     lacking = f"; {part.unpriced:,} without a price: {part.reason}" if part.unpriced and part.pico is not None else ""
     return Explanation(
         name=f"{part.model or 'unknown model'} {when}",
-        value=Missing(part.reason or "the tokens are not stated") if part.pico is None else in_usd(part.pico),
+        value=Missing(part.reason or "token counts are not reported") if part.pico is None else in_usd(part.pico),
         title=_calls(part) + lacking,
         unit="USD",
         formula=_formula(part, day, price_table),
@@ -41,7 +41,7 @@ def _part(part: Charge, price_table: PriceTable) -> Explanation:
 def _calls(part: Charge) -> str:
     calls = calls_in(part.calls)
     if not calls:
-        return "Tokens whose calls are not listed"
+        return "Tokens without call details"
     return "1 call" if calls == 1 else f"{calls:,} calls"
 
 

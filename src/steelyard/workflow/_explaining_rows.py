@@ -1,4 +1,4 @@
-"""How a number of one prompt, attempt, benchmark or submission came: what its verb put into the formula."""
+"""Explain a metric of one prompt, attempt, benchmark or submission."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MEANINGS = {
     "digests": "SHA-256 of each output as extracted.",
     "d_pre": "Distance of each output to the canon before repair.",
     "d_post": "Distance of each output to the canon after repair.",
-    "agent_speedups": "Speedup under the agent of each benchmark that counts.",
-    "oracle_speedups": "Speedup under the expert of each benchmark that counts.",
+    "agent_speedups": "Speedup of the agent's code, for each included benchmark.",
+    "oracle_speedups": "Speedup of the reference solution, for each included benchmark.",
 }
 Known = Mapping[str, Any]  # Any: numbers and lists of them
 
 
 def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
-    """How the metric of one row came; it is named by its id, or by the only beginning of one."""
+    """Explain the metric of one row, found by its id or a unique prefix."""
     declared = catalog()[options.metric]
     if declared.row == "submission":
         return _submission(inputs, options, wanted)
@@ -88,7 +88,7 @@ def _of_attempt(attempt: SpeedupAttempt) -> Known:
 def _tree(name: str, known: Known, constants: Mapping[str, float]) -> Explanation:
     declared = catalog()[name] if name in catalog() else None  # noqa: SIM401 # an unknown name is no KeyError
     value = known.get(declared.mean_of if declared is not None and declared.mean_of else name)
-    shown = Missing("it is not known") if value is None else value
+    shown = Missing("unknown") if value is None else value
     if declared is None:
         return Explanation(name, shown, _MEANINGS.get(name, name.replace("_", " ")), None, None, {}, None, ())
     parts = [spec.of or parameter for parameter, spec in declared.inputs.items()]
@@ -101,14 +101,14 @@ def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
         return wanted
     starts = [id_ for id_ in rows if id_.startswith(wanted)]
     if len(starts) > 1:
-        raise UsageError(f"several {kind}s begin with {wanted!r}: {'; '.join(sorted(starts)[:10])}")
+        raise UsageError(f"ambiguous {kind} id {wanted!r}:  {'; '.join(sorted(starts)[:10])}")
     if not starts:
         raise UnknownNameError(kind, wanted, list(rows))
     return starts[0]
 
 
 def _submission(inputs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
-    """The score as the arena explains it, with the scores it is made of."""
+    """Explain a stored score and the scores it is computed from."""
     from steelyard.arena import evaluation  # brings SQLAlchemy
 
     arena = arena_of(inputs)
@@ -120,7 +120,9 @@ def _submission(inputs: Measurable, options: ExplainOptions, wanted: str) -> Run
         parts = tuple(
             tree(part)
             if part in reasons
-            else Explanation(part, Missing("not told") if value is None else value, part, None, None, {}, source, ())
+            else Explanation(
+                part, Missing("not reported") if value is None else value, part, None, None, {}, source, ()
+            )
             for part, value in reason.inputs.items()
             for source in (evaluated.sources.get(part),)
         )

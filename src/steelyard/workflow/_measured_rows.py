@@ -139,7 +139,7 @@ def saved_rows(saved: SavedResult, kind: str, path: Path) -> Iterator[Row]:
     """The rows of one kind in a result that was read from the path."""
     if (saved_kind(saved) == "prompt") != (kind == "prompt") or saved_kind(saved) is None:
         verb = "repeatability" if kind == "prompt" else "speedup"
-        raise UsageError(f"the file holds no result of {verb}", where=str(path))
+        raise UsageError(f"the file contains no result of {verb}", where=str(path))
     yield from (_checked(row, path) for row in _each_saved(saved, kind))
 
 
@@ -152,10 +152,8 @@ def _checked(row: Row, path: Path) -> Row:
         if name in catalog() or name == "reported_cost_usd":
             wrong = not number or not low <= value <= high
         if value is not None and wrong:
-            hint = "write the file again: steelyard repeatability or speedup with --out FILE.json"
-            raise RecordError(
-                f"{name} of {row['id'][:200]!r} is {value!r:.60}, which cannot be", path=str(path), hint=hint
-            )
+            hint = "recreate the file with steelyard repeatability or speedup and --out FILE.json"
+            raise RecordError(f"invalid {name} of {row['id'][:200]!r}: {value!r:.60}", path=str(path), hint=hint)
     return row
 
 

@@ -105,7 +105,7 @@ def _opened(
     if given is not None and kind != given and (given, kind) != ("attempt", "benchmark"):
         if kind != "run" or given == "prompt":
             name = next(name for name in metrics if catalog()[name].row == kind)
-            raise UsageError(f"{name} is a metric of {_a(kind)}, and the input holds {given}s", hint=_instead(given))
+            raise UsageError(f"{name} is a metric of {_a(kind)}, but the input contains {given}s", hint=_instead(given))
         kind = given
     if kind == "run":
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
@@ -113,14 +113,14 @@ def _opened(
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
     if isinstance(inputs, RunTable):
-        message = f"{metrics[0]} is a metric of {_a(kind)}, which a table of runs does not hold"
+        message = f"{metrics[0]} is a metric of {_a(kind)}, but the input is a table of runs"
         raise UsageError(message, hint=f"pass the path, or the result of sy.{VERBS[kind].split()[0]}")
     choice = options.choice()
     table = _table(_measured(inputs, kind, options, [*keys, *(each.key for each in choice.conditions)]), kind, options)
     if table.n == 0:
-        raise NoValidInputError(f"the input holds no {kind}", hint=f"steelyard {VERBS[kind]} --help")
+        raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard {VERBS[kind]} --help")
     if choice.timed and kind != "submission":
-        raise UsageError(f"{_a(kind)} has no time of its own to be chosen by", hint="leave --since and --until out")
+        raise UsageError(f"{_a(kind)} has no timestamp", hint="remove --since and --until")
     chosen = choose(table, choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n)
@@ -132,7 +132,7 @@ def _a(kind: str) -> str:
 
 
 def _instead(kind: str) -> str:
-    return f"take a metric of {kind}s: {', '.join(USUAL[kind][:3])}, ..."
+    return f"use a metric of {kind}s:  {', '.join(USUAL[kind][:3])}, ..."
 
 
 def _kind_of_metrics(metrics: Sequence[str]) -> str:
@@ -140,8 +140,8 @@ def _kind_of_metrics(metrics: Sequence[str]) -> str:
     kinds = {catalog()[name].row or "run": name for name in metrics}
     others = {kind: name for kind, name in kinds.items() if kind != "run"}
     if len(others) > 1:
-        told = " and ".join(f"{name} is of {_a(kind)}" for kind, name in others.items())
-        raise UsageError(f"{told}: they do not fit one table", hint="ask for them one after another")
+        listed = " and ".join(f"{name} is a metric of {_a(kind)}" for kind, name in others.items())
+        raise UsageError(f"{listed}; metrics of one table must have the same kind", hint="run one command per kind")
     return next(iter(others), "run")
 
 
@@ -232,7 +232,7 @@ def measured_result(
     if isinstance(inputs, wanted):
         return inputs
     if isinstance(inputs, Result):
-        raise UsageError(f"a {type(inputs).__name__} holds no {kind}", hint=f"sy.{VERBS[kind]}")
+        raise UsageError(f"a {type(inputs).__name__} contains no {kind}", hint=f"sy.{VERBS[kind]}")
     return _repeated(inputs, options, keys) if kind == "prompt" else _timed(inputs, options)
 
 
@@ -250,10 +250,10 @@ def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: pat
     from steelyard.workflow.speedup import speedup
 
     if not any(timings_in(Path(path)) for path in _paths(inputs)):
-        message = "speedups are measured from timings, and the input holds none"
-        raise UsageError(message, hint="docs/speedup.md shows the layout of a folder of tasks")
+        message = "the input contains no timings"
+        raise UsageError(message, hint="see the folder layout in docs/speedup.md")
     if options.set or options.map:
-        raise UsageError("timings take neither labels nor a mapping", hint="leave --set and --map out")
+        raise UsageError("--set and --map do not apply to timings", hint="remove them")
     return speedup(inputs, options=SpeedupOptions(prices=options.prices))
 
 
@@ -261,7 +261,7 @@ def _submissions(inputs: Measurable, options: PricedRunOptions) -> _Rows:
     from steelyard.arena import submission_table  # brings SQLAlchemy
 
     if options.set or options.map:
-        raise UsageError("an arena takes neither labels nor a mapping", hint="leave --set and --map out")
+        raise UsageError("--set and --map do not apply to an arena", hint="remove them")
     return _Rows(submission_table(arena_of(inputs)).iter_rows(named=True))
 
 
@@ -271,7 +271,7 @@ def arena_of(inputs: Measurable) -> Arena:
 
     address = store_address(inputs, sure=True)
     if address is None and not _is_arena(inputs):
-        raise UsageError("scores are kept in an arena", hint="give its store: sqlite:///steelyard.db")
+        raise UsageError("scores need an arena store", hint="pass its address, e.g. sqlite:///steelyard.db")
     arena: Any = inputs if address is None else address  # Any: an arena, by its module
     return opened(arena)
 
@@ -306,7 +306,7 @@ def other_basis(sides: Sequence[frozenset[str]]) -> list[Finding]:
     if len(every) < 2:
         return []
     message = (
-        f"the outputs were measured on {len(every)} bases, so their numbers cannot be compared: {'; '.join(every)}"
+        f"outputs were measured with {len(every)} versions, so their metrics are not comparable:  {'; '.join(every)}"
     )
     return [Finding(code="mixed_versions", message=message)]
 

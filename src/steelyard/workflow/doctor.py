@@ -1,4 +1,4 @@
-"""Doctor: what this installation has, and what it lacks."""
+"""Check the installation and optional dependencies."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ REQUIRED = (
     "genai-prices",
 )
 EXTRAS = {
-    "pandas": ("pandas", "results as pandas frames"),
+    "pandas": ("pandas", "pandas data frames"),
     "psycopg": ("postgres", "a PostgreSQL store"),
     "tree-sitter": ("languages", "normalizing languages other than Python"),
     "tree-sitter-language-pack": ("languages", "normalizing languages other than Python"),
     "apprise": ("notify", "notifications to many services"),
-    "resvg-py": ("png", "figures as PNG"),
-    "starlette": ("serve", "the dashboard and the API of steelyard serve"),
-    "uvicorn": ("serve", "the dashboard and the API of steelyard serve"),
-    "duckdb": ("duckdb", "tables that do not fit into memory"),
+    "resvg-py": ("png", "PNG figures"),
+    "starlette": ("serve", "the dashboard and API of steelyard serve"),
+    "uvicorn": ("serve", "the dashboard and API of steelyard serve"),
+    "duckdb": ("duckdb", "larger-than-memory tables"),
     "pyspark": ("spark", "reading and measuring on a Spark cluster"),
 }
 """Each optional package, the extra that installs it, and what it is for."""
 
 
 def examine() -> DoctorReport:
-    """Everything worth knowing when something does not work."""
+    """Check the interpreter, packages, sandbox, prices, profiles and metrics."""
     checks = [
         DoctorCheck(what="steelyard", status="ok", detail=__version__),
         DoctorCheck(
@@ -71,7 +71,7 @@ def _sandbox() -> DoctorCheck:
     isolation = active_isolation()
     if isolation.name == "none":
         return DoctorCheck(
-            what="sandbox", status="absent", detail=f"code is refused without --no-sandbox: {isolation.detail}"
+            what="sandbox", status="absent", detail=f"running code needs --no-sandbox:  {isolation.detail}"
         )
     return DoctorCheck(what="sandbox", status="ok", detail=f"{isolation.name}: {isolation.detail}")
 
@@ -81,8 +81,8 @@ def _package(name: str, *, optional: tuple[str, str] | None) -> DoctorCheck:
         return DoctorCheck(what=name, status="ok", detail=importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
         if optional is None:
-            return DoctorCheck(what=name, status="broken", detail="not installed: install steelyard again")
+            return DoctorCheck(what=name, status="broken", detail="not installed; reinstall steelyard")
         extra, purpose = optional
         return DoctorCheck(
-            what=name, status="absent", detail=f"optional, for {purpose}: pip install 'steelyard[{extra}]'"
+            what=name, status="absent", detail=f"optional, for {purpose}; pip install 'steelyard[{extra}]'"
         )

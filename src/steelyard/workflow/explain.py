@@ -24,17 +24,17 @@ from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import MEASURED, checked_keys, measure
 
 GRADE = "grade"
-"""What is explained like a metric, although it is a letter."""
+"""Explained like a metric, although it is a letter."""
 IDS_LOOKED_AT = 2_000
-"""Among so many the nearest is looked for when no run has the id."""
+"""Maximum number of ids searched for a suggestion."""
 IDS_LISTED = 10
 
 
 @verb(ExplainOptions)
 def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None) -> RunExplanation | GroupsExplanation:
-    """How a metric came: formula, values put in, constants, what was missing; of one run, in each group, or over all.
+    """Explain how a metric was computed: formula, inputs, constants and missing values.
 
-    `grade` is explained as a metric is. What a prompt, an attempt or a submission has is explained by its own id.
+    The metric may be `grade`. With `run`, explain one run, prompt, attempt or submission; with `by`, each group.
 
     >>> import steelyard as sy
     >>> runs = [{"id": "r1", "task": "t", "passed": True, "impl_rate": 0.8}]
@@ -42,7 +42,7 @@ def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None
     0.9
     """
     if options.run is not None and options.by:
-        raise UsageError("--run and --by exclude each other", hint="name one run with --run ID, or groups with --by")
+        raise UsageError("--run and --by cannot be combined", hint="use --run ID for one run, or --by for groups")
     if options.run is None:
         return _explain_groups(runs, options, progress)
     if options.metric != GRADE and (declared := catalog()[options.metric]).is_of_rows and declared.level != "run":
@@ -72,7 +72,7 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progres
 
 
 def explained(names: Iterable[str], run: Run, profile: Profile, price_table: PriceTable) -> tuple[Explanation, ...]:
-    """How each of the metrics and facts of the run came."""
+    """Explain these metrics and inputs of the run."""
     facts = _all_facts(run, price_table)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     for name in (names := tuple(names)):
@@ -100,7 +100,7 @@ def _explain_groups(runs: Measurable, options: ExplainOptions, progress: Progres
         raise _not_of_runs(declared)
     if declared.level == "across" and "tier" not in by:
         hint = f"steelyard explain FILE {declared.name} --by tier"
-        raise UsageError(f"{declared.name} is told across tiers", hint=hint)
+        raise UsageError(f"{declared.name} compares tiers", hint=hint)
     profile = options.outcome_profile()
     asked = MeasureOptions(
         by=by,
@@ -130,13 +130,13 @@ def store_of(path: str, metric: str) -> str | None:
 
 def _not_of_runs(declared: Metric) -> UsageError:
     return UsageError(
-        f"{declared.name} is a metric of the {declared.spec} specification, which is not made from runs alone",
+        f"{declared.name} is a metric of the {declared.spec} specification, which needs more than runs",
         hint=f"steelyard metrics {declared.name}",
     )
 
 
 def _find(runs: Measurable, wanted: str, reader: RecordReader) -> tuple[str, PlacedRun]:
-    """The run with that id, or with the only id that begins with it."""
+    """Return the run with this id or unique prefix."""
     place = _place(runs)
     starts: dict[str, PlacedRun] = {}
     some: list[str] = []
@@ -155,13 +155,13 @@ def _find(runs: Measurable, wanted: str, reader: RecordReader) -> tuple[str, Pla
 def run_named(
     wanted: str, starts: Mapping[str, PlacedRun], ids: Iterable[str], *, where: str | None
 ) -> tuple[str, PlacedRun]:
-    """The only run whose id begins with what is wanted; none or several are an error."""
+    """Return the only run whose id begins with `wanted`; raise if there is none or several."""
     if len(starts) == 1:
         return next(iter(starts.items()))
     if starts:
         listed = ", ".join(sorted(starts)[:IDS_LISTED])
         more = f" and {len(starts) - IDS_LISTED:,} more" if len(starts) > IDS_LISTED else ""
-        raise UsageError(f"several runs begin with {wanted!r}: {listed}{more}", where=where)
+        raise UsageError(f"ambiguous run id {wanted!r}: {listed}{more}", where=where)
     raise UnknownNameError("run", wanted, list(islice(ids, IDS_LOOKED_AT)), where=where)
 
 
@@ -213,7 +213,7 @@ def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Expla
 
 
 def _judgment(judgment: Judgment) -> Explanation:
-    """What a judge gave, with the lines of the rubric."""
+    """Explain the score of a judge, with its rubric criteria."""
     lines = tuple(
         Explanation(
             line.name,
@@ -228,5 +228,5 @@ def _judgment(judgment: Judgment) -> Explanation:
         for line in judgment.criteria or ()
     )
     how = "sum(weight x achieved / max) / sum(weight)" if lines and judgment.weighted_score is None else None
-    title = f"Score of judge {judgment.judge}" if judgment.judge else "Score of a judge without a name"
+    title = f"Score of judge {judgment.judge}" if judgment.judge else "Score of an unnamed judge"
     return Explanation("score", judgment.score, title, None, how, {}, None if how else "reported", lines)

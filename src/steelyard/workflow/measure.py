@@ -59,10 +59,10 @@ def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None
 
 
 def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | None) -> None:
-    """Refuse what is told across tiers where there are no tiers to tell it across."""
+    """Refuse what compares tiers where there are no tiers to tell it across."""
     across = [name for name in metrics if catalog()[name].level == "across"]
     if across and "tier" not in keys:
-        raise UsageError(f"{across[0]} is told across tiers", hint="--by tier")
+        raise UsageError(f"{across[0]} compares tiers", hint="--by tier")
     if base_tier is None:
         return
     if "tier" not in keys:

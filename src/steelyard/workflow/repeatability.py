@@ -18,7 +18,7 @@ from steelyard.questions.repeatability import (
     ORDINARY_BUDGET,
     PYTHON,
     REPAIR_VERSION,
-    CanonShelf,
+    CanonCache,
     ChosenCanon,
     Compared,
     Contracts,
@@ -130,9 +130,9 @@ class _Worker:
         """Yield the result of each prompt, in order."""
         store = self._open_store(prompts)
         try:
-            shelf = CanonShelf(store)
+            cache = CanonCache(store)
             for prompt in prompts:
-                yield self._measure(prompt, shelf)
+                yield self._measure(prompt, cache)
         finally:
             if store is not None:
                 store.close()
@@ -153,7 +153,7 @@ class _Worker:
         level = self.level or stated or default_level(language)
         return self._benches.setdefault((level, language), Workbench(level, language))
 
-    def _measure(self, prompt: Prompt, shelf: CanonShelf) -> PromptResult:
+    def _measure(self, prompt: Prompt, cache: CanonCache) -> PromptResult:
         bench = self._bench(prompt)
         oracle = self._oracle(prompt)
         codes = [answer.code for answer in prompt.answers]
@@ -161,7 +161,7 @@ class _Worker:
         if prompt.is_experiment:
             canon = canon_of_experiment(prompt, bench)
         else:
-            canon = choose_canon(prompt, verdicts, bench, shelf)
+            canon = choose_canon(prompt, verdicts, bench, cache)
         repaired = self._repaired(codes, canon, oracle, bench) if self.options.repair else {}
         samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
         texts = [bench.form(code).text for code in codes]

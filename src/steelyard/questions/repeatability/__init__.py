@@ -8,7 +8,7 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.questions.repeatability._canon_choice import (
-        CanonShelf as CanonShelf,
+        CanonCache as CanonCache,
         ChosenCanon as ChosenCanon,
         canon_of_experiment as canon_of_experiment,
         choose_canon as choose_canon,

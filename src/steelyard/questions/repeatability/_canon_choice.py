@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class CanonShelf:
+class CanonCache:
     """Canons by prompt: in a store, or for this call only."""
 
     store: Store | None
@@ -61,7 +61,7 @@ class ChosenCanon:
 
 
 def canon_of_experiment(prompt: Prompt, bench: Workbench) -> ChosenCanon | None:
-    """The canon that came with an experiment file."""
+    """Return the canon of an experiment file."""
     if prompt.canon is None:
         return None
     text = bench.form(prompt.canon).text
@@ -69,19 +69,19 @@ def canon_of_experiment(prompt: Prompt, bench: Workbench) -> ChosenCanon | None:
 
 
 def choose_canon(
-    prompt: Prompt, verdicts: Sequence[Verdict], bench: Workbench, shelf: CanonShelf
+    prompt: Prompt, verdicts: Sequence[Verdict], bench: Workbench, cache: CanonCache
 ) -> ChosenCanon | None:
-    """The canon in force, or the first output that the oracle passes, which becomes it; None when none passes."""
+    """Return the active canon, or make the first output that passes the oracle the canon."""
     contract = prompt.contract
     if contract is None:
         return None
-    in_force = shelf.get(contract.id)
+    in_force = cache.get(contract.id)
     if in_force is not None:
-        return _checked(in_force, prompt, bench, "stored" if shelf.store is not None else "not stored")
+        return _checked(in_force, prompt, bench, "stored" if cache.store is not None else "not stored")
     for answer, verdict in zip(prompt.answers, verdicts, strict=True):
         if verdict.passed:
             text = bench.form(answer.code).text
-            canon = shelf.set(
+            canon = cache.set(
                 Canon(
                     prompt=contract.id,
                     code=answer.code,
@@ -94,7 +94,7 @@ def choose_canon(
                     origin=answer.run,
                 )
             )
-            return _checked(canon, prompt, bench, "new" if shelf.store is not None else "not stored")
+            return _checked(canon, prompt, bench, "new" if cache.store is not None else "not stored")
     return None
 
 
@@ -110,13 +110,13 @@ def _checked(canon: Canon, prompt: Prompt, bench: Workbench, origin: str) -> Cho
     _check_question(canon, prompt)
     findings: tuple[Finding, ...] = ()
     if prompt.contract is not None and canon.contract != prompt.contract.snapshot():
-        message = f"the contract is not the one that the canon of {canon.prompt!r} was set under"
+        message = f"the contract of {canon.prompt!r} changed since its canon was set"
         findings = (Finding(code="contract_changed", message=message, where=canon.prompt),)
     return ChosenCanon(canon.code, canon.normalized, canon.signature, origin, canon.origin, findings)
 
 
 def _check_question(canon: Canon, prompt: Prompt) -> None:
-    """Refuse a canon whose contract asked something else under the same id; spaces and line ends do not count."""
+    """Raise if the canon belongs to a different prompt text under the same id; whitespace is ignored."""
     ours = prompt.contract.prompt if prompt.contract is not None else ""
     theirs = str(json.loads(canon.contract).get("prompt", ""))
     if ours.split() and theirs.split() and ours.split() != theirs.split():

@@ -56,7 +56,7 @@ def _patterns(text: str) -> tuple[ast.AST | tuple[type[ast.AST], ...], ...]:
             statement = tree.body[0]
             meanings.append(statement.value if isinstance(statement, ast.Expr) else statement)
     if not meanings:
-        raise ContractError(f"the pattern {text!r} is not a piece of Python", hint="see docs/repeatability.md")
+        raise ContractError(f"the pattern {text!r} is not valid Python", hint="see docs/repeatability.md")
     return tuple(meanings)
 
 

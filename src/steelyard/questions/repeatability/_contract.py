@@ -66,7 +66,7 @@ class Case(_Part, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.arguments is not None and self.input is not msgspec.UNSET:
-            raise ValueError("a case has arguments or input, not both")
+            raise ValueError("a case must have arguments or input, not both")
         checks_calls = any(call.expected is not msgspec.UNSET for call in self.calls)
         if (self.expected is msgspec.UNSET) == (self.raises is None) and not checks_calls:
             raise ValueError("a case needs exactly one of expected and raises (or calls that expect something)")
@@ -144,20 +144,20 @@ class Contract(_Part, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not is_storable(self.id):
-            raise ValueError("id contains a NUL byte or a lone surrogate")
+            raise ValueError("the id contains a NUL byte or a lone surrogate")
         if is_too_long(self.id):
             raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8")
         language_named(self.language)
         if (self.entry_point is None) == (self.program is None):
             raise ValueError("a contract needs exactly one of entry_point and program")
         if self.entry_point is not None and language_named(self.language) != PYTHON:
-            raise ValueError(f"an entry point can only be called in Python; give a program for {self.language}")
+            raise ValueError(f"entry_point is for Python only; use program for {self.language}")
         if self.program is not None:
             for case in self.cases:
                 if not isinstance(case.expected, str) or case.arguments or case.calls or case.keywords:
-                    raise ValueError("the cases of a program have stdin and expected, both text")
+                    raise ValueError("cases of a program must have stdin and expected, both strings")
         elif any(case.stdin is not None for case in self.cases):
-            raise ValueError("stdin is for the cases of a program")
+            raise ValueError("stdin is only for cases of a program")
         if not self.cases and self.constraints == Constraints():
             raise ValueError("a contract needs cases or constraints")
 
@@ -176,7 +176,7 @@ def contract_from(values: dict[str, Any], *, where: str | None = None) -> Contra
         contract = msgspec.convert(values, Contract)
         contract.snapshot()
     except TypeError as error:  # TOML has dates, which no answer returns
-        raise ContractError("a value of a case is not one that JSON has", where=where, hint=str(error)) from error
+        raise ContractError("a value of a case is not a JSON value", where=where, hint=str(error)) from error
     except UnknownNameError as error:
         raise ContractError(error.message, where=where, hint=error.hint) from error
     except msgspec.ValidationError as error:
@@ -204,7 +204,7 @@ def read_contract(path: Path) -> Contract:
     with refused_as(ContractError):
         values = toml_or_json(path)
     if not isinstance(values, dict):
-        raise ContractError("a contract is a table of fields", where=str(path))
+        raise ContractError("a contract must be a table of fields", where=str(path))
     if is_skyt_contract(values):
         return contract_from_skyt(values, where=str(path)).contract
     return contract_from(values, where=str(path))

@@ -140,7 +140,7 @@ class Oracle:
     def _call(self, code: str, nonce: str) -> tuple[list[CaseResult], SandboxResult]:
         isolation = self._isolation or sandbox.active_isolation()
         if isolation.python is None:
-            raise SandboxUnavailableError("no Python interpreter that another user could start was found")
+            raise SandboxUnavailableError("no Python interpreter that another user can run was found")
         cases = self.contract.cases
         job = {
             "nonce": nonce,
@@ -195,11 +195,11 @@ class Oracle:
         for value, wanted in zip(values, expected, strict=True):
             returns = self.contract.constraints.returns
             if returns is not None and not case.calls and not of_type(value, returns):
-                reason = f"returned a value that is no {returns}: {_said(repr(value))}"
+                reason = f"returned a value that is not {returns}: {_said(repr(value))}"
                 return CaseResult(passed=False, reason=reason[:_MAX_REASON_LENGTH])
             if wanted is not msgspec.UNSET and not equal(value, wanted, case):
                 return CaseResult(
-                    passed=False, reason=f"gave {_said(repr(value))} instead of {wanted!r}"[:_MAX_REASON_LENGTH]
+                    passed=False, reason=f"returned {_said(repr(value))}, expected {wanted!r}"[:_MAX_REASON_LENGTH]
                 )
         return CaseResult(passed=True)
 

@@ -351,9 +351,7 @@ class _Reader:
         findings = []
         repaired: Iterable[str | None] = experiment.repaired or ()
         if experiment.repaired is not None and len(experiment.repaired) != len(experiment.raw):
-            message = (
-                f"{len(experiment.raw)} outputs but {len(experiment.repaired)} repaired ones; the rest is unrepaired"
-            )
+            message = f"{len(experiment.repaired)} repaired outputs for {len(experiment.raw)} outputs"
             findings.append(Finding(code="repaired_count", message=message, where=experiment.path))
         padded = [*repaired, *([None] * len(experiment.raw))]
         answers = tuple(

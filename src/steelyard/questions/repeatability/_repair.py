@@ -148,11 +148,11 @@ class _Search:
                         applied.append(AppliedStep(step=name, before=current, after=nearer))
                         current, progressed = nearer, True
             if current > 0 and len(applied) >= bounds.max_steps:
-                reason = f"the bound of {bounds.max_steps} steps is reached"
+                reason = f"reached the limit of {bounds.max_steps} steps"
         except _BudgetSpentError as spent:
             is_bounded, reason = current > 0, str(spent)
         except RecursionError:  # a sum of a thousand terms is as many levels deep, which copies and visitors are not
-            reason = "expressions in it are nested too many levels for Python"
+            reason = "expressions are nested too deeply for Python"
         return Repaired(
             code=best,
             before=start,
@@ -165,7 +165,7 @@ class _Search:
     def _spend(self, work: int) -> None:
         if work > self.work_left:
             self.work_left = 0
-            raise _BudgetSpentError(f"the work budget of repair is used up ({self.budget.work:,} units)")
+            raise _BudgetSpentError(f"the repair budget is used up ({self.budget.work:,} units)")
         self.work_left -= work
 
     def _better(
@@ -183,7 +183,7 @@ class _Search:
 
     def _passes(self, text: str) -> bool:
         if self.checks_left == 0:
-            raise _BudgetSpentError(f"the work budget of repair is used up ({self.budget.checks:,} checks)")
+            raise _BudgetSpentError(f"the repair budget is used up ({self.budget.checks:,} checks)")
         self.checks_left -= 1
         return self.oracle.check(text).passed
 

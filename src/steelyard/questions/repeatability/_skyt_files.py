@@ -72,7 +72,7 @@ class ReadContract(msgspec.Struct, frozen=True, kw_only=True):
         """What a reader should know about fields without effect."""
         if not self.notes:
             return None
-        message = f"the contract's {', '.join(self.notes)} ask nothing that can be checked and have no effect"
+        message = f"the contract's {', '.join(self.notes)} cannot be checked and have no effect"
         return Finding(code="contract_notes", severity="info", message=message, where=where)
 
 
@@ -125,7 +125,7 @@ def contract_from_skyt(values: dict[str, Any], *, where: str) -> ReadContract:
     unknown = [name for name in left if name not in _NOTES | _METADATA]
     unknown += [f"constraints.{name}" for name in constraints] + [f"oracle_requirements.{name}" for name in oracle]
     if unknown:
-        raise ContractError(f"fields that are not known: {', '.join(sorted(unknown))}", where=where)
+        raise ContractError(f"unknown fields: {', '.join(sorted(unknown))}", where=where)
     return ReadContract(contract=contract_from(ours, where=where), notes=tuple(notes))
 
 
@@ -158,7 +158,7 @@ def _bounds(given: dict[str, Any], where: str) -> dict[str, Any]:
     if "max_transformations" in given:
         ours["max_steps"] = given.pop("max_transformations")
     if given:
-        raise ContractError(f"fields that are not known: rescue_bounds.{', '.join(sorted(given))}", where=where)
+        raise ContractError(f"unknown fields:  rescue_bounds.{', '.join(sorted(given))}", where=where)
     return ours
 
 
@@ -194,7 +194,7 @@ def _out_of_domain(left: dict[str, Any], where: str) -> Iterator[dict[str, Any]]
             elif policy == "must_raise":
                 yield {**case, "raises": spec.get("exception") or "Exception"}
             else:
-                raise ContractError(f"the out-of-domain policy {policy!r} is not known", where=where)
+                raise ContractError(f"unknown out-of-domain policy {policy!r}", where=where)
 
 
 def looks_like_experiment(path: Path) -> bool:
@@ -209,23 +209,23 @@ def read_experiments(path: Path) -> list[Experiment]:
     """The experiments of a file: one, or for a sweep each of its results."""
     values = parse_json(read_text(path), path)
     if not isinstance(values, dict):
-        raise UnreadableFileError(str(path), "not a SKYT experiment: it is not an object")
+        raise UnreadableFileError(str(path), "not a SKYT experiment: expected a JSON object")
     parts = values["individual_results"] if isinstance(values.get("individual_results"), list) else [values]
     return [_experiment(part, path) for part in parts]
 
 
 def _experiment(values: Any, path: Path) -> Experiment:
     if not isinstance(values, dict):
-        raise UnreadableFileError(str(path), "a result of the sweep is not an object")
+        raise UnreadableFileError(str(path), "a result of the sweep is not a JSON object")
     canon = values.get("canon_data")
     code = canon.get("canonical_code") if isinstance(canon, dict) else None
     raw = values.get("raw_outputs")
     repaired = values.get("repaired_outputs")
     for name, outputs in (("raw_outputs", raw), ("repaired_outputs", repaired if repaired is not None else [])):
         if not isinstance(outputs, list) or not all(isinstance(output, str) for output in outputs):
-            raise UnreadableFileError(str(path), f"{name} is not a list of texts")
+            raise UnreadableFileError(str(path), f"{name} is not a list of strings")
     if code is not None and not isinstance(code, str):
-        raise UnreadableFileError(str(path), "canonical_code is not a text")
+        raise UnreadableFileError(str(path), "canonical_code is not a string")
     assert isinstance(raw, list)  # checked above
     contract = values.get("contract")
     model = values.get("model")

@@ -27,7 +27,7 @@ def _pack() -> Any:  # Any: the library has no type information
         import tree_sitter_language_pack  # an optional extra
     except ImportError as error:
         raise MissingExtraError(
-            "tree-sitter", extra="languages", purpose="Normalizing languages other than Python by their syntax"
+            "tree-sitter", extra="languages", purpose="syntax-based normalization of languages other than Python"
         ) from error
     return tree_sitter_language_pack
 

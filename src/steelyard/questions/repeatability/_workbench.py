@@ -16,8 +16,8 @@ PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
 MAX_DISTINCT = 54
 """Distinct outputs whose distances are kept one by one: so many fit a figure."""
-_NO_CANON = Missing("unmeasurable: there is no canon to repair toward")
-_NO_OUTPUTS = Missing("there are no outputs")
+_NO_CANON = Missing("no canon to repair toward")
+_NO_OUTPUTS = Missing("no outputs")
 
 
 @dataclass
@@ -114,13 +114,11 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
     outputs = len(texts)
     pairs = outputs * (outputs - 1) // 2
     if pairs == 0:
-        nothing = Missing("there is no pair of outputs")
+        nothing = Missing("no pair of outputs")
         return {"pair_distance_sum": nothing, "output_pairs": nothing, "near_pairs": nothing}
     known: dict[str, object] = {"output_pairs": pairs, "near_pairs": pairs_within(distinct, weights, tau=tau)}
     if _pair_cells(distinct) > PAIR_CELLS:
-        known["pair_distance_sum"] = Missing(
-            "there are too many long outputs to compare every pair; see pairs_within_tau"
-        )
+        known["pair_distance_sum"] = Missing("too many long outputs to compare every pair; see pairs_within_tau")
     else:
         pairs_at: Counter[float] = Counter()
         for row in range(len(distinct)):

@@ -1,4 +1,4 @@
-"""One run: what it did, where each of its numbers comes from, and what it wrote."""
+"""Page of one run: its metrics with their inputs, its parts and its output."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from steelyard.reports.pages._page import DASH, Column, Facts, LongText, Page, P
 from steelyard.results import Explanation, RunDetail, TextPiece
 
 INSIDE = "└"
-"""Before what a number was made from, once for each level: pages fold spaces."""
+"""Indentation per level; pages collapse spaces."""
 
 
 def run_page(detail: RunDetail) -> Page:
-    """The run with the way to its numbers, its parts as tables of their own, and its output."""
+    """Return the page of a run."""
     page = Page(
         name="run",
-        title=f"What did {detail.run} do, and where do its numbers come from?",
+        title=f"Run {detail.run}",
         answer=_answer(detail),
         notes=tuple(_notes(detail)),
         links=tuple(_links(detail)),
@@ -49,10 +49,10 @@ _SHOWN = (("cost_usd", "USD"), ("duration_seconds", "s"), ("total_tokens", "toke
 def _notes(detail: RunDetail) -> Iterator[str]:
     record = detail.record
     if record.failure is not None:
-        yield f"It broke off ({record.failure.cause}): {record.failure.message or 'the log does not say why'}"
+        yield f"Failed ({record.failure.cause}): {record.failure.message or 'the log gives no reason'}"
     reported, priced = (_fact(detail.numbers, name) for name in ("reported_cost_usd", "priced_cost_usd"))
     if reported is not None and priced is not None and abs(priced - reported) > 0.01 * max(priced, reported):
-        yield f"The tool reports {quantity(reported, 'USD')}; the price table gives {quantity(priced, 'USD')}."
+        yield f"Reported cost: {quantity(reported, 'USD')}; cost by the price table: {quantity(priced, 'USD')}."
     difference = detail.difference
     if difference is not None:
         yield (
@@ -61,11 +61,11 @@ def _notes(detail: RunDetail) -> Iterator[str]:
             else f"Diff with {difference.base}: identical output."
         )
         if not difference.is_shortest:
-            yield "The outputs are long: the difference is complete, but a shorter one may exist."
+            yield "The outputs are long: the diff is complete but may not be minimal."
 
 
 def _links(detail: RunDetail) -> Iterator[PageLink]:
-    """To the runs beside it, compared with the same one, and to the pieces of long texts before and after these."""
+    """Yield links to neighboring runs and to other pieces of long texts."""
     difference = detail.difference
     kept = {} if difference is None else {"diff": difference.base}
     position = detail.position
@@ -73,12 +73,12 @@ def _links(detail: RunDetail) -> Iterator[PageLink]:
         if id_ is not None:
             yield PageLink(text=f"{word} run", path=_address(id_, {}), relation=relation)
     pieces = [("offset", "output", detail.output)]
-    pieces += [("diff_offset", "difference", difference.changes)] if difference is not None else []
+    pieces += [("diff_offset", "diff", difference.changes)] if difference is not None else []
     shown = {name: piece.offset for name, _, piece in pieces if piece is not None and piece.offset}
     for name, what, piece in pieces:
         for word, offset in () if piece is None else (("Earlier", piece.previous_offset), ("More", piece.next_offset)):
             if offset is not None:
-                yield PageLink(text=f"{word} of the {what}", path=_address(detail.run, kept | shown | {name: offset}))
+                yield PageLink(text=f"{word} {what}", path=_address(detail.run, kept | shown | {name: offset}))
 
 
 def _address(run: str, query: Mapping[str, object]) -> str:
@@ -87,7 +87,7 @@ def _address(run: str, query: Mapping[str, object]) -> str:
 
 
 def _fact(parts: Sequence[Explanation], name: str) -> float | None:
-    """The fact of that name among what numbers were made from."""
+    """Return the input of this name."""
     for part in parts:
         if part.name == name:
             return part.value if isinstance(part.value, (int, float)) else None
@@ -98,7 +98,7 @@ def _fact(parts: Sequence[Explanation], name: str) -> float | None:
 
 
 def _numbers(detail: RunDetail) -> PageTable:
-    """Each number with what it was made from below it; what is missing says why."""
+    """Return the table of metrics, each followed by its inputs."""
     known = [each for each in detail.numbers if not isinstance(each.value, Missing)]
     missing = [each for each in detail.numbers if isinstance(each.value, Missing)]
     names = {each.name for each in detail.numbers}
@@ -116,14 +116,14 @@ def _numbers(detail: RunDetail) -> PageTable:
             decimals=6,
             texts=[_value(part) for _, part in rows],
         ),
-        text_column("how", "how it came", [_how(part) for _, part in rows]),
+        text_column("how", "formula or reason", [_how(part) for _, part in rows]),
         text_column("source", "source", [_source(part) for _, part in rows]),
     )
-    return PageTable(caption="Where each number comes from", columns=columns)
+    return PageTable(caption="Metrics and their inputs", columns=columns)
 
 
 def _walked(part: Explanation, names: set[str], depth: int = 0) -> Iterator[tuple[int, Explanation]]:
-    """The number and what it was made from; what has rows of its own elsewhere is not taken apart again."""
+    """Yield a metric and its inputs with their depth, each expanded once."""
     yield depth, part
     for inner in part.inputs if not depth or part.name not in names else ():
         yield from _walked(inner, names, depth + 1)
@@ -184,7 +184,7 @@ def _parts(detail: RunDetail) -> Iterator[PageTable]:
 
 
 def _tests(record: Run) -> Iterator[PageTable]:
-    """What did not pass first; tests that are only counted stand in the answer."""
+    """Yield the table of tests, failures first; counts without names are in the answer."""
     if record.tests is None:
         return
     kinds = (("error", record.tests.errors), ("failed", record.tests.failed), ("passed", record.tests.passed))
@@ -196,7 +196,7 @@ def _tests(record: Run) -> Iterator[PageTable]:
 
 
 def _judgments(record: Run) -> Iterator[PageTable]:
-    """A line for each judge, those of its rubric below."""
+    """Return one row per judge, followed by its rubric criteria."""
     if not record.judgments:
         return
     rows: list[tuple[str, str | None, float | None, str | None, float | None]] = []
@@ -244,12 +244,12 @@ def _texts(detail: RunDetail) -> Iterator[LongText]:
         yield LongText(heading=piece_heading("Output", detail.output), text=detail.output.text, is_open=True)
     difference = detail.difference
     if difference is not None and difference.changes.total:
-        heading = piece_heading(f"Difference from {difference.base}", difference.changes)
+        heading = piece_heading(f"Diff with {difference.base}", difference.changes)
         yield LongText(heading=heading, text=difference.changes.text, is_open=True)
 
 
 def piece_heading(what: str, piece: TextPiece) -> str:
-    """The text's name, with the part of it that is shown."""
+    """Return the heading of a text, with the range that is shown."""
     if len(piece.text) == piece.total:
         return f"{what} ({counted(piece.total, 'character')})"
     return f"{what}, characters {piece.offset + 1:,} to {piece.end:,} of {piece.total:,}"
