@@ -210,10 +210,10 @@ def test_accuracy_is_the_share_of_attempts_with_success(places: dict[str, str]) 
 @pytest.mark.parametrize(
     ("given", "metrics", "message"),
     [
-        ("STORE", ["r_raw"], "r_raw is a metric of a prompt, and the input holds submissions"),
-        ("RUNS", ["r_raw", "task_speedup"], "r_raw is of a prompt and task_speedup is of an attempt"),
+        ("STORE", ["r_raw"], "r_raw is a metric of a prompt, but the input contains submissions"),
+        ("RUNS", ["r_raw", "task_speedup"], "r_raw is a metric of a prompt and task_speedup is a metric of an attempt"),
         ("RUNS", ["mean_speedup"], "one figure over all tasks"),
-        ("RUNS", ["overall_score"], "scores are kept in an arena"),
+        ("RUNS", ["overall_score"], "scores need an arena store"),
     ],
 )
 def test_metrics_that_do_not_fit_the_input_are_refused(
@@ -265,7 +265,7 @@ def test_a_saved_result_that_cannot_be_is_refused_with_the_place(places: dict[st
     repeated(places).save(saved)
     text = saved.read_text("utf-8")
     saved.write_text(text.replace('"r_raw": 0.8', '"r_raw": 8', 1), "utf-8")
-    with pytest.raises(RecordError, match=r"r_raw of .* is 8.*cannot be") as error:
+    with pytest.raises(RecordError, match=r"invalid r_raw of .*: 8") as error:
         sy.rank(saved, by=["agent"], metrics=["r_raw"], **FEW)
     assert error.value.where == str(saved)
     saved.write_text(text.replace('"agent": "alpha"', '"passed": "alpha"'), "utf-8")

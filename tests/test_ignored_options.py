@@ -47,7 +47,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= 0.05"], "no rule names the baseline"),
         (["explain", "RUNS", "task_speedup", "--by", "tier"], "the input contains no timings"),
         (["explain", "RUNS", "task_speedup", "--run", "demo"], "the input contains no timings"),
-        (["explain", "RUNS", "mean_speedup"], "not made from runs alone"),
+        (["explain", "RUNS", "mean_speedup"], "needs more than runs"),
         (["explain", "RUNS", "pass_rate", "--run", "demo", "--by", "tier"], "cannot be combined"),
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
         (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),

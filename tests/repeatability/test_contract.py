@@ -38,7 +38,7 @@ def test_a_toml_contract_is_read_with_every_field(tmp_path: Path) -> None:
         ({"cases": [], "constraints": {}}, "needs cases or constraints"),
         ({"required_pass_rate": 1.5}, "<= 1.0"),
         ({"language": "cobol"}, "unknown language 'cobol'"),
-        ({"language": "rust"}, "give a program"),
+        ({"language": "rust"}, "use program"),
         ({"entry_point": None}, "entry_point and program"),
         ({"level": "asst"}, "asst"),
         ({"limits": {"time_seconds": 0}}, "> 0"),
@@ -148,7 +148,7 @@ def test_patterns_are_found_in_the_syntax_tree_and_not_in_the_text(pattern: str,
 
 
 def test_a_pattern_that_is_no_python_is_refused() -> None:
-    with pytest.raises(ContractError, match="not a piece of Python"):
+    with pytest.raises(ContractError, match="is not valid Python"):
         occurs("for for", ast.parse(""))
 
 

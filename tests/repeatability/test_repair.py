@@ -130,7 +130,7 @@ def test_the_bound_on_steps_holds() -> None:
     bounded = Contract(id="find", entry_point="find", cases=CONTRACT.cases, repair=RepairBounds(max_steps=2))
     repaired = repair(STRAY, canon=CANON, oracle=Oracle(bounded), level="ast")
     assert len(repaired.steps) == 2
-    assert repaired.reason == "the bound of 2 steps is reached"
+    assert repaired.reason == "reached the limit of 2 steps"
 
 
 def test_a_step_that_the_contract_rules_out_is_not_used() -> None:

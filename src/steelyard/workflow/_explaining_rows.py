@@ -101,7 +101,7 @@ def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
         return wanted
     starts = [id_ for id_ in rows if id_.startswith(wanted)]
     if len(starts) > 1:
-        raise UsageError(f"ambiguous {kind} id {wanted!r}:  {'; '.join(sorted(starts)[:10])}")
+        raise UsageError(f"ambiguous {kind} id {wanted!r}: {'; '.join(sorted(starts)[:10])}")
     if not starts:
         raise UnknownNameError(kind, wanted, list(rows))
     return starts[0]

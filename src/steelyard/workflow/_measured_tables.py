@@ -132,7 +132,7 @@ def _a(kind: str) -> str:
 
 
 def _instead(kind: str) -> str:
-    return f"use a metric of {kind}s:  {', '.join(USUAL[kind][:3])}, ..."
+    return f"use a metric of {kind}s: {', '.join(USUAL[kind][:3])}, ..."
 
 
 def _kind_of_metrics(metrics: Sequence[str]) -> str:
@@ -306,7 +306,7 @@ def other_basis(sides: Sequence[frozenset[str]]) -> list[Finding]:
     if len(every) < 2:
         return []
     message = (
-        f"outputs were measured with {len(every)} versions, so their metrics are not comparable:  {'; '.join(every)}"
+        f"outputs were measured with {len(every)} versions, so their metrics are not comparable: {'; '.join(every)}"
     )
     return [Finding(code="mixed_versions", message=message)]
 

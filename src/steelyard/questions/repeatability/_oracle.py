@@ -195,7 +195,7 @@ class Oracle:
         for value, wanted in zip(values, expected, strict=True):
             returns = self.contract.constraints.returns
             if returns is not None and not case.calls and not of_type(value, returns):
-                reason = f"returned a value that is not {returns}: {_said(repr(value))}"
+                reason = f"returned a value that is not of type {returns}: {_said(repr(value))}"
                 return CaseResult(passed=False, reason=reason[:_MAX_REASON_LENGTH])
             if wanted is not msgspec.UNSET and not equal(value, wanted, case):
                 return CaseResult(
