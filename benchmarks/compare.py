@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.standings import StatisticsOptions, bands
+from steelyard.standings import StatisticsOptions, estimate_ranks
 from steelyard.statistics._paired import all_pairs
 
 PACKAGE = "evalstats==0.3.3"
@@ -63,7 +63,7 @@ def ours(path: Path) -> dict[str, Any]:
     started = time.perf_counter()
     scores = passed.mean(axis=2).T
     gaps, low, high = all_pairs(scores, method="percentile", resamples=10_000)
-    _, best, worst, test = bands(scores, scores.mean(axis=0), order="mean", options=StatisticsOptions())
+    _, best, worst, test = estimate_ranks(scores, scores.mean(axis=0), order="mean", options=StatisticsOptions())
     seconds = time.perf_counter() - started
     agents = scores.shape[1]
     named_gaps = {
@@ -71,7 +71,7 @@ def ours(path: Path) -> dict[str, Any]:
     }
     width = float(np.mean((high - low)[np.triu_indices(agents, 1)]))
     print(
-        f"  mean width of the intervals {width:.4f}; bands by {test}, the first {best.min()}-{worst[best == 1].max()}"
+        f"  mean interval width {width:.4f}; rank intervals by {test}, first {best.min()}-{worst[best == 1].max()}"
     )
     return {
         "seconds": seconds,

@@ -356,7 +356,7 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
         ({"interval": "bcaa"}, UnknownNameError, "bca"),
         ({"confidence": 95}, UsageError, "between 0 and 1"),
-        ({"resamples": 5}, UsageError, "between 100"),
+        ({"resamples": 5}, UsageError, "out of range"),
         ({"seed": -1}, UsageError, "must be 0 or more"),
         ({"profile": "speedup-1"}, UsageError, "belongs to the speedup"),
     ],

@@ -45,7 +45,7 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
         "rules with a baseline use the other 10"
     )
     most = sy.gate([run for run in same if run.task != "task-007"], baseline=base, rule=["pass_rate >= -0.05"])
-    assert "1 of 100 tasks of the baseline was not tried again (task-007); rules" in most.findings[-1].message
+    assert "1 of 100 baseline tasks not re-run (task-007); rules" in most.findings[-1].message
 
 
 def test_a_gate_of_a_data_set_against_itself_never_fails() -> None:

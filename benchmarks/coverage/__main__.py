@@ -25,7 +25,7 @@ def table(rows: list[Row]) -> str:
             promised = f"{least:.0%} to {most:.0%}"
         else:
             promised = f"at least {least:.0%}" if least else "at most 5%"
-        counted = f"{row.trials:,}" if row.trials else "worked out"
+        counted = f"{row.trials:,}" if row.trials else "exact"
         lines.append(
             f"| {row.scenario.method} | {row.scenario.kind} | {row.scenario.regime} | {promised} "
             f"| {row.share * 100:.2f}% | {counted} |"

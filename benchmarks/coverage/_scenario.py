@@ -10,11 +10,11 @@ import numpy as np
 
 from steelyard.statistics import Floats, Interval
 
-Kind = Literal["interval", "exact interval", "cautious interval", "labeled interval", "test", "exact test"]
+Kind = Literal["interval", "exact interval", "conservative interval", "labeled interval", "test", "exact test"]
 PROMISES: dict[Kind, tuple[float, float]] = {
     "interval": (0.93, 0.97),
     "exact interval": (0.95, 1.0),
-    "cautious interval": (0.95, 1.0),
+    "conservative interval": (0.95, 1.0),
     "labeled interval": (0.93, 1.0),
     "test": (0.04, 0.06),
     "exact test": (0.0, 0.05),

@@ -94,12 +94,12 @@ def _claim(claim: str, of: str, settings: Sequence[Setting], share: float) -> tu
 
 
 def _power(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| shown | setting | in 0.1 | now | data sets |", True
+    yield "| detected | setting | earlier method | now | data sets |", True
     yield "|---|---|---|---|---|", True
     for setting, before in zip(EFFECTS, POWER_BEFORE, strict=True):
         told = claims(setting, trials=_trials(share))
         power = told.share(setting.right)
-        name = f"`{setting.rule}` holds" if setting.rule else f"`{setting.metric}` {setting.right}"
+        name = f"`{setting.rule}` passes" if setting.rule else f"`{setting.metric}` {setting.right}"
         line = f"| {name} | {setting} | {before * 100:.0f}% | {power * 100:.0f}% | {told.trials:,} |"
         yield line, power + noise(power, told.trials) >= MIN_POWER * before
 

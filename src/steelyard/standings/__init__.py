@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         significant_by_permutation as significant_by_permutation,
     )
     from steelyard.standings._ranking import (
-        bands as bands,
+        estimate_ranks as estimate_ranks,
     )
     from steelyard.standings._samples import (
         Mask as Mask,

@@ -1,4 +1,4 @@
-"""Who leads on one metric over the tasks that all share: places as bands where they cannot be told apart."""
+"""Ranks on one metric over shared tasks, with rank intervals, fronts and pass@k."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def common_tasks(means: Sequence[TaskMeans]) -> Mask:
     return np.asarray(np.logical_and.reduce([task_means.usable for task_means in means]), dtype=bool)
 
 
-def bands(
+def estimate_ranks(
     scores: Floats,
     figures: Floats,
     *,

@@ -103,12 +103,12 @@ def _standing(
     samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
 ) -> tuple[Entrants, Standing, str]:
     """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
-    from steelyard.standings import bands, enter, significant_by_permutation  # brings numpy and scipy
+    from steelyard.standings import enter, estimate_ranks, significant_by_permutation  # brings numpy and scipy
 
     field = enter(samples, keys, codes, declared.name, by=by, min_task_coverage=options.min_task_coverage)
     judging = options.statistics()
     direction = 1.0 if declared.better == "higher" else -1.0
-    order_by, best, worst, test = bands(
+    order_by, best, worst, test = estimate_ranks(
         direction * field.scores,
         direction * field.figures,
         order=options.order,

@@ -1,6 +1,6 @@
-"""The places of agents: how often all bands together hold the true places.
+"""Ranks of agents: joint coverage of all rank intervals.
 
-    python -m benchmarks.coverage.bands
+    python -m benchmarks.coverage.rank_intervals
 
 prints how often a place is wrong and how many true differences are shown, beside Holm's correction of tests of signs.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
 from steelyard.profiles import load_profile
-from steelyard.standings import Samples, StatisticsOptions, bands as ranking_bands, significant_by_permutation
+from steelyard.standings import Samples, StatisticsOptions, estimate_ranks, significant_by_permutation
 from steelyard.statistics import Floats, holm, rank_intervals, sign_flip_many, strengths_by_task, surely_better
 
 DRAWS = 499
@@ -25,7 +25,7 @@ Results = Callable[[np.random.Generator], Floats]
 def places(
     results: Results, means: tuple[float, ...], *, by_task: Callable[[Floats], Floats] = np.asarray
 ) -> Simulation:
-    """How often all bands hold; `means` order the agents, and equals may take any of the places they share."""
+    """Joint coverage of the rank intervals; `means` order the agents, and ties may take any of the ranks they share."""
     truth = np.array(means)
     best = 1 + np.count_nonzero(truth[None, :] > truth[:, None], axis=1)
     worst = np.count_nonzero(truth[None, :] >= truth[:, None], axis=1)
@@ -87,7 +87,7 @@ def unequal(attempts: tuple[int, ...], tasks: int, *, share: float) -> Simulatio
             samples = Samples(task_names=names, tasks=task, values={"pass_rate": passed}, profile=profile)
             means = np.column_stack([one.mean for one in samples.by_group("pass_rate", agent, size)])
             everything = np.ones(tasks, dtype=bool)
-            _, best, worst, _ = ranking_bands(
+            _, best, worst, _ = estimate_ranks(
                 means,
                 means.mean(axis=0),
                 order="mean",
@@ -116,7 +116,7 @@ def _holm_of_signs(columns: Floats, seed: int) -> np.ndarray:
 
 
 def power(results: Results, means: tuple[float, ...], *, trials: int = 500) -> list[float]:
-    """Fractions of data sets with a wrong claim and of true differences shown: by the bands' test, then by Holm's."""
+    """Fractions of data sets with a false claim and of differences detected: step-down test, then Holm's."""
     random, truth = np.random.default_rng(7), np.array(means)
     better = truth[:, None] > truth[None, :]
     wrong, right = np.zeros(2), np.zeros(2)
@@ -133,10 +133,10 @@ def main() -> None:
     clear = tuple(2 * mean for mean in halves)
     for told, results, means in (
         ("10 equal agents, 10 tasks", normal((0.0,) * 10, 10), (0.0,) * 10),
-        ("10 agents of two sorts, 2 deviations apart, 10 tasks", normal(clear, 10), clear),
-        ("10 agents of two sorts, 1 deviation apart, 30 tasks", normal(halves, 30), halves),
+        ("10 agents of two kinds, 2 deviations apart, 10 tasks", normal(clear, 10), clear),
+        ("10 agents of two kinds, 1 deviation apart, 30 tasks", normal(halves, 30), halves),
         ("6 agents in steps of 0.3 deviations, 60 tasks", normal(steps, 60), steps),
-        ("10 agents of two sorts, 60 tasks, log-normal costs, sigma 1.5", costs(clear, 60, sigma=1.5), clear),
+        ("10 agents of two kinds, 60 tasks, log-normal costs, sigma 1.5", costs(clear, 60, sigma=1.5), clear),
     ):
         cells = power(results, means)
         print(f"| {told} | " + " | ".join(f"{share * 100:.1f}%" for share in cells) + " |", flush=True)
