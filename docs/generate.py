@@ -170,7 +170,7 @@ def formats_page() -> str:
 
 def figures_page() -> str:
     """The page of figures, with the names of each verb's figures and a picture of each kind."""
-    names = ["| verb | figures; the first is the main one |", "|---|---|"]
+    names = ["| command | figures (the first is the default) |", "|---|---|"]
     names += [f"| {VERBS[kind.__name__]} | {', '.join(f'`{name}`' for name in DRAWINGS[kind])} |" for kind in DRAWINGS]
     pictures = [
         f"### {name.capitalize()}\n\n{draw.__doc__}\n\n![{draw().title}](figures/{name}.svg)"

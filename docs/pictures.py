@@ -75,7 +75,7 @@ VERBS = {
 
 
 def _dots() -> Figure:
-    """Estimates with their intervals on one axis. Places that the data cannot tell apart are a band: `1-2`."""
+    """Estimates with confidence intervals. Rank intervals such as `1-2` mark ranks that the data do not separate."""
     bands = ("1-2", "1-2", "3", "4", "5")
     rows = [
         Estimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, rank=band, note="90 tasks")
@@ -86,7 +86,7 @@ def _dots() -> Figure:
 
 
 def _differences() -> Figure:
-    """The same around a reference: paired differences, bias of tools, severity of judges."""
+    """Estimates relative to a reference: paired differences, bias of tools, severity of judges."""
     gaps = (0.041, -0.12, 0.16, -0.02)
     rows = [
         Estimate(label=agent, value=gap, low=gap - 0.06, high=gap + 0.06, faint=abs(gap) < 0.06)
@@ -98,7 +98,7 @@ def _differences() -> Figure:
 
 
 def _pareto() -> Figure:
-    """Quality against cost. The steps are the frontier: nobody is better for less. Unknown costs stand apart."""
+    """Quality vs. cost. The steps are the Pareto frontier. Unknown costs are drawn separately."""
     points = [
         PricedEstimate(
             label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, cost=cost, pareto_optimal=cost in FRONT
@@ -111,7 +111,7 @@ def _pareto() -> Figure:
 
 
 def _heatmap() -> Figure:
-    """The fraction of runs that pass, by task and agent."""
+    """Pass rate by task and agent."""
     draw = random.Random(3)
     cells: list[list[Tried | None]] = [
         [Tried(min(5, draw.randint(0, 8 - row)), 5) for _ in AGENTS] for row in range(len(TASKS))
@@ -121,20 +121,20 @@ def _heatmap() -> Figure:
 
 
 def _flips() -> Figure:
-    """Tasks that both sides solve, that only one solves, and that neither solves."""
+    """Number of tasks solved by both sides, by one side only, and by neither."""
     counts = {"both": 51, "only_a": 14, "only_b": 10, "neither": 15}
     return flips(a="ant / large", b="bee / small", title="Tasks that flip", note="90 common tasks", width=420, **counts)
 
 
 def _dumbbells() -> Figure:
-    """Where a difference comes from, task by task; the largest gains first."""
+    """Differences per task, the largest gains first."""
     before, after = (0.2, 0.0, 0.6, 1.0, 0.4, 0.8), (0.8, 0.6, 0.8, 1.0, 0.2, 0.4)
     pairs = [TaskPair(*pair) for pair in zip(TASKS, before, after, strict=True)]
     return dumbbells(pairs, a=AGENTS[0], b=AGENTS[1], title="Pass rate by task", axis=RATE, width=WIDTH)
 
 
 def _stacked() -> Figure:
-    """What an amount is made of."""
+    """Parts of a total."""
     kinds = ("input", "cache read", "cache write", "output", "reasoning")
     rows = [
         StackedRow(agent, {kind: 1e5 * size / (which + 1) for which, kind in enumerate(kinds)})
@@ -145,7 +145,7 @@ def _stacked() -> Figure:
 
 
 def _completeness() -> Figure:
-    """The same for the origin of numbers, the unknown share hatched."""
+    """Origin of the numbers: reported, derived, priced or unknown (hatched)."""
     kinds = ("reported", "counted", "priced", "lower bound", "unknown")
     shares = {
         "cost_usd": (0.4, 0, 0.4, 0.1, 0.1),
@@ -169,7 +169,7 @@ def _histogram() -> Figure:
 
 
 def _days() -> Figure:
-    """What was spent when, and on what. Days of unknown cost are hatched."""
+    """Cost over time, by model. Days with unknown cost are hatched."""
     draw = random.Random(5)
     models = ("model-large", "model-small")
     amounts = [
@@ -183,7 +183,7 @@ def _days() -> Figure:
 
 
 def _calls() -> Figure:
-    """When a run spent what: a bar for each call of a model."""
+    """One bar per model call of a run, over time."""
     draw = random.Random(11)
     moments = sorted(draw.uniform(0, 140) for _ in range(40))
     amounts = [CallAmount(moment, 0.004 + 0.02 * draw.random(), "large") for moment in moments]
@@ -191,7 +191,7 @@ def _calls() -> Figure:
 
 
 def _reliability() -> Figure:
-    """Whether scores mean what they say: the fraction of runs that passed, by score."""
+    """Calibration of scores: the pass rate of runs, by score."""
     bins = [
         ScoreBin(low, low + 0.1, low + 0.05, low**1.4, 0.8 * low**1.4, min(1, 1.1 * low**1.1), round(80 * low))
         for low in (place / 10 for place in range(1, 10))
@@ -203,12 +203,12 @@ def _reliability() -> Figure:
 
 
 def _distances() -> Figure:
-    """Which outputs are alike. The largest cluster comes first."""
+    """Distances between outputs, clustered. The largest cluster comes first."""
     clusters = "aabacadbbcae"
     matrix = [[0.0 if a == b else 0.15 + 0.12 * abs(ord(a) - ord(b)) for b in clusters] for a in clusters]
     names = [f"output {place}" for place in range(1, 13)]
     note = "the stronger the color, the closer; framed: equal outputs"
-    return distances(names, matrix, clusters=clusters, title="Outputs against outputs", note=note, width=420)
+    return distances(names, matrix, clusters=clusters, title="Distances between outputs", note=note, width=420)
 
 
 def _slopes() -> Figure:
@@ -220,7 +220,7 @@ def _slopes() -> Figure:
 
 
 def _waterfall() -> Figure:
-    """Speedups by benchmark, in doublings. The upright tick is the expert's speedup, the band is noise."""
+    """Speedups per benchmark on a log2 scale, with the reference solution (vertical tick) and noise (band)."""
     draw = random.Random(4)
     names = (
         "Join.time_inner",
@@ -238,7 +238,7 @@ def _waterfall() -> Figure:
 
 
 def _trend() -> Figure:
-    """Scores over time, the best so far as steps, with a mark wherever baseline or profile changed."""
+    """Scores over time, with the best so far as steps. Vertical lines mark changes of baseline or profile."""
     draw = random.Random(8)
     moment, best, points = datetime(2026, 9, 1), 0.0, []  # noqa: DTZ001 # drawn as it is given
     for count in range(60):
@@ -252,7 +252,7 @@ def _trend() -> Figure:
 
 
 def _strip() -> Figure:
-    """All scores on one axis, the least, the median and the greatest named; above, the interval of the mean."""
+    """All scores on one axis with minimum, median and maximum. The bar above is the confidence interval of the mean."""
     scores = [StripValue(f"run-{place:02}", 95 - place * 37 % 61 - place % 7) for place in range(44)]
     axis = Axis(title="Overall score, higher is better", low=0, high=100)
     note = "44 submissions; mean 61.9 (56.6 to 67.2, 95%)"
