@@ -54,7 +54,7 @@ def test_a_users_own_agent_lies_beside_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["codex", "nop"])
 def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
     path = own(tmp_path, GOOD, name)
-    with pytest.raises(AdapterError, match="taken") as refused:
+    with pytest.raises(AdapterError, match="already in use") as refused:
         adapters(tmp_path)[name]
     assert refused.value.where == str(path)
 
@@ -62,16 +62,16 @@ def test_a_name_that_is_taken_is_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('speaks = "chat"', "no command"),
+        ('speaks = "chat"', "missing command"),
         (GOOD + "prompt_in = 1", "unknown field 'prompt_in'"),
         (GOOD + 'logs = ["../x"]', "not below home/ or work/"),
         (GOOD + 'logs = ["/etc/passwd"]', "not below home/ or work/"),
         (GOOD + 'logs = ["home/../../x"]', "not below home/ or work/"),
         (GOOD + 'files = { "config.toml" = "" }', "not below home/ or work/"),
-        (GOOD + 'files = { "home/a" = "{prompt}" }', r"cannot hold \{prompt\}"),
+        (GOOD + 'files = { "home/a" = "{prompt}" }', r"\{prompt\} cannot be used in a file"),
         (GOOD + 'env = { A = "{modle}" }', "did you mean 'model'"),
         (GOOD + 'settings = { temperature = ["-t"] }', r"no \{value\}"),
-        (GOOD + 'limits = { memory = "4 apples" }', "not a size"),
+        (GOOD + 'limits = { memory = "4 apples" }', "invalid size"),
         ('command = ["a"]\nspeaks = "smoke"', "smoke"),
         ("command = [", "TOML"),
     ],
@@ -95,17 +95,25 @@ def test_what_does_not_change_a_try_does_not_make_another_adapter(tmp_path: Path
 @pytest.mark.parametrize(
     ("use", "kind", "problem"),
     [
-        (AgentUse(use="codex"), "responses", "needs to be told its model"),
-        (AgentUse(use="codex", models=("m",)), None, "needs an endpoint that speaks responses"),
-        (AgentUse(use="codex", models=("m",)), "messages", "speaks responses, its endpoint messages"),
-        (AgentUse(use="codex", models=("m",), settings=({"temperature": 0},)), "chat", "temperature cannot be set"),
-        (AgentUse(use="codex", models=("m",), options={"turns": 3}), "chat", "no option turns"),
-        (AgentUse(use="codex", models=("m",), command=("a",)), "chat", "command is for the agent"),
-        (AgentUse(use="command"), None, "needs a command"),
+        (AgentUse(use="codex"), "responses", "needs a model"),
+        (AgentUse(use="codex", models=("m",)), None, "needs an endpoint of kind responses"),
+        (AgentUse(use="codex", models=("m",)), "messages", "endpoint of kind responses, not messages"),
+        (
+            AgentUse(use="codex", models=("m",), settings=({"temperature": 0},)),
+            "chat",
+            "does not support the setting temperature",
+        ),
+        (AgentUse(use="codex", models=("m",), options={"turns": 3}), "chat", "unknown option 'turns'"),
+        (AgentUse(use="codex", models=("m",), command=("a",)), "chat", "only valid for the agent"),
+        (AgentUse(use="command"), None, "missing key: command"),
         (AgentUse(use="nop", models=("m",)), None, "uses no model"),
-        (AgentUse(use="model"), "chat", "needs to be told its model"),
+        (AgentUse(use="model"), "chat", "needs a model"),
         (AgentUse(use="model", models=("m",)), None, "needs an endpoint"),
-        (AgentUse(use="model", models=("m",), settings=({"temprature": 1},)), "chat", "temprature cannot be set"),
+        (
+            AgentUse(use="model", models=("m",), settings=({"temprature": 1},)),
+            "chat",
+            "does not support the setting temprature",
+        ),
     ],
 )
 def test_what_does_not_fit_the_adapter_is_told(use: AgentUse, kind: str | None, problem: str) -> None:

@@ -52,7 +52,7 @@ def test_a_refusal_and_silence_have_no_text() -> None:
     assert (answer.status, answer.text) == (401, None)
     gone = ask(question, url=refusing.url, token="t", seconds=20)  # noqa: S106
     assert (gone.status, gone.text) == (None, None)
-    assert "no answer came" in (gone.problem or "")
+    assert "no response" in (gone.problem or "")
 
 
 @pytest.mark.parametrize(

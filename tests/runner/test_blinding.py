@@ -99,6 +99,6 @@ def test_a_change_shows_added_changed_and_removed_files(tmp_path: Path) -> None:
     assert sorted(diffs) == ["big.bin", "link", "new.txt", "old.txt"]
     assert "-old" in diffs["old.txt"]
     assert diffs["new.txt"].endswith("+new\n\\ No newline at end of file\n")
-    assert "not shown" in diffs["big.bin"]
+    assert "omitted" in diffs["big.bin"]
     assert "root:" not in diffs["link"]
     assert "a link to /etc/passwd" in diffs["link"]

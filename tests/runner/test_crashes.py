@@ -138,7 +138,7 @@ def test_ctrl_c_ends_what_runs_keeps_what_is_done_and_the_same_command_goes_on(
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
         assert process.returncode == 130, err
-        assert b"the same command goes on" in out
+        assert b"run the same command again to resume" in out
         assert not alive(marker)
         assert not list(folder.root.rglob("claim"))
         done = finished(folder)

@@ -154,7 +154,7 @@ def test_a_budget_in_mid_run_stops_further_calls(tmp_path: Path) -> None:
         job = shell_job(tmp_path, "retry", seconds=30)
         executed = scripted.executed(job, tmp_path / "retry-0", limits=CallLimits(tokens=50_000))
     assert (executed.ending.name, executed.ending.cause) == ("budget_trial", "agent")
-    assert "tokens" in (executed.ending.detail or "")
+    assert "token" in (executed.ending.detail or "")
     # A call is 22,100 tokens and some: after the third the budget is used up.
     assert len(executed.server.calls) == 3
     assert executed.evidence.ended_at.timestamp() - executed.evidence.started_at.timestamp() < 20
@@ -255,7 +255,7 @@ def test_a_setting_that_is_not_sent_is_told(tmp_path: Path) -> None:
         job = job_of(adapters()["model"], tmp_path, kind="messages", setting={"seed": 7})
         executed = scripted.executed(job, tmp_path / "retry-0")
     assert codes(executed) == ["setting_not_sent"]
-    assert executed.findings[0].message == "seed 7 was asked for, and none was sent"
+    assert executed.findings[0].message == "seed 7 was requested, but none was sent"
 
 
 @pytest.mark.parametrize("how", ["refused", "stopped", "late"])

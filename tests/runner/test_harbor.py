@@ -111,7 +111,7 @@ def test_a_plan_without_an_agent_that_harbor_knows_is_refused(tmp_path: Path) ->
 def test_a_folder_that_holds_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match="holds files already"):
+    with pytest.raises(UsageError, match="is not empty"):
         write_harbor_job(read(tmp_path, PLAN), tmp_path / "job")
 
 

@@ -204,7 +204,7 @@ def test_a_judge_that_passes_everything_is_unfit_and_left_out(tmp_path: Path) ->
 def test_a_judge_that_fails_everything_is_unfit_too(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.judge(lambda _trial, _prompt: scored(0, passed=False))
-    assert "fails the known solution (t)" in bench.completed()[1]["judge_unfit"]
+    assert "fails the reference solution (t)" in bench.completed()[1]["judge_unfit"]
 
 
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_never_a_zero(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_never_a_zero(t
     executed = {bench.by_id[id_].agent: len(result.executions) for id_, result in endings.items() if result}
     assert executed == {"zebra-agent": 2, "nop": 1, "oracle": 1}
     runs, told = bench.completed()
-    assert told["not_judged"].startswith("2 of 4 answers")
+    assert told["not_judged"].startswith("2 of 4 responses")
     assert runs["T1"].judgments is None
 
 
@@ -249,7 +249,7 @@ def test_a_judge_swayed_by_order_gives_ties_and_is_unfit(tmp_path: Path) -> None
     bench = Bench(tmp_path, judges=JUDGE + "pairs = true\n")
     bench.judge(lambda _trial, _prompt: '{"better": "A"}')
     runs, told = bench.completed()
-    assert "does not prefer the known solution" in told["judge_unfit"]
+    assert "does not prefer the reference solution" in told["judge_unfit"]
     assert all(run.judgments is None for run in runs.values())
     right = {"nop": "B", "oracle": "A"}
     other = Bench(tmp_path / "other", judges=JUDGE + "pairs = true\n")

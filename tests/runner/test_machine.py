@@ -25,7 +25,7 @@ def test_measuring_is_refused_while_trials_run_and_the_reverse() -> None:
         pass
     with measuring():
         for other in (trials_running, measuring):
-            with pytest.raises(UsageError, match="wait until that has ended"), other():
+            with pytest.raises(UsageError, match="wait until they end"), other():
                 pass
     with measuring():
         pass

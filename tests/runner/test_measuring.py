@@ -170,10 +170,10 @@ def test_a_side_that_came_later_is_measured_with_all_others(tmp_path: Path) -> N
     [
         ("exit 3", "", "exit status 3"),
         ("echo oh no >&2; exit 3", "", "exit status 3: oh no"),
-        ("true", "", "it wrote no timings.json"),
+        ("true", "", "no timings.json"),
         ("echo '{}' > timings.json", "", "not a timing file of a known format"),
-        ("ln -s /etc/passwd timings.json", "", "it wrote no timings.json"),
-        ("printf 'name,seconds\\nb,1\\n' > timings.json", "", "not 'native'"),
+        ("ln -s /etc/passwd timings.json", "", "no timings.json"),
+        ("printf 'name,seconds\\nb,1\\n' > timings.json", "", "expected 'native'"),
         ("sleep 30", 'time_limit = "1s"', "stopped at the wall limit"),
     ],
 )
@@ -198,7 +198,7 @@ def test_the_command_runs_on_the_cores_of_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "mistake"),
     [
-        ("repeats = 1", "cores = [4095]", "core 4095 is not there"),
+        ("repeats = 1", "cores = [4095]", "core 4095 is not available"),
         ('format = "native"', 'format = "natvie"', "did you mean 'native'?"),
         ('hidden = "bench"', 'hidden = "{task}/bench"', "no such directory: 't/bench'"),
     ],

@@ -74,7 +74,7 @@ def test_a_proxy_of_the_environment_is_gone_through(
         assert all(line in head for head in asked for line in heads)
         assert bool(asked) == (not is_bypassed)
         if status != 200:
-            assert error == "the proxy of HTTPS_PROXY refused the connection with status 407"
+            assert error == "the proxy in HTTPS_PROXY rejected the connection with status 407"
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def test_a_proxy_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "")
     for named in ("socks5://h:1", "http://", "h:x"):
         monkeypatch.setenv("https_proxy", named)
-        with pytest.raises(UsageError, match="HTTPS_PROXY is not the address of a proxy"):
+        with pytest.raises(UsageError, match="HTTPS_PROXY is not a valid proxy URL"):
             MeteringProxy({"e": endpoint})
     monkeypatch.setenv("https_proxy", "proxy.example:3128")
     proxy = proxy_of(address_of(endpoint))

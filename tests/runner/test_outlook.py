@@ -68,17 +68,17 @@ def test_without_anything_to_go_by_the_cost_is_not_known_and_nothing_is_written(
     told = outlook(written(folder))
     costs = {each.agent: (each.low_usd, each.high_usd, each.basis) for each in told.forecasts}
     assert costs == {
-        "model": (None, None, "no finished trial, and no trial_usd in the plan"),
-        "nop": (0.0, 0.0, "no model is called"),
+        "model": (None, None, "no finished trial and no trial_usd in the plan"),
+        "nop": (0.0, 0.0, "no model calls"),
     }
-    assert "4 trials, 0 done, 4 to run; expected cost not known for model" in told.sentence
+    assert "4 trials, 0 done, 4 to run; expected cost unknown for model" in told.sentence
     assert "spent $0.00 of $2.00" in told.sentence
     assert not (folder / "runs").exists()
 
 
 def test_the_budget_of_a_trial_bounds_what_its_trials_cost(folder: Path) -> None:
     model, _ = outlook(written(folder, budget=", trial_usd = 0.5")).forecasts
-    assert (model.low_usd, model.high_usd, model.basis) == (0.0, 1.0, "the budget of a trial")  # 2 trials
+    assert (model.low_usd, model.high_usd, model.basis) == (0.0, 1.0, "the budget per trial")  # 2 trials
 
 
 def test_finished_trials_say_what_further_ones_cost(folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_what_this_machine_lacks_is_told_before_anything_runs(
     plan = written(folder, more=more)
     (finding,) = outlook(plan).findings
     assert [(place.where, place.message) for place in finding.places] == [
-        ("[endpoints.e]", "the variable OUTLOOK_KEY is not set, which holds the key"),
+        ("[endpoints.e]", "environment variable OUTLOOK_KEY is not set (the key)"),
         ("agent 'mine'", "program not found on PATH: 'no-such-agent'"),
     ]
     assert run(["run", str(plan), "--dry-run"]) == 0

@@ -61,7 +61,7 @@ def test_a_mistake_in_an_agents_file_stops_only_a_plan_that_uses_it(plan: Path) 
     (own / "bea.toml").write_text("command = [\n")
     (own / "codex.toml").write_text('command = ["true"]\n')  # the name is taken
     assert open_plan(plan).trials
-    for name, problem in (("bea", "TOML"), ("codex", "taken")):
+    for name, problem in (("bea", "TOML"), ("codex", "already in use")):
         with pytest.raises(AdapterError, match=problem):
             open_plan(changed(plan, 'use = "nop"', f'use = "{name}"'))
         changed(plan, f'use = "{name}"', 'use = "nop"')
@@ -174,10 +174,10 @@ MISTAKES = {
     "unknown table": ('[[agents]]\nuse = "nop"', '[[agnets]]\nuse = "nop"', "did you mean 'agents'?"),
     "unknown endpoint": ('use = "nop"', 'use = "nop"\nendpoint = "far"', "unknown endpoint 'far'"),
     "check not installed": ('["test", "-f"', '["tesst", "-f"', "program not found on PATH: 'tesst'"),
-    "two of one name": ('name = "shell"', 'name = "nop"', "2 agents are named 'nop'"),
+    "two of one name": ('name = "shell"', 'name = "nop"', "2 agents have the name 'nop'"),
     "two prompts": ('work = "work"', 'work = "work"\nprompt_file = "plan.toml"', "prompt or prompt_file"),
-    "no duration": ("parallel = 3", 'time_limit = "soon"', "not a duration"),
-    "two trials of one id": ('use = "nop"', 'use = "nop"\nsettings = [{}, {}]', "names alone do not make"),
+    "no duration": ("parallel = 3", 'time_limit = "soon"', "invalid duration"),
+    "two trials of one id": ('use = "nop"', 'use = "nop"\nsettings = [{}, {}]', "must differ in more than names"),
     "a key in the plan": (
         "[[tasks]]",
         '[endpoints.e]\nkind = "chat"\nurl = "http://localhost"\nkey = "sk-1"\n[[tasks]]',

@@ -101,9 +101,13 @@ def test_a_pair_is_asked_which_is_better() -> None:
     ("text", "message", "hint"),
     [
         ("[[criteria]]\nname = 'a'\ndescripton = 'b'", "unknown field", "did you mean 'description'?"),
-        ("", "missing required field", "a rubric has"),
-        ("[[criteria]]\nname = 'a'\ndescription = 7", "criteria number 1, description: Expected 'str'", "a rubric has"),
-        ("[[criteria]]\nname='a'\ndescription='b'\n" * 2, "is there twice", "a rubric has"),
+        ("", "missing required field", "a rubric needs"),
+        (
+            "[[criteria]]\nname = 'a'\ndescription = 7",
+            "criteria number 1, description: Expected 'str'",
+            "a rubric needs",
+        ),
+        ("[[criteria]]\nname='a'\ndescription='b'\n" * 2, "duplicate criterion", "a rubric needs"),
         ("[[criteria", "", ""),
     ],
 )

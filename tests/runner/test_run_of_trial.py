@@ -76,7 +76,7 @@ def test_a_call_that_is_in_no_log_is_told_with_both_numbers(tmp_path: Path) -> N
     assert set(told) == {"usage_differs_from_log", "calls_not_logged", "other_model_asked"}
     assert "input 100 in the log, 200 counted" in told["usage_differs_from_log"]
     assert told["calls_not_logged"] == "the agent's log has 1 model calls; the metering proxy counted 2"
-    assert told["other_model_asked"] == "the agent also asked m-small; the plan names m-1"
+    assert told["other_model_asked"] == "the agent also called m-small; the plan specifies m-1"
 
 
 def test_a_call_without_an_end_makes_a_lower_bound(tmp_path: Path) -> None:

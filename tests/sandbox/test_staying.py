@@ -132,7 +132,7 @@ def test_a_command_that_does_not_listen_is_killed_after_the_grace(
     started = time.monotonic()
     result = shell(code, stay, isolation)
     assert (result.exit_status, result.was_interrupted) == (None, True)
-    assert result.ending == "killed after it was interrupted"
+    assert result.ending == "killed after an interrupt"
     assert alive(marker) == []  # at once, not after a while: what follows looks at the work
     assert time.monotonic() - started < 30
 

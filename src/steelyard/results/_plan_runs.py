@@ -98,16 +98,16 @@ class PlanRun(Result):
         parts = [f"{self.name}: {begin}{count}"]
         unfinished = sum(group.unfinished for group in self.groups)
         if unfinished:
-            parts.append(f"{unfinished:,} tried without a result")
+            parts.append(f"{unfinished:,} without a result")
         parts += [f"{agent} was stopped: {reason}" for agent, reason in self.stopped.items()]
         if self.is_over_budget:
-            parts.append("the budget does not allow more")
+            parts.append("the budget is used up")
         if self.spent:
             parts.append(f"spent {self.spent}")
         if self.had_nothing_to_run:
-            parts.append("to run trials again, name a new folder with --out")
+            parts.append("to run trials again, choose a new directory with --out")
         elif self.done < self.trials:
-            parts.append("the same command goes on")
+            parts.append("run the same command again to resume")
         return "; ".join(parts) + "."
 
     def _about(self) -> str:
@@ -185,7 +185,7 @@ class PlanOutlook(Result):
         parts = [f"{self.name}: {_trials_text(self.trials)}, {self.done:,} done, {self.trials - self.done:,} to run"]
         if unknown:
             others = f", {known} for the others" if len(unknown) < len(open_) else ""
-            parts.append(f"expected cost not known for {', '.join(dict.fromkeys(unknown))}{others}")
+            parts.append(f"expected cost unknown for {', '.join(dict.fromkeys(unknown))}{others}")
         elif open_:
             parts.append(f"expected cost {known}")
         if self.budget:

@@ -1,7 +1,7 @@
 """Adapters: how an agent is started, told its model and asked, and where it leaves its logs. All of it is data.
 
 Ours stand in `agents/`; a user's own in a folder `agents` beside the plan. Four are built in: `nop` does nothing,
-`oracle` applies the task's known solution, `model` asks a model once, `command` runs a command of the plan's.
+`oracle` applies the task's reference solution, `model` asks a model once, `command` runs a command of the plan's.
 """
 
 from __future__ import annotations
@@ -76,21 +76,21 @@ class Adapter(Record, frozen=True, kw_only=True):
     def problems(self, use: AgentUse, *, endpoint_kind: ApiKind | None) -> Iterator[str]:
         """What of the plan's entry does not fit the adapter; the endpoint's kind is None where there is none."""
         if bool(use.command) != (self.name == "command"):
-            yield "command is for the agent `command` alone" if use.command else 'it needs a command = ["..."]'
+            yield "`command` is only valid for the agent `command`" if use.command else 'missing key: command = ["..."]'
         for name in sorted({name for setting in use.settings for name in setting} - set(self.settings)):
-            known = f"it takes {', '.join(self.settings)}" if self.settings else "it takes no settings"
-            yield f"the setting {name} cannot be set for {self.name}: {known}"
+            known = f"supported: {', '.join(self.settings)}" if self.settings else "it supports no settings"
+            yield f"{self.name} does not support the setting {name}: {known}"
         for name in sorted(set(use.options) - set(self.options)):
-            yield f"{self.name} has no option {name}: {_known(name, self.options)}"
+            yield f"unknown option {name!r} of {self.name}: {_known(name, self.options)}"
         if self.speaks is None:
             if use.models:
-                yield f"{self.name} uses no model: leave out models"
+                yield f"{self.name} uses no model: remove models"
         elif self.needs_calls and endpoint_kind is None:
-            yield f"{self.name} needs an endpoint that speaks {self.speaks}: add [endpoints.NAME] to the plan"
+            yield f"{self.name} needs an endpoint of kind {self.speaks}: add [endpoints.NAME] to the plan"
         elif self.speaks != "any" and endpoint_kind not in (None, *_SERVED_BY.get(self.speaks, (self.speaks,))):
-            yield f"{self.name} speaks {self.speaks}, its endpoint {endpoint_kind}: name one that fits (endpoint = ...)"
+            yield f"{self.name} needs an endpoint of kind {self.speaks}, not {endpoint_kind}: set endpoint = ..."
         if self.needs_calls and self._names_model and not use.models:
-            yield f'{self.name} needs to be told its model: models = ["..."]'
+            yield f'{self.name} needs a model: models = ["..."]'
 
     @property
     def _names_model(self) -> bool:
@@ -107,18 +107,18 @@ BUILT_IN = {
         Adapter(name="nop", about="does nothing", command=("true",)),
         Adapter(
             name="oracle",
-            about="applies the task's known solution",
+            about="applies the task's reference solution",
             command=("git", "apply", "--whitespace=nowarn", "{oracle}"),
         ),
         Adapter(
             name="model",
-            about="asks a model once; its text is the output",
+            about="sends one request to a model; the response text is the output",
             speaks="any",
             settings=dict.fromkeys(("temperature", "seed", "top_p", "max_tokens", "system"), ()),
         ),
         Adapter(
             name="command",
-            about="runs a command of the plan's; ENDPOINT, TOKEN, MODEL and PROMPT_FILE tell it the rest",
+            about="runs a command from the plan, with ENDPOINT, TOKEN, MODEL and PROMPT_FILE in its environment",
             speaks="any",
             env={"ENDPOINT": "{endpoint}", "TOKEN": "{token}", "MODEL": "{model}", "PROMPT_FILE": "{prompt_file}"},
             logs=("stdout",),
@@ -140,7 +140,7 @@ class Adapters(Mapping[str, Adapter]):
         if path is None:
             return self._shipped[name]
         if name in self._shipped:
-            raise AdapterError(f"the name {name!r} is taken", where=str(path), hint="give the file another name")
+            raise AdapterError(f"the name {name!r} is already in use", where=str(path), hint="rename the file")
         if name not in self._loaded:
             self._loaded[name] = load_adapter(path)
         return self._loaded[name]
@@ -182,21 +182,21 @@ def load_adapter(path: Path) -> Adapter:
 
 def _mistakes(adapter: Adapter) -> Iterator[tuple[str, str]]:
     if not _NAME.fullmatch(adapter.name):
-        yield f"{adapter.name!r} is no name of an agent", "use small letters, digits, dots and hyphens"
+        yield f"invalid agent name {adapter.name!r}", "use lowercase letters, digits, dots and hyphens"
     if not adapter.command:
         yield "missing command", 'write command = ["program", "{prompt}"]'
     for path in (*adapter.files, *(pattern for pattern in adapter.logs if pattern != "stdout")):
         parts = Path(path).parts
         if len(parts) < 2 or parts[0] not in ("home", "work") or ".." in parts:
-            yield f"{path!r} is not below home/ or work/", 'begin it with "home/" or "work/"'
+            yield f"{path!r} is not below home/ or work/", 'start the path with "home/" or "work/"'
     known = PLACEHOLDERS | set(adapter.options)
     for text in (*adapter.command, *adapter.env.values(), *adapter.files.values()):
         for name in _PLACEHOLDER.findall(text):
             if name not in known:
-                yield f"nothing is known by the name {{{name}}}", _known(name, known)
+                yield f"unknown placeholder {{{name}}}", _known(name, known)
     for text in adapter.files.values():
         for name in {"prompt", *PLACES} & set(_PLACEHOLDER.findall(text)):
-            yield f"a file cannot hold {{{name}}}", "hand it over in command or env"
+            yield f"{{{name}}} cannot be used in a file", "use it in command or env"
     for name, arguments in adapter.settings.items():
         if not any("{value}" in argument for argument in arguments):
             yield f"the setting {name} has no {{value}}", f'write {name} = ["--{name}", "{{value}}"]'

@@ -41,7 +41,7 @@ def command_of(job: Job, *, endpoint: str, token: str) -> AgentCommand:
     if max(len(word.encode()) for word in line) > _MAX_ARGUMENT_LENGTH:
         raise UsageError(
             f"the prompt of task {job.task.id!r} is too long for a command line",
-            hint=f"write an adapter like {adapter.name} that takes it from {{prompt_file}} or standard input",
+            hint=f"write an adapter like {adapter.name} that reads it from {{prompt_file}} or stdin",
         )
     variables = {**adapter.env, **job.tier.env}
     names_prompt = any("{prompt" in word for word in declared)

@@ -61,7 +61,7 @@ class AgentSide:
         except ConnectionError:
             return  # the reader hears of it too
         except TimeoutError:
-            raise HttpMessageError("the agent did not read the answer") from None
+            raise HttpMessageError("the agent did not read the response") from None
 
     async def send_piece(self, piece: bytes) -> None:
         """Sends a piece of a body."""

@@ -97,7 +97,7 @@ def ask(question: ModelQuestion, *, url: str, token: str, seconds: float) -> Mod
         response = connection.getresponse()
         content = response.read(_MAX_ANSWER)
     except (OSError, http.client.HTTPException) as error:
-        return ModelAnswer(None, None, f"no answer came: {str(error) or type(error).__name__}")
+        return ModelAnswer(None, None, f"no response: {str(error) or type(error).__name__}")
     finally:
         connection.close()
     if response.status != 200:
@@ -105,8 +105,8 @@ def ask(question: ModelQuestion, *, url: str, token: str, seconds: float) -> Mod
     try:
         text = text_of(question.kind, _ANSWER.decode(content))
     except (msgspec.MsgspecError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        return ModelAnswer(response.status, None, f"the answer cannot be read: {error}"[:300])
-    return ModelAnswer(response.status, text, None if text else "the answer has no text")
+        return ModelAnswer(response.status, None, f"invalid response: {error}"[:300])
+    return ModelAnswer(response.status, text, None if text else "the response has no text")
 
 
 def text_of(kind: ApiKind, answer: Mapping[str, Any]) -> str | None:  # Any: JSON

@@ -72,7 +72,7 @@ class Spending:
                 self._spent[unit] += amount
                 most[unit] = max(most.get(unit, 0.0), amount)
             elif getattr(self.limits, unit) is not None and trial.agent in self._metered:
-                self.unknown = f"{trial.sentence}, retry {result.retry}: {unit} not known"
+                self.unknown = f"{trial.sentence}, retry {result.retry}: {unit} unknown"
 
     def release(self, trial: Trial) -> None:
         """The trial runs no longer."""

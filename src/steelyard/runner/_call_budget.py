@@ -9,12 +9,12 @@ from steelyard.records import Missing
 from steelyard.runner._metering_records import CallLimits, MeteredCall
 
 REJECTIONS = {
-    "trial_usd": "the budget of this trial in dollars is used up",
-    "trial_tokens": "the budget of this trial in tokens is used up",
-    "usage_unknown": "the endpoint does not state the usage of its answers, so the budget of this trial cannot be kept",
-    "price_unknown": "a model without a known price answered, so the budget of this trial cannot be kept",
-    "too_many_calls": "this trial has made as many calls as a trial may",
-    "time_limit": "the time limit of this trial is reached",
+    "trial_usd": "the dollar budget of this trial is used up",
+    "trial_tokens": "the token budget of this trial is used up",
+    "usage_unknown": "the endpoint does not report usage, so the budget of this trial cannot be enforced",
+    "price_unknown": "the price of the responding model is unknown, so the budget of this trial cannot be enforced",
+    "too_many_calls": "this trial reached its maximum number of calls",
+    "time_limit": "this trial reached its time limit",
 }
 """What an agent is told when a call is refused."""
 

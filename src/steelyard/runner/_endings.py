@@ -17,10 +17,10 @@ NOT_ALLOWED = frozenset({401, 402, 403})
 _USED_UP = ("insufficient_quota", "billing", "credit", "payment")
 """Parts of what endpoints call the error of an account that is used up."""
 _LAST_CALLS = 3
-_BUDGETS = {"trial_usd": "its budget in dollars", "trial_tokens": "its budget in tokens"}
+_BUDGETS = {"trial_usd": "its dollar budget", "trial_tokens": "its token budget"}
 _COUNTLESS = {
-    "usage_unknown": "the endpoint does not state usage, so that no budget can hold",
-    "price_unknown": "the model that answered has no price, so that no budget can hold",
+    "usage_unknown": "the endpoint does not report usage, so no budget can be enforced",
+    "price_unknown": "the price of the responding model is unknown, so no budget can be enforced",
 }
 
 
@@ -41,7 +41,7 @@ def ending_of(evidence: ExecutionEvidence, verified: VerifyEvidence | None = Non
 def _without_verdict(evidence: ExecutionEvidence) -> Ending:
     calls = evidence.count.calls if evidence.count is not None else ()
     if evidence.ended_by == "cancelled":
-        return Ending(name="cancelled", cause="cancelled", detail="stopped from outside")
+        return Ending(name="cancelled", cause="cancelled", detail="cancelled")
     if evidence.ended_by == "budget" or (evidence.count and evidence.count.rejection in (*_BUDGETS, *_COUNTLESS)):
         return _of_a_rejection(evidence)
     if evidence.start_error is not None:
@@ -55,7 +55,7 @@ def _without_verdict(evidence: ExecutionEvidence) -> Ending:
         return _never_asked(evidence)
     if evidence.ended_by == "time_limit":
         if _is_saturated(calls):
-            detail = f"the time limit was reached; the endpoint refused {_rejected(calls)} of {len(calls)} calls"
+            detail = f"the time limit was reached; the endpoint rejected {_rejected(calls)} of {len(calls)} calls"
             return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
         return _agents("agent_timeout", f"the time limit was reached after {_calls(calls)}")
     if evidence.exit_status != 0:
@@ -73,7 +73,7 @@ def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
         return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[rejection])
     if rejection in _BUDGETS:
         return _agents("budget_trial", f"the trial used up {_BUDGETS[rejection]}")
-    return Ending(name="cancelled", cause="cancelled", detail=f"calls were refused: {rejection or 'budget'}")
+    return Ending(name="cancelled", cause="cancelled", detail=f"calls were rejected: {rejection or 'budget'}")
 
 
 def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
@@ -81,7 +81,7 @@ def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -
     is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
     told = f"status {last.status}" if last.status is not None else last.error or "no answer"
     if evidence.ended_by == "time_limit" and _is_saturated(calls) and not is_final:
-        detail = f"the time limit was reached; the endpoint refused all {_calls(calls)} ({told})"
+        detail = f"the time limit was reached; the endpoint rejected all {_calls(calls)} ({told})"
         return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
     return Ending(
         name="not_started",

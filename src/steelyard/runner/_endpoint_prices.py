@@ -24,7 +24,7 @@ class EndpointPriceTable(PriceTable):
 
     def __init__(self, endpoint: str, price: EndpointPrice) -> None:
         super().__init__()
-        self.name, self.version = f"endpoint {endpoint}", "as the plan states it"
+        self.name, self.version = f"endpoint {endpoint}", "from the plan"
         stated = [getattr(price, _FIELDS.get(kind, "input_usd")) for kind in TOKEN_KINDS]
         usd = [price.input_usd if each is None else each for each in stated]
         self._periods = (Period((Rates(tuple(Decimal(str(each)) for each in usd)),)),)

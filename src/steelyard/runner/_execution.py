@@ -170,7 +170,7 @@ def isolation_for(*, needs_loopback: bool, no_sandbox: bool) -> Isolation:
     active = sandbox.active_isolation()
     if active.name == "landlock" and needs_loopback:
         if not no_sandbox:
-            raise SandboxUnavailableError(f"an agent that asks a model needs bubblewrap: {active.detail}")
+            raise SandboxUnavailableError(f"agents that call a model need bubblewrap: {active.detail}")
         return sandbox.isolation_named("none")
     if active.name == "none" and not no_sandbox:
         raise SandboxUnavailableError(active.detail)
@@ -201,7 +201,7 @@ def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolat
 def missing_program(adapter: Adapter, name: str) -> str:
     """What to tell whoever lacks the agent's program."""
     if "/" in name:
-        return f"no such executable file: {name!r}; a relative path starts at the plan's folder"
+        return f"no such executable file: {name!r}; relative paths start at the plan's directory"
     advice = f"; install it: {adapter.install}" if adapter.install else ""
     return f"program not found on PATH: {name!r}{advice}"
 
@@ -241,7 +241,7 @@ def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threadi
             admission.close()  # cuts the call
             asking.join(GRACE_SECONDS)
             break
-    answer = answers[0] if answers else ModelAnswer(None, None, "no answer came in time")
+    answer = answers[0] if answers else ModelAnswer(None, None, "no response within the time limit")
     (folder / "stdout").write_text(answer.text or "", encoding="utf-8")
     (folder / "stderr").write_text(answer.problem or "", encoding="utf-8")
     now = datetime.now(UTC)

@@ -36,8 +36,8 @@ from steelyard.runner._verifying import verify
 from steelyard.version import __version__
 
 _EVIDENCE = "evidence.json"
-INTERRUPTED = Ending(name="interrupted", cause="cancelled", is_retried=True, detail="its runner was stopped")
-CANCELLED = Ending(name="cancelled", cause="cancelled", is_retried=True, detail="stopped from outside")
+INTERRUPTED = Ending(name="interrupted", cause="cancelled", is_retried=True, detail="the runner was stopped")
+CANCELLED = Ending(name="cancelled", cause="cancelled", is_retried=True, detail="cancelled")
 OVER_BUDGET = Ending(name="budget_plan", cause="cancelled", is_retried=True, detail="the plan's budget was used up")
 
 

@@ -64,8 +64,8 @@ class PlanFolder:
         """Create the folder; one that is there must be empty, or a plan's, whole or in the making."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not self.is_plan and {name for name in os.listdir(self.root) if not name.startswith(".")} - _OWN:
-            hint = "name another folder with --out"
-            raise UsageError("the folder holds other files, not those of a plan", where=str(self.shown), hint=hint)
+            hint = "choose another directory: --out DIR"
+            raise UsageError("the directory contains other files", where=str(self.shown), hint=hint)
         (self.root / "trials").mkdir(exist_ok=True)
 
     @property
@@ -84,8 +84,8 @@ class PlanFolder:
     def trials(self) -> list[Trial]:
         """The trials of the plan, in their order."""
         if not self.is_plan:
-            hint = "name the folder of a plan, such as runs/NAME"
-            raise UsageError("no plan in this directory", where=str(self.shown), hint=hint)
+            hint = "pass the results of a plan, such as runs/NAME"
+            raise UsageError("no plan results in this directory", where=str(self.shown), hint=hint)
         lines = whole_file(self.root / "trials.jsonl").splitlines()
         return [msgspec.json.decode(line, type=Trial) for line in lines if line]
 
@@ -96,7 +96,9 @@ class PlanFolder:
         if name in trials or len(like) == 1:
             return trials.get(name) or like[0]
         if like and name:
-            raise UsageError(f"{len(like)} trials begin with {name!r}", hint=f"{like[0].id} is one of them")
+            raise UsageError(
+                f"trial id prefix {name!r} is ambiguous ({len(like)} matches)", hint=f"for example: {like[0].id}"
+            )
         raise UnknownNameError("trial", name, trials)
 
     def trial(self, trial_id: str) -> Path:

@@ -46,14 +46,14 @@ def _forecast(read: PlanRead, agent: str, model: str | None, states: list[TrialS
     high: float | None = None
     use = read.workers.get(agent)
     if use is None or read.endpoint_of(use) is None:
-        low, high, basis = 0.0, 0.0, "no model is called"
+        low, high, basis = 0.0, 0.0, "no model calls"
     elif costs:
         low, high = to_run * min(costs), to_run * max(costs)
         basis = f"lowest and highest cost of {len(costs)} finished trials"
     elif cap is not None:
-        low, high, basis = 0.0, to_run * cap, "the budget of a trial"
+        low, high, basis = 0.0, to_run * cap, "the budget per trial"
     else:
-        basis = "no finished trial, and no trial_usd in the plan"
+        basis = "no finished trial and no trial_usd in the plan"
     return Forecast(agent, model, len(states), len(done), low, high, basis, states[0])
 
 

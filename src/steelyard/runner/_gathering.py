@@ -64,7 +64,7 @@ def write_runs(folder: PlanFolder, read: PlanRead, states: Sequence[TrialState])
     }
     runs, about_judges = completed_runs(read, folder, [state.trial for state in states], named)
     folder.write("runs.jsonl", b"".join(encode_run(run) + b"\n" for run in runs))
-    message = "the known solution fails this task's verification, so its verdicts do not count"
+    message = "the reference solution fails this task's verification, so its verdicts are ignored"
     findings = [Finding(code="oracle_fails", message=message, where=f"task {task}") for task in sorted(broken)]
     return [*findings, *about_judges, *(finding for state in states for finding in state.findings)]
 
@@ -89,6 +89,6 @@ def named_run(read: PlanRead, state: TrialState, *, is_broken: bool) -> Run:
     named = msgspec.structs.replace(run, experiment=read.plan.name, task=trial.task, agent=trial.agent, tier=trial.tier)
     if not is_broken:
         return named
-    failure = Failure(cause="infrastructure", message="the known solution fails this task's verification")
+    failure = Failure(cause="infrastructure", message="the reference solution fails this task's verification")
     extra = {**(named.extra or {}), "x_ending": "verifier_broken"}
     return msgspec.structs.replace(named, passed=None, tests=None, outcome="errored", failure=failure, extra=extra)

@@ -50,12 +50,12 @@ Json = dict[str, Any]  # Any: JSON values
 def write_harbor_job(read: PlanRead, out: Path) -> list[Finding]:
     """Write the job and its tasks into a new folder; what could not be carried over is told."""
     if out.exists() and any(out.iterdir()):
-        raise UsageError(f"{out} holds files already", hint="name a folder that is empty or not there yet")
+        raise UsageError(f"directory {out} is not empty", hint="choose an empty or new directory")
     findings = list(_left_out(read))
     agents = [agent for use in read.plan.agents for agent in _agents(read, use, findings)]
     if not agents:
         known = ", ".join(sorted(KNOWN_AGENTS))
-        raise UsageError("Harbor knows none of the plan's agents", where=str(read.path), hint=f"it knows {known}")
+        raise UsageError("Harbor supports none of the plan's agents", where=str(read.path), hint=f"supported: {known}")
     tasks = read.plan.tasks
     is_verified = any(task.verify for task in tasks)
     if is_verified and (task := next((task for task in tasks if task.verify is None), None)):
@@ -84,14 +84,14 @@ def _left_out(read: PlanRead) -> Iterator[Finding]:
     missing = {
         "the budget": settings.budget,
         "judges": read.plan.judges,
-        "the measuring of speed": settings.measure,
+        "speed measurements": settings.measure,
         "delivery to an arena": settings.deliver,
         "requests per minute": any(endpoint.requests_per_minute for endpoint in read.plan.endpoints.values()),
-        "limits of verifiers": any(task.verify and task.verify.limits for task in read.plan.tasks),
+        "verifier limits": any(task.verify and task.verify.limits for task in read.plan.tasks),
     }
     for what, is_there in missing.items():
         if is_there:
-            yield _told(f"Harbor has no word for {what}: the job is written without")
+            yield _told(f"Harbor does not support {what}; omitted from the job")
 
 
 def _told(message: str) -> Finding:
@@ -102,17 +102,17 @@ def _agents(read: PlanRead, use: AgentUse, findings: list[Finding]) -> Iterator[
     """The agent's configurations in Harbor's words: one for each model and tier."""
     name = KNOWN_AGENTS.get(use.use)
     if name is None:
-        findings.append(_told(f"Harbor does not know the agent {use.label!r} ({use.use}): it is left out"))
+        findings.append(_told(f"Harbor does not support the agent {use.label!r} ({use.use}); omitted"))
         return
     if any(use.settings):
-        findings.append(_told(f"Harbor sets no temperature or seed: the settings of {use.label!r} are left out"))
+        findings.append(_told(f"Harbor does not set temperature or seed; the settings of {use.label!r} are omitted"))
     endpoint = read.endpoint_of(use) if use.models else None
     variables = _variables(read.plan.endpoints[endpoint], findings) if endpoint else {}
     kind = read.plan.endpoints[endpoint].kind if endpoint else None
     for model in use.models or (None,):
         for label, tier in (use.tiers or {"": Tier()}).items():
             if tier.overlay:
-                findings.append(_told(f"Harbor lays no files over a task: tier {label!r} of {use.label!r} is left out"))
+                findings.append(_told(f"Harbor does not support overlays; tier {label!r} of {use.label!r} is omitted"))
                 continue
             env = variables | tier.env
             yield {
@@ -131,7 +131,7 @@ def _model(model: str, kind: ApiKind | None) -> str:
 def _variables(endpoint: Endpoint, findings: list[Finding]) -> dict[str, str]:
     """Where the agent finds the endpoint; Harbor fills `${NAME}` in from its own environment."""
     if endpoint.url.startswith(SCRIPTED) or _LOOPBACK.match(endpoint.url):
-        message = f"a container does not reach {endpoint.url}: Harbor's agents use their default endpoints"
+        message = f"{endpoint.url} is not reachable from a container; Harbor's agents use their default endpoints"
         findings.append(_told(message))
         return {}
     url, key = _VARIABLES[endpoint.kind]

@@ -82,12 +82,12 @@ class Head:
         coding, stated = self.get("transfer-encoding"), self.get("content-length")
         if coding is not None:
             if coding.lower() != "chunked" or stated is not None:
-                raise HttpMessageError("a body in chunks states no length and has no other coding")
+                raise HttpMessageError("invalid transfer-encoding: expected chunked, without content-length")
             return None
         if stated is None:
             return None
         if _LENGTH.fullmatch(stated) is None:
-            raise HttpMessageError("the stated length is no number")
+            raise HttpMessageError("invalid content-length")
         return int(stated)
 
     @property
@@ -104,7 +104,7 @@ async def read_request(reader: StreamReader) -> Head | None:
     line, headers = _parts(raw)
     match = _REQUEST.fullmatch(line)
     if match is None:
-        raise HttpMessageError("this is no request of HTTP/1.1")
+        raise HttpMessageError("invalid HTTP/1.1 request")
     return Head(match[1], match[2], 0, match[3] == "1", headers)
 
 
@@ -121,14 +121,14 @@ async def read_answer(reader: StreamReader) -> Head:
         status = int(match[2])
         if status >= 200:
             return Head("", "", status, match[1] == "1", headers)
-    raise HttpMessageError("the endpoint announces an answer and gives none")
+    raise HttpMessageError("the endpoint sent an interim response and no final one")
 
 
 async def _raw_head(reader: StreamReader) -> bytes | None:
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except LimitOverrunError:
-        raise HttpMessageError(f"a head of more than {HEAD_BYTES:,} bytes", 431) from None
+        raise HttpMessageError(f"headers larger than {HEAD_BYTES:,} bytes", 431) from None
     except IncompleteReadError as error:
         if error.partial:
             raise TruncatedMessageError from None
@@ -144,7 +144,7 @@ def _parts(raw: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
         name, colon, value = line.partition(":")
         value = value.strip(" \t")
         if not colon or _NAME.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
-            raise HttpMessageError("a header that is none")
+            raise HttpMessageError("invalid header")
         headers.append((name.lower(), value))
     return first, tuple(headers)
 
@@ -199,7 +199,7 @@ class Body:
             end = kept.find(b"\r\n", at)
             if end < 0:
                 if len(kept) - at > HEAD_BYTES:
-                    raise HttpMessageError("a line of a body in chunks is too long", 431)
+                    raise HttpMessageError("a line of a chunked body is too long", 431)
                 break
             self._take_line(bytes(kept[at:end]))
             at = end + 2
@@ -211,17 +211,17 @@ class Body:
         if self._lines == _CHUNK_SIZE:
             match = _CHUNK.fullmatch(line)
             if match is None:
-                raise HttpMessageError("a chunk without its length")
+                raise HttpMessageError("a chunk without a length")
             self._left = int(match[1], 16)
             self._lines = _CHUNK_END if self._left else _TRAILERS
         elif self._lines == _CHUNK_END:
             if line:
-                raise HttpMessageError("a chunk of another length than it states")
+                raise HttpMessageError("a chunk does not have the stated length")
             self._lines = _CHUNK_SIZE
         elif line:
             self._trailers += 1
             if self._trailers > MAX_HEADERS:
-                raise HttpMessageError("too much after the last chunk", 431)
+                raise HttpMessageError("too much data after the last chunk", 431)
         else:
             self.is_done = True
 

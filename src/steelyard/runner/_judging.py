@@ -127,7 +127,7 @@ def judge_trial(
     outcome = ask(PlanTask(id=trial.task, prompt=question))
     output = outcome.run.output if outcome.run is not None else None
     if output is None:
-        return outcome if outcome.result.ending.cause else _not_judged(outcome, retry, "it gave no answer")
+        return outcome if outcome.result.ending.cause else _not_judged(outcome, retry, "no response")
     answer = JudgeAnswer(judge=judge.label, redacted=blinding.summary)
     if len(trial.judged) == 2:
         better = read_comparison(output.text)
@@ -139,7 +139,7 @@ def judge_trial(
         if scores is not None:
             answer = msgspec.structs.replace(answer, criteria=scores[0], passed=scores[1])
     if not is_readable:
-        return _not_judged(outcome, retry, "its answer is not the JSON object that was asked for")
+        return _not_judged(outcome, retry, "the response is not the requested JSON object")
     ended = msgspec.structs.replace(outcome.result, ending=Ending(name="judged"))
     return msgspec.structs.replace(outcome, result=ended, judgment=msgspec.to_builtins(answer))
 

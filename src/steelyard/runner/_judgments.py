@@ -83,7 +83,7 @@ def _unread(trials: Iterable[Trial], results: Mapping[str, TrialResult]) -> list
     return [
         Finding(
             code="not_judged",
-            message=f"{count} of {asked[judge]} answers could not be read, and count as not judged",
+            message=f"{count} of {asked[judge]} responses could not be parsed and count as missing",
             where=f"judge {judge}",
         )
         for judge, count in missing.items()
@@ -101,7 +101,7 @@ def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Fi
         Finding(
             code="judge_blinded",
             severity="info",
-            message=f"taken out of what judges saw: {redacted}",
+            message=f"redacted from the judges' input: {redacted}",
             where=trials[id_].sentence,
         )
         for id_, redacted in told.items()
@@ -119,7 +119,7 @@ def _families(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Fi
     return [
         Finding(
             code="judge_same_family",
-            message=f"it judges models of its own family ({', '.join(sorted(models))}): compare with another judge",
+            message=f"it judges its own model family ({', '.join(sorted(models))}): compare with another judge",
             where=f"judge {judge}",
         )
         for judge, models in own.items()
@@ -156,10 +156,10 @@ def calibration(
         mistake: str | None
         if kinds in ([NOP], [ORACLE]):
             expected = kinds == [ORACLE]
-            mistake = "fails the known solution" if expected else "passes unchanged code"
+            mistake = "fails the reference solution" if expected else "passes unchanged code"
             is_right = judged.answer.passed is expected
         elif sorted(kinds) == [NOP, ORACLE]:
-            mistake = "does not prefer the known solution to unchanged code"
+            mistake = "does not prefer the reference solution to unchanged code"
             is_right = judged.answer.better == "AB"[kinds.index(ORACLE)]
         else:
             continue
@@ -182,7 +182,7 @@ def _calibrated(judge: str, mistakes: Sequence[str], asked: int, *, is_unfit: bo
     said = f"wrong on {len(mistakes)} of {asked} calibration answers: it {shown}"
     if not is_unfit:
         return Finding(code="judge_mistaken", message=said, where=f"judge {judge}")
-    message = f"unfit, and its judgments are left out: {said}. Use another model or a clearer rubric"
+    message = f"unfit, so its judgments are excluded: {said}. Use another model or a clearer rubric"
     return Finding(code="judge_unfit", severity="error", message=message, where=f"judge {judge}")
 
 
@@ -235,7 +235,7 @@ def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], lis
     findings = [
         Finding(
             code="pair_disagreement",
-            message=f"{count} of {pairs[judge]} pairs were decided by their order, and count as ties",
+            message=f"{count} of {pairs[judge]} pairs were decided by their order and are counted as ties",
             where=f"judge {judge}",
         )
         for judge, count in swayed.items()

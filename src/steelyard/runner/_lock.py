@@ -72,7 +72,7 @@ def known_lock(folder: PlanFolder) -> Lock:
     lock = read_lock(folder)
     if lock is None:
         hint = "run the plan first, or list its trials: steelyard run list PLAN --pending"
-        raise UsageError("the folder has no lock.json, so its plan is not known", where=str(folder.shown), hint=hint)
+        raise UsageError("the directory has no lock.json, so its plan is unknown", where=str(folder.shown), hint=hint)
     return lock
 
 
@@ -95,8 +95,8 @@ def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
     """What differs from before, which stops the run unless the user accepts it."""
     drifted = drift(before, now)
     if drifted and not accept_drift:
-        hint = "go back to the versions of before, run into another folder (--out), or keep the results: --accept-drift"
-        raise UsageError(f"the plan was begun with other versions: {'; '.join(drifted)}", where=NAME, hint=hint)
+        hint = "restore the earlier versions, choose another directory (--out), or keep the results: --accept-drift"
+        raise UsageError(f"the plan was started with other versions: {'; '.join(drifted)}", where=NAME, hint=hint)
     return drifted
 
 

@@ -18,7 +18,7 @@ from steelyard.errors import UsageError
 @contextmanager
 def trials_running() -> Iterator[None]:
     """Held while trials run here; refused while somebody measures."""
-    message = "speed is being measured on this machine, and trials would disturb it"
+    message = "speed is being measured on this machine, and trials would distort the timings"
     with _locked(fcntl.LOCK_SH, message):
         yield
 
@@ -26,7 +26,7 @@ def trials_running() -> Iterator[None]:
 @contextmanager
 def measuring() -> Iterator[None]:
     """Held while speed is measured here; refused while trials run."""
-    message = "trials are running on this machine, and would disturb the measuring"
+    message = "trials are running on this machine and would distort the timings"
     with _locked(fcntl.LOCK_EX, message):
         yield
 
@@ -40,7 +40,7 @@ def _locked(kind: int, message: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(message, hint="wait until that has ended, then give the same command again") from None
+            raise UsageError(message, hint="wait until they end, then run the same command again") from None
         yield
     finally:
         os.close(handle)

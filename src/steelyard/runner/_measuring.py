@@ -160,13 +160,13 @@ def _samples(measure: Measure, place: Path) -> Samples | str:
     report = place / "work" / measure.report if measure.report else place / "stdout"
     # The measured code is an agent's: a link could lead to any file of this machine.
     if not report.exists() or not report.resolve().is_relative_to(place.resolve()):
-        return f"it wrote no {measure.report or 'timings to standard output'}"
+        return f"no {measure.report or 'timings on standard output'}"
     try:
         timings = read_timings(report)
     except InputError as error:
         return error.message
     if timings.format != measure.format:
-        return f"its timings are in the format {timings.format!r}, not {measure.format!r}"
+        return f"unexpected timing format {timings.format!r}; expected {measure.format!r}"
     return {timing.name: values for timing in timings.timings if (values := _seconds(timing))}
 
 

@@ -188,7 +188,7 @@ def read_call_log(path: Path) -> MeteredCalls:
         try:
             line = _LINE.decode(text)
         except msgspec.MsgspecError as error:
-            raise RecordError(f"this is no line of a metering proxy: {error}", path=str(path), line=number) from error
+            raise RecordError(f"invalid metering record: {error}", path=str(path), line=number) from error
         match line:
             case CallStarted(call=call):
                 calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)

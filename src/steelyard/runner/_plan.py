@@ -37,7 +37,7 @@ from steelyard.settings import TEXT_BYTES
 Part = TypeVar("Part", bound=Record)
 _UNREAD = Endpoint(kind="chat", url="unread")
 """Stands for an endpoint that cannot be read, while other mistakes are looked for."""
-SCHEMA_HINT = "steelyard schema plan shows what may stand there"
+SCHEMA_HINT = "see: steelyard schema plan"
 
 
 NOP, ORACLE = "nop", "oracle"
@@ -134,7 +134,7 @@ def _plan_of(values: dict[str, Any], mistakes: list[SteelyardError]) -> Plan:  #
     if "plan" in values:
         settings = _part(values["plan"], PlanSettings, "[plan]", mistakes)
     else:
-        mistakes.append(UsageError("missing table [plan]", hint='[plan] with name = "..." is needed'))
+        mistakes.append(UsageError("missing table [plan]", hint='add [plan] with name = "..."'))
     named = _table(values.get("endpoints"), "[endpoints]", mistakes)
     endpoints = {name: _part(value, Endpoint, f"[endpoints.{name}]", mistakes) for name, value in named.items()}
     plan = Plan(
@@ -145,7 +145,7 @@ def _plan_of(values: dict[str, Any], mistakes: list[SteelyardError]) -> Plan:  #
         judges=_listed(values, "judges", JudgeUse, mistakes),
     )
     if not values.get("agents"):
-        mistakes.append(UsageError("the plan names no agent", hint='add [[agents]] with use = "nop"'))
+        mistakes.append(UsageError("the plan has no agents", hint='add [[agents]] with use = "nop"'))
     if not values.get("tasks") and plan.plan.tasks_from is None:
         hint = 'add [[tasks]] with an id and a prompt, or tasks_from = "arena"'
         mistakes.append(UsageError("the plan has no tasks", hint=hint))
@@ -157,7 +157,7 @@ def _listed(
 ) -> tuple[Part, ...]:  # Any: TOML values
     listed = values.get(table, [])
     if not isinstance(listed, list):
-        mistakes.append(UsageError(f"{table} is not a list", hint=f"write [[{table}]] before each"))
+        mistakes.append(UsageError(f"{table} must be a list of tables", hint=f"start each entry with [[{table}]]"))
         return ()
     parts = [_part(value, record, f"[[{table}]] number {place}", mistakes) for place, value in enumerate(listed, 1)]
     return tuple(part for part in parts if part is not None)
@@ -167,7 +167,7 @@ def _table(value: Any, where: str, mistakes: list[SteelyardError]) -> dict[str, 
     if isinstance(value, dict):
         return value
     if value is not None:
-        mistakes.append(UsageError("it is not a table", where=where, hint="write [endpoints.NAME]"))
+        mistakes.append(UsageError("must be a table", where=where, hint="write [endpoints.NAME]"))
     return {}
 
 
@@ -186,7 +186,7 @@ def _wrong_value(value: Any, problem: str) -> tuple[str, str]:  # Any: TOML valu
         line = table.get("command") if isinstance(table, dict) else None
         if isinstance(line, str):
             words = ", ".join(msgspec.json.encode(word).decode() for word in _words(line))
-            return "command is a text, and a list of words is needed", f"write command = [{words}]"
+            return "command must be a list of strings", f"write command = [{words}]"
     return problem, SCHEMA_HINT
 
 
@@ -201,9 +201,9 @@ def _words(line: str) -> list[str]:
 def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
     """What contradicts itself or points at nothing."""
     plan = read.plan
-    yield from _repeated("task", [task.id for task in plan.tasks], "give each task an id of its own")
-    yield from _repeated("agent", [use.label for use in plan.agents], 'tell them apart: name = "..."')
-    yield from _repeated("judge", [judge.label for judge in plan.judges], 'tell them apart: name = "..."')
+    yield from _repeated("task", [task.id for task in plan.tasks], "give each task a unique id")
+    yield from _repeated("agent", [use.label for use in plan.agents], 'give them different names: name = "..."')
+    yield from _repeated("judge", [judge.label for judge in plan.judges], 'give them different names: name = "..."')
     for where, text in _durations(plan):
         yield from _refused(where, seconds_of, text)
     for where, text, is_folder in _paths(plan):
@@ -211,7 +211,9 @@ def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
     for use in plan.agents:
         yield from _use_mistakes(read, use)
     for name in sorted({judge.label for judge in plan.judges} & {use.label for use in plan.agents}):
-        yield UsageError(f"an agent and a judge are both named {name!r}", hint='tell them apart: name = "..."')
+        yield UsageError(
+            f"an agent and a judge have the same name {name!r}", hint='give them different names: name = "..."'
+        )
     for judge in plan.judges:
         yield from _endpoint_mistakes(read, judge, f"judge {judge.label!r}")
         yield from _unreadable(read_rubric, read.path_of(judge.rubric), f"judge {judge.label!r}")
@@ -231,7 +233,7 @@ def _measure_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
     usable = os.sched_getaffinity(0)
     if missing := sorted(set(measure.cores) - usable):
         there = ", ".join(map(str, sorted(usable)))
-        yield UsageError(f"core {missing[0]} is not there to measure on", where=where, hint=f"there are {there}")
+        yield UsageError(f"CPU core {missing[0]} is not available", where=where, hint=f"available: {there}")
     for task in read.plan.tasks if measure.hidden else ():
         text = measure.hidden_of(task.id)
         yield from _path_mistakes(f"{where} hidden", read.path_of(text), text, is_folder=True)
@@ -240,7 +242,7 @@ def _measure_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
 def _repeated(what: str, names: list[str], hint: str) -> Iterator[SteelyardError]:
     for name, count in Counter(names).items():
         if count > 1:
-            yield UsageError(f"{count} {what}s are named {name!r}", hint=hint)
+            yield UsageError(f"{count} {what}s have the name {name!r}", hint=hint)
 
 
 def _unreadable(reader: Callable[[Path], object], path: Path, where: str) -> Iterator[SteelyardError]:
@@ -287,7 +289,9 @@ def _paths(plan: Plan) -> Iterator[tuple[str, str, bool | None]]:
 def _path_mistakes(where: str, path: Path, text: str, *, is_folder: bool | None) -> Iterator[SteelyardError]:
     if not os.path.exists(path):  # pathlib raises where a name is too long or has a NUL
         what = "file or directory" if is_folder is None else "directory" if is_folder else "file"
-        yield UsageError(f"no such {what}: {text[:200]!r}", where=where, hint="paths are taken from the plan's folder")
+        yield UsageError(
+            f"no such {what}: {text[:200]!r}", where=where, hint="paths are relative to the plan's directory"
+        )
     elif is_folder is not None and path.is_dir() != is_folder:
         yield UsageError(f"{text!r} is {'a file' if is_folder else 'a folder'}", where=where)
 
@@ -296,11 +300,11 @@ def _use_mistakes(read: PlanRead, use: AgentUse) -> Iterator[SteelyardError]:
     where = f"agent {use.label!r}"
     yield from _endpoint_mistakes(read, use, where)
     if not use.settings:
-        yield UsageError("settings is an empty list", where=where, hint="leave it out, or name one: [{}]")
+        yield UsageError("settings is an empty list", where=where, hint="remove it, or add an empty setting: [{}]")
     if use.use == "oracle":
         for task in read.plan.tasks:
             if task.oracle is None:
-                hint = 'name its solution: oracle = "solution.patch"'
+                hint = 'add oracle = "solution.patch"'
                 yield UsageError(f"the task {task.id!r} has no oracle", where=where, hint=hint)
 
 
@@ -330,7 +334,7 @@ def _price_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
             price = price_table.find(model)
             if isinstance(price, Missing):
                 hint = f"state its price in [endpoints.{endpoint}], or set a budget in tokens"
-                message = f"the budget is in dollars, and the price is not known: {price.reason}"
+                message = f"the budget is in dollars, but the price is unknown: {price.reason}"
                 yield UsageError(message, where=f"{label!r}", hint=hint)
 
 
@@ -346,5 +350,5 @@ def key_mistakes(read: PlanRead, names: set[str]) -> Iterator[SteelyardError]:
         for what, text in (("url", endpoint.url), ("key", endpoint.key)):
             if text is not None and not value_of(text):
                 variable = text.removeprefix(ENVIRONMENT)
-                message = f"the variable {variable} is not set, which holds the {what}"
+                message = f"environment variable {variable} is not set (the {what})"
                 yield UsageError(message, where=f"[endpoints.{name}]", hint=f"export {variable}=...")

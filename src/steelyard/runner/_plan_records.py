@@ -40,7 +40,7 @@ def seconds_of(text: str) -> float:
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if not seconds:
-        raise ValueError(f"{text[:40]!r} is not a duration: write 90s, 20m, 2h or 1d")
+        raise ValueError(f"invalid duration {text[:40]!r}: write 90s, 20m, 2h or 1d")
     return seconds
 
 
@@ -53,7 +53,7 @@ def bytes_of(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     size = int(match[1]) * _BYTES[match[2]] if match else 0
     if not size:
-        raise ValueError(f"{text[:40]!r} is not a size: write 512MiB or 4GiB")
+        raise ValueError(f"invalid size {text[:40]!r}: write 512MiB or 4GiB")
     return size
 
 
@@ -139,7 +139,7 @@ class Endpoint(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.key is not None and not self.key.startswith(ENVIRONMENT):
-            raise ValueError('a key never stands in a plan: write key = "env:NAME" and set that variable')
+            raise ValueError('a plan must not contain a key: write key = "env:NAME" and set that variable')
 
 
 class Verify(Record, frozen=True, kw_only=True):
@@ -183,7 +183,7 @@ class PlanTask(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.prompt is None) == (self.prompt_file is None):
-            raise ValueError("a task needs prompt or prompt_file, one of the two")
+            raise ValueError("a task needs either prompt or prompt_file")
 
 
 class Tier(Record, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ class _Exchange:
     error_body: bytes = b""
     """The beginning of an answer that is a rejection."""
     was_aborted: bool = False
-    error: str | None = "the execution ended before the answer had"
+    error: str | None = "the execution ended before the response"
     """None once the answer has come whole."""
 
 
@@ -126,7 +126,9 @@ class Gate:
                 body += piece
                 self._bodies += len(piece)
                 if len(body) > MAX_BODY_BYTES or self._bodies > MAX_BODIES:
-                    raise HttpMessageError(f"a request of more than {MAX_BODY_BYTES:,} bytes, or too many at once", 413)
+                    raise HttpMessageError(
+                        f"request larger than {MAX_BODY_BYTES:,} bytes, or too many requests at once", 413
+                    )
             return await self._answer(agent, head, bytes(body)) and head.stays_open and framed.is_exact
         finally:
             self._bodies -= len(body)
@@ -136,10 +138,12 @@ class Gate:
         endpoint, address = self.upstream.endpoint, self.upstream.address
         asked = swapped(head, query, token=self.token, key=endpoint.key)
         if asked is None:
-            return await agent.say(401, "this is not the token of this trial")
+            return await agent.say(401, "invalid token for this trial")
         request = request_of(endpoint.kind, head.method, path, body, base=address.base)
         if request is None:
-            return await agent.say(404, f"an endpoint of the kind {endpoint.kind} has no {head.method} of this path")
+            return await agent.say(
+                404, f"{head.method} of this path is not supported for endpoints of kind {endpoint.kind}"
+            )
         headers, query = asked
         headers = [("host", address.authority), *headers, ("accept-encoding", "identity")]
         if head.method == "POST":
@@ -212,7 +216,7 @@ class Gate:
         except asyncio.CancelledError:
             exchange.was_aborted = True
             if exchange.agent.reader.is_gone:
-                exchange.error = "the agent left before the answer had ended"
+                exchange.error = "the agent disconnected before the end of the response"
             raise
         exchange.error = None
         return True
@@ -229,9 +233,9 @@ class Gate:
                 if answer.status in (429, 503):
                     self.upstream.pause(answer.get("retry-after"))
                 if 300 <= answer.status < 400:
-                    raise HttpMessageError("the endpoint redirects, which is not followed; name its own address")
+                    raise HttpMessageError("the endpoint redirects, which is not supported; use its final URL")
                 if (answer.get("content-encoding") or "identity").lower() != "identity":
-                    raise HttpMessageError("the endpoint compresses its answers although it was asked not to")
+                    raise HttpMessageError("the endpoint sent a compressed response despite accept-encoding: identity")
                 body = Body(answer, until_end=answer.status != 204)
                 await self._pass_back(exchange, answer, body, connection.reader, limit)
             is_reusable = answer.stays_open and body.is_exact
@@ -286,11 +290,15 @@ def _problem(problem: Exception, *, was_sent: bool) -> str:
         case HttpMessageError():
             return str(problem)
         case TimeoutError():
-            return "the endpoint sent nothing in time" if was_sent else "the endpoint could not be reached in time"
+            return "timeout while waiting for the endpoint" if was_sent else "timeout while connecting to the endpoint"
         case ssl.SSLCertVerificationError():
             return f"the endpoint's certificate is not trusted: {problem.verify_message}"
         case OSError(errno=int() as number):
             reason = os.strerror(number)
         case _:
             reason = "it closed the connection"
-    return f"the endpoint broke off: {reason}" if was_sent else f"the endpoint cannot be reached: {reason}"
+    return (
+        f"the connection to the endpoint was lost: {reason}"
+        if was_sent
+        else f"the endpoint cannot be reached: {reason}"
+    )

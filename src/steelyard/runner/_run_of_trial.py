@@ -95,9 +95,7 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
         reason = f"{count} of the agent's log could not be read: {rejected[0].reason}"
         findings.append(Finding(code="unreadable_log", message=reason, where=f"trial {job.trial.id}"))
     if not runs and job.uses_calls and job.adapter.logs and job.adapter.needs_calls:
-        message = (
-            "the agent left no log that can be read; tokens and calls are the metering proxy's, tool calls are unknown"
-        )
+        message = "no readable agent log; tokens and calls are metered, tool calls are unknown"
         findings.append(Finding(code="no_log", message=message, where=f"trial {job.trial.id}"))
     return runs
 
@@ -245,7 +243,7 @@ def _other_models(job: Job, count: MeteredCalls | None) -> Iterator[Finding]:
     asked = {call.model_asked for call in count.calls} if count is not None else set()
     others = sorted(name for name in asked - {job.trial.model} if name is not None)
     if others and job.trial.model is not None:
-        message = f"the agent also asked {', '.join(others)}; the plan names {job.trial.model}"
+        message = f"the agent also called {', '.join(others)}; the plan specifies {job.trial.model}"
         yield Finding(code="other_model_asked", severity="info", message=message, where=f"trial {job.trial.id}")
 
 
@@ -257,5 +255,5 @@ def _settings_not_sent(job: Job, count: MeteredCalls | None) -> Iterator[Finding
         if asked is None or sent is None or sent == {asked}:
             continue
         told = ", ".join(sorted("none" if value is None else str(value) for value in sent))
-        message = f"{name} {asked} was asked for, and {told} was sent"
+        message = f"{name} {asked} was requested, but {told} was sent"
         yield Finding(code="setting_not_sent", message=message, where=f"trial {job.trial.id}")

@@ -156,7 +156,7 @@ def _measured(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> 
     """Measure the speed of what is done, once every trial that agents work in is."""
     waiting = sum(trial.kind == "run" and not folder.is_done(trial.id) for trial in opened.trials)
     if waiting:
-        message = f"speed is measured when all trials are done; {waiting:,} are not"
+        message = f"speed is measured after all trials are done; {waiting:,} are pending"
         return [Finding(code="not_measured_yet", message=message)]
     return measure_sides(
         opened.read, folder, opened.trials, no_sandbox=settings.no_sandbox, tell=settings.tell_measuring
@@ -169,7 +169,7 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
     opened = open_plan(plan_path(folder), more_tasks=settings.more_tasks)
     if trial.id not in {each.id for each in opened.trials}:
         hint = f"update the list of trials: steelyard run list {opened.read.path} --pending"
-        raise UsageError("the plan has changed and has no such trial any more", where=trial.id, hint=hint)
+        raise UsageError("the plan has changed and no longer contains this trial", where=trial.id, hint=hint)
     plan = opened.read.plan.plan
     done = {each for each in (trial.id, *trial.judged) if folder.is_done(each)}
     endpoints, versions = _ready(opened.read, [] if trial.id in done else [trial], no_sandbox=settings.no_sandbox)
@@ -268,5 +268,5 @@ def _check_mistakes(read: PlanRead, tasks: Sequence[str]) -> Iterator[UsageError
     for task in map(read.task_of, tasks):
         program = task.verify.command[0] if task.verify is not None else None
         if program is not None and "/" not in program and program_named(program) is None:
-            hint = "install it; a program in the work folder or among the hidden files is named with its path, ./NAME"
+            hint = "install it, or write ./NAME for a program in the work or hidden directory"
             yield UsageError(f"program not found on PATH: {program!r}", where=f"task {task.id!r}, verify", hint=hint)

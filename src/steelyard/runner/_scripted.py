@@ -63,7 +63,7 @@ def read_script(path: Path) -> Script:
     try:
         return msgspec.convert(values, Script)
     except msgspec.ValidationError as error:
-        hint = 'a script has [[answers]] with `text = ["..."]` and, if not for all requests, `when = ["..."]`'
+        hint = 'a script needs [[answers]] with `text = ["..."]` and, if not for all requests, `when = ["..."]`'
         raise UsageError(problem_text(error), where=str(path), hint=hint) from error
 
 
@@ -98,7 +98,7 @@ class ScriptedModel(AbstractContextManager["ScriptedModel"]):
         for entry, texts in self._entries:
             if all(text in request for text in entry.when):
                 return entry.status, next(texts)  # next() of an iterator in C is one step to other threads
-        return 404, "the script has no answer to this request"
+        return 404, "the script has no response for this request"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             request = None
         if not isinstance(request, dict):
-            self._send(400, "application/json", [_error("the request is no JSON object")])
+            self._send(400, "application/json", [_error("the request is not a JSON object")])
             return
         status, text = self.server.model.answer(_texts_of(request))  # type: ignore[attr-defined] # set by ScriptedModel
         if status >= 400:
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         tokens = (len(sent) // _CHARACTERS_A_TOKEN + 1, len(text) // _CHARACTERS_A_TOKEN + 1)
         reply = _reply(self.path, request, text, tokens)
         if reply is None:
-            self._send(404, "application/json", [_error(f"nothing is served at {self.path[:100]}")])
+            self._send(404, "application/json", [_error(f"unknown path {self.path[:100]}")])
         else:
             self._send(200, *reply)
 

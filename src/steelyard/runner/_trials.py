@@ -68,8 +68,8 @@ def _reject_equal(read: PlanRead, trials: list[Trial]) -> None:
     for trial in trials:
         first = by_id.setdefault(trial.id, trial)
         if first is not trial and trial.attempt == 1:
-            hint = "leave one out; for more runs of the same raise attempts"
-            message = f"it is the same as {first.sentence}: names alone do not make two trials different"
+            hint = "remove one; to repeat a trial, increase attempts"
+            message = f"duplicate of {first.sentence}; trials must differ in more than names"
             mistakes.append(UsageError(message, where=trial.sentence, hint=hint))
     if mistakes:
         raise PlanError(str(read.path), mistakes)

@@ -56,12 +56,12 @@ def address_of(endpoint: ResolvedEndpoint) -> Address:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username is not None:
         raise UsageError(
-            "the url is not the address of a model server",
+            "invalid endpoint URL",
             where=f"endpoint {endpoint.name}",
-            hint="write https://HOST or http://HOST:PORT, with the path before the API's, and without key or query",
+            hint="write https://HOST or http://HOST:PORT, with the path prefix of the API and without key or query",
         )
     if re.fullmatch(r"[\w./~%-]*", parts.path, re.ASCII) is None or ".." in parts.path:
-        raise UsageError("the url has a path that cannot be asked for", where=f"endpoint {endpoint.name}")
+        raise UsageError("the URL has an invalid path", where=f"endpoint {endpoint.name}")
     is_secure = parts.scheme == "https"
     return Address(host, port or (443 if is_secure else 80), is_secure, parts.path.rstrip("/"))
 
@@ -77,7 +77,7 @@ def proxy_of(address: Address) -> Address | None:
     except ValueError:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in ("", "http") or not host:
-        raise UsageError("HTTPS_PROXY is not the address of a proxy", hint="write http://HOST:PORT")
+        raise UsageError("HTTPS_PROXY is not a valid proxy URL", hint="write http://HOST:PORT")
     user = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else None
     given = () if user is None else (("proxy-authorization", f"Basic {b64encode(user.encode()).decode()}"),)
     return Address(host, port or 80, is_secure=False, authorization=given)
@@ -150,7 +150,7 @@ class Upstream:
             writer.write(head_bytes(f"CONNECT {target} HTTP/1.1", [("host", target), *proxy.authorization]))
             answer = await read_answer(reader)
             if answer.status != 200:
-                raise HttpMessageError(f"the proxy of HTTPS_PROXY refused the connection with status {answer.status}")
+                raise HttpMessageError(f"the proxy in HTTPS_PROXY rejected the connection with status {answer.status}")
             await writer.start_tls(self._context, server_hostname=self.address.host)
         except BaseException:
             connection.close()

@@ -81,11 +81,11 @@ def _laid_over(job: Job, folder: Path, declared: Verify) -> dict[str, Content]:
 def _reported(content: bytes | None, name: str, place: Path, ending: str) -> tuple[TestResults | None, str | None]:
     """The results in the check's report, or why there are none."""
     if content is None:
-        return None, f"the check left no report {name!r} ({ending})"
+        return None, f"the check wrote no report {name!r} ({ending})"
     report = place / f"report{PurePosixPath(name).suffix}"
     report.write_bytes(content)
     try:
         tests = tests_in(report)
     except UnreadableFileError as error:
         return None, f"the check's report {name!r} cannot be read: {error.message}"
-    return (tests, None) if tests is not None else (None, f"no test ran, says the check's report {name!r} ({ending})")
+    return (tests, None) if tests is not None else (None, f"the check's report {name!r} contains no tests ({ending})")

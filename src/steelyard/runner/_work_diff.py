@@ -64,7 +64,7 @@ def _change(path: str, old: Path | None, new: Path | None) -> str:
     lines = [_lines(side) for side in sides]
     first, second = lines
     if first is None or second is None:
-        return f"{head}(not shown: no text, or too long)\n"
+        return f"{head}(omitted: binary or too long)\n"
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
         for line in unified_diff(first, second, names[0], names[1])

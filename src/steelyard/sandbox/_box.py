@@ -104,7 +104,7 @@ def _lay(folder: Path, name: str, content: Content) -> None:
     """Write the file; whatever the copy holds in its way, a link that leads out too, gives way."""
     parts = PurePosixPath(name).parts
     if not parts or parts[0] == "/" or ".." in parts:
-        raise UsageError(f"a file of the sandbox is named {name!r}", hint="use a relative path inside the folder")
+        raise UsageError(f"invalid sandbox file name {name!r}", hint="use a relative path without ..")
     here = folder
     for part in parts[:-1]:
         here /= part

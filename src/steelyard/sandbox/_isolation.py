@@ -118,7 +118,7 @@ def _bubblewrap_problem() -> str | None:
 
 def _landlock_problem() -> str | None:
     if os.uname().machine not in ARCHITECTURES:
-        return f"no seccomp filter is written for {os.uname().machine}"
+        return f"seccomp filter not available for {os.uname().machine}"
     if landlock_abi() == 0:
         return "this kernel has no Landlock"
     problem = _trial("landlock")
@@ -147,12 +147,12 @@ def isolation_named(name: IsolationName) -> Isolation:
             name="none", detail="limits only: files and network are open", own_uid=_is_root(), python=_python_for(name)
         )
     if not sys.platform.startswith("linux"):
-        raise SandboxUnavailableError(f"no isolation is written for {sys.platform}")
+        raise SandboxUnavailableError(f"isolation is not supported on {sys.platform}")
     problem = _bubblewrap_problem() if name == "bubblewrap" else _landlock_problem()
     if problem is not None:
         raise SandboxUnavailableError(problem)
     detail = {
-        "bubblewrap": "own namespaces, seccomp filter, limits",
+        "bubblewrap": "namespaces, seccomp filter, limits",
         "landlock": f"Landlock (ABI {landlock_abi()}), seccomp filter, limits",
     }[name]
     return Isolation(name=name, detail=detail, own_uid=_is_root(), python=_python_for(name))

@@ -106,7 +106,7 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if ruleset >= 0:
         if _libc.syscall(446, ruleset, ctypes.c_uint32(0)) != 0:
-            raise OSError(ctypes.get_errno(), "landlock could not be put into force")
+            raise OSError(ctypes.get_errno(), "landlock could not be enforced")
         os.close(ruleset)
     if spec["filter"]:
         _install_filter(bytes.fromhex(spec["filter"]))

@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             if getattr(self, name) <= 0:
-                raise ValueError(f"the limit {name} must be more than 0")
+                raise ValueError(f"limit {name} must be greater than 0")
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
     wall_seconds: float
     """From start to end."""
     cpu_seconds: float | None = None
-    """Processor time of all its processes; None when it was stopped from outside."""
+    """Processor time of all its processes; None when it was cancelled."""
     peak_bytes: int | None = None
-    """Largest resident memory of one process; None when it was stopped from outside."""
+    """Largest resident memory of one process; None when it was cancelled."""
     isolation: IsolationName
     """What was active."""
 
@@ -129,9 +129,9 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
         if self.limit_hit is not None:
             return f"stopped at the {self.limit_hit} limit"
         if self.was_interrupted and self.exit_status is None:
-            return "killed after it was interrupted"
+            return "killed after an interrupt"
         if self.signal is not None:
-            return f"ended by signal {self.signal}"
+            return f"killed by signal {self.signal}"
         if self.exit_status is None:
             return "ended without a report"
         return f"exit status {self.exit_status}"

@@ -38,14 +38,14 @@ def arena_tasks(plan: Plan) -> list[PlanTask]:
     tasks = [task for task in arena_of(plan.plan.deliver or DEFAULT).tasks() if task.id not in known]
     without = next((task.id for task in tasks if not task.title), None)
     if without is not None:
-        hint = "name the task with its prompt in the plan: [[tasks]]"
-        raise UsageError(f"the arena's task {without!r} has no title, which says what to do", hint=hint)
+        hint = "add the task with its prompt to the plan: [[tasks]]"
+        raise UsageError(f"the arena's task {without!r} has no title to use as the prompt", hint=hint)
     return [PlanTask(id=task.id, prompt=_prompt(task), category=task.category) for task in tasks]
 
 
 def _prompt(task: Task) -> str:
     files = [each.file_path for each in task.success_criteria if hasattr(each, "file_path")]
-    wanted = f"\n\nFiles that must be there in the end: {', '.join(files)}." if files else ""
+    wanted = f"\n\nRequired output files: {', '.join(files)}." if files else ""
     return f"{task.title}{wanted}"
 
 
@@ -63,8 +63,8 @@ class Delivery:
         self._refused: dict[str, Finding] = {}
         missing = sorted(tasks - {task.id for task in self._arena.tasks()})
         if missing:
-            hint = "steelyard arena task add FILE, or leave out deliver"
-            raise UsageError(f"the arena has no task {missing[0]!r}, so its runs cannot be delivered", hint=hint)
+            hint = "add it (steelyard arena task add FILE) or remove deliver"
+            raise UsageError(f"the arena has no task {missing[0]!r}, so its runs cannot be submitted", hint=hint)
 
     def finished(self, trial: Trial, outcome: ExecutionOutcome) -> None:
         """Deliver the run of a trial that was just finished."""
@@ -93,7 +93,7 @@ class Delivery:
         try:
             submission = submission_of(run, trial.task, self._given)
         except DecodeError as error:
-            return f"the arena does not take it: {error.reason}"
+            return f"rejected by the arena: {error.reason}"
         work = self._folder.executions(trial.id)[-1] / "work"
         if work.is_dir() and any(work.iterdir()):
             artifacts = work.relative_to(self._folder.root).as_posix()
@@ -101,5 +101,5 @@ class Delivery:
         try:
             [outcome] = self._arena.submit([submission], artifacts_root=self._folder.root.absolute())
         except StoreUnavailableError as error:
-            return f"{error.message}; the same command delivers it later"
-        return f"the arena does not take it: {outcome.reason}" if isinstance(outcome, Rejected) else None
+            return f"{error.message}; run the same command again to submit it"
+        return f"rejected by the arena: {outcome.reason}" if isinstance(outcome, Rejected) else None
