@@ -1,6 +1,6 @@
 """The tests that relate to a change, nearest first, as many as fit into the time: python scripts/quick.py [SECONDS].
 
-Nearest is a test that was changed itself or that the table of recipes in CONTRIBUTING.md names for the changed file.
+Nearest is a test that was changed itself or that the table in docs/project/guides/README.md names for the changed file.
 Then come tests that name the changed module, are named beside one of its mutants (mutants.toml), or import its folder,
 and last those of the documentation. What was changed is asked of git: since the branch left main, committed or not.
 """
@@ -28,7 +28,7 @@ GRACE_SECONDS = 10.0
 MAX_NAMES = 5
 """How many names of what was changed are told."""
 PAGES = ["tests/test_docs.py", "tests/test_contributing.py"]
-_ROW = re.compile(r"^\| \[[^|]+\]\(#add-[^|]+\) \| (?P<files>[^|]+) \| (?P<command>[^|]+) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| \[[^|]+\]\(\w+\.md#add-[^|]+\) \| (?P<files>[^|]+) \| (?P<command>[^|]+) \|$", re.MULTILINE)
 _DECLARED = re.compile(r'^(?:def (\w+)|NAME = "(.+)"| +name="(.+)",)', re.MULTILINE)
 _OUTSIDE = ("docs/", "tests/")
 """Folders that the table of recipes does not name from `src/steelyard/`."""
@@ -45,9 +45,9 @@ class Recipe(NamedTuple):
 
 
 def recipes() -> list[Recipe]:
-    """Every file of every recipe, as the table in CONTRIBUTING.md has them; NAME stands for any name."""
+    """Every file of every recipe, from the table in docs/project/guides/README.md; NAME matches any name."""
     found = []
-    for row in _ROW.finditer((ROOT / "CONTRIBUTING.md").read_text("utf-8")):
+    for row in _ROW.finditer((ROOT / "docs" / "project" / "guides" / "README.md").read_text("utf-8")):
         tests = re.findall(r"tests/[\w/]+\.py", row["command"])
         for path in re.findall(r"`([\w./]+)`", row["files"]):
             whole = re.escape(path if path.startswith(_OUTSIDE) else f"src/steelyard/{path}")

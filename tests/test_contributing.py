@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md run as they are written, and its tables are true."""
+"""The examples of the contributor guides run, and their tables match the code."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from steelyard.records import Run, Usage, decode_run
 pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PROJECT = ROOT / "docs" / "project"
+GUIDES = "\n".join(page.read_text(encoding="utf-8") for page in sorted((PROJECT / "guides").glob("*.md")))
+ARCHITECTURE = (PROJECT / "architecture.md").read_text(encoding="utf-8")
+MAX_LINES = 150
 
 
 def block(section: str, language: str, place: int = 0) -> str:
     """A code block of that language in the section."""
-    _, _, rest = TEXT.partition(f"## {section}")
-    code = re.findall(rf"```{language}\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)[place]
+    _, _, rest = GUIDES.partition(f"## {section}")
+    code = re.findall(rf"```{language}\n(.*?)```", re.split("\n##? ", rest)[0], re.DOTALL)[place]
     assert "._" not in code  # public names only
     return code
 
@@ -94,15 +97,19 @@ def test_the_example_of_an_agent_runs(tmp_path: Path, monkeypatch: pytest.Monkey
         assert done.stdout.startswith("mine: 1 ")
 
 
-def test_the_house_has_every_folder() -> None:
-    table = TEXT.partition("## The house")[2].partition("###")[0]
+def test_contributing_is_short() -> None:
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_architecture_lists_every_package() -> None:
+    table = ARCHITECTURE.partition("| package |")[2].partition("\n\n")[0]
     for folder in (ROOT / "src" / "steelyard").iterdir():
         if (folder / "__init__.py").exists():
             assert re.search(rf"`{folder.name}[/`]", table), folder.name
 
 
 def test_the_functions_of_formulas_have_the_parameters_that_the_page_shows() -> None:
-    table = TEXT.partition("| function |")[2].partition("\n\n")[0]
+    table = GUIDES.partition("| function |")[2].partition("\n\n")[0]
     shown = re.findall(r"`(\w+)\((.+?)\)`", table)
     assert len(shown) == 8
     for name, parameters in shown:
@@ -114,7 +121,7 @@ def test_the_functions_of_formulas_have_the_parameters_that_the_page_shows() -> 
 def test_the_walks_meet_every_file_that_they_name() -> None:
     command = [sys.executable, "scripts/walk.py"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    walks = TEXT.partition("### From a Claude log")[2].partition("## Recipes")[0].split("### From an arena")
+    walks = ARCHITECTURE.partition("## From a Claude Code log")[2].split("## From an arena")
     for walk, met in zip(walks, listed.split("an arena submission"), strict=True):
         for name in re.findall(r"`([\w/]+/\w+\.py)`", walk):
             assert f"  {name}\n" in met or name == "scripts/walk.py", name
@@ -144,7 +151,7 @@ def test_quick_begins_with_the_test_of_the_recipe(path: str, test: str) -> None:
 
 
 def test_quick_knows_the_files_and_tests_of_every_recipe() -> None:
-    rows = TEXT.partition("| add | files |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = GUIDES.partition("| add | files |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len({" ".join(recipe.tests) for recipe in recipes()}) == len(rows)
     assert all((ROOT / test).exists() for recipe in recipes() for test in recipe.tests)
 

@@ -52,7 +52,12 @@ def test_styles_load_nothing_from_elsewhere(tmp_path: Path, style: str) -> None:
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     folder = ROOT / "docs"
-    pages = [*folder.glob("*.md"), *folder.glob("*-*/*.md"), *folder.glob("questions/*.md")]
+    pages = [
+        *folder.glob("*.md"),
+        *folder.glob("*-*/*.md"),
+        *folder.glob("questions/*.md"),
+        *folder.glob("project/**/*.md"),
+    ]
     linked_as = [page.relative_to(folder).as_posix() for page in pages] + [
         f"../{page.name}" for page in ROOT.glob("*.md")
     ]

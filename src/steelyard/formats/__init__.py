@@ -24,7 +24,7 @@ plug-ins by distribution and by file, then our own run records; the first that r
   `lower_bound` or `unknown`. Kinds of tokens are disjoint (`disjoint_usage`).
 
 A format of timings is a `TimingFormat`, whose `recognizes` and `read` are given an `OpenedFile` and whose result
-`collected` makes. The laws stand in `tests/format_laws.py`; CONTRIBUTING.md has an example that runs.
+`collected` makes. The laws stand in `tests/format_laws.py`; docs/project/guides/formats.md has a tested example.
 """
 
 from __future__ import annotations
