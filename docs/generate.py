@@ -84,7 +84,7 @@ def records_page() -> str:
     ]
     lines += [
         "prints the JSON Schema with the parts in full. Custom fields start with `x_` and are stored; runs are",
-        "grouped, chosen, compared and gated by them ([measure.md](measure.md#your-own-fields)).",
+        "grouped, chosen, compared and gated by them ([measure.md](measure.md#custom-fields)).",
         "",
     ]
     lines += ["| field | meaning |", "|---|---|"]
