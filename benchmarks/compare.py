@@ -70,9 +70,7 @@ def ours(path: Path) -> dict[str, Any]:
         f"agent-{i:03} agent-{j:03}": float(gaps[i, j]) for i in range(agents) for j in range(agents) if i != j
     }
     width = float(np.mean((high - low)[np.triu_indices(agents, 1)]))
-    print(
-        f"  mean interval width {width:.4f}; rank intervals by {test}, first {best.min()}-{worst[best == 1].max()}"
-    )
+    print(f"  mean interval width {width:.4f}; rank intervals by {test}, first {best.min()}-{worst[best == 1].max()}")
     return {
         "seconds": seconds,
         "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -1,4 +1,4 @@
-"""One submission explained, and two profiles compared on all of them."""
+"""Evaluation of one submission, and comparison of two profiles on all submissions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from steelyard.results._base import Row
 
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
-    """One score and what it was made from."""
+    """A score with its formula and inputs."""
 
     name: str
     title: str
     value: float
-    """Rounded to two decimals, as leaderboards show it."""
+    """Rounded to two decimals, as on leaderboards."""
     unrounded: float
     formula: str
     inputs: dict[str, float | None]
-    """Facts, bounds of the baseline and other scores; None was unknown."""
+    """Inputs, baseline bounds and other scores; None if unknown."""
     constants: dict[str, float]
 
 
@@ -40,16 +40,16 @@ class ExtraScore(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, float | None]
     constants: dict[str, float]
     reason: str | None
-    """What else is to be known of it; None when nothing is."""
+    """An additional note; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation(FieldsResult):
-    """A submission with its entry and the way to its scores."""
+    """A submission with an explanation of its scores."""
 
     receipt: Receipt
     profile: str
-    """The profile that made the scores: under `as-submitted` that of their day."""
+    """The profile of the scores; under `as-submitted`, the one at the time of submission."""
     policy: Policy
     submitted_at: str
     accepted_at: str
@@ -60,9 +60,9 @@ class Evaluation(FieldsResult):
     artifacts_sha256: str | None
     scores: tuple[ScoreReason, ...]
     sources: dict[str, str]
-    """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
+    """Source of each number: the submission, the criteria, the baseline, defaults, ..."""
     reviews: tuple[Review, ...] = ()
-    """What was decided about it, in order."""
+    """Review decisions, in order."""
     extra_scores: tuple[ExtraScore, ...] = ()
     """Scores in addition to those of the specification; none unless the profile enables them."""
     model_estimates: ModelEstimates | None = None
@@ -74,7 +74,7 @@ class Evaluation(FieldsResult):
         return f"{receipt.submission_id} in {receipt.task_id}: {receipt.overall_score}, {place}"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a score."""
+        """Return one row per score."""
         return [
             {"name": score.name, "title": score.title, "value": score.value, "formula": score.formula}
             for score in self.scores
@@ -82,7 +82,7 @@ class Evaluation(FieldsResult):
 
 
 class Mover(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission and its place under both profiles."""
+    """A submission with its rank under both profiles."""
 
     submission_id: str
     task_id: str
@@ -98,25 +98,25 @@ class TaskUnderProfiles(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     n: int
     kendall_tau: float | None
-    """Kendall's tau-b of the overall scores; None with the reason beside it."""
+    """Kendall's tau-b of the overall scores; None with a reason."""
     reason: str | None
     changed: int
-    """Submissions whose rank differs."""
+    """Number of submissions whose rank differs."""
     leader_changes: bool
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ProfileComparison(FieldsResult):
-    """Two profiles on the same submissions."""
+    """Comparison of two profiles on the same submissions."""
 
     first: str
     second: str
     submissions: int
     mean_kendall_tau: float | None
-    """Mean over the tasks that have one."""
+    """Mean over tasks that have one."""
     tasks: tuple[TaskUnderProfiles, ...]
     movers: tuple[Mover, ...]
-    """The largest moves, largest first."""
+    """The largest rank changes, in descending order."""
     findings: tuple[Finding, ...] = ()
     """Tasks whose category has no weights in one of the profiles."""
 
@@ -124,5 +124,5 @@ class ProfileComparison(FieldsResult):
         return f"{self.first} and {self.second}: {self.submissions:,} submissions, {len(self.tasks):,} tasks"
 
     def to_dicts(self) -> list[Row]:
-        """One row a task."""
+        """Return one row per task."""
         return flat_rows(self.tasks)

@@ -131,7 +131,7 @@ def score_dots(result: Evaluation, width: int) -> Figure:
 
 
 def history_trend(result: ScoreHistory, width: int) -> Figure:
-    """Scores of the day, the best so far, and where baseline or profile changed."""
+    """Plot original scores, the best so far, and changes of baseline or profile."""
     points = [
         TrendPoint(_moment(each.submitted_at), each.overall_score, each.submission_id, each.best_so_far)
         for each in result.moments
@@ -164,7 +164,7 @@ def _moment(text: str) -> datetime:
 
 
 def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:
-    """How much better each tool does than the others on the tasks that both took part in."""
+    """Plot the score difference of each tool from the others on shared tasks."""
     rows = [
         Estimate(
             label=each.agent,
@@ -184,7 +184,7 @@ def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:
 
 
 def moved_ranks(result: ProfileComparison, width: int) -> Figure:
-    """The largest moves of rank from one profile to the other."""
+    """Plot the largest rank changes between two profiles."""
     changes = [
         Change(f"{each.submission_id} in {each.task_id}", float(each.first_ranking), float(each.second_ranking))
         for each in result.movers

@@ -1,4 +1,4 @@
-"""How scores went over time, what changed since a moment, and what happens right now."""
+"""Scores over time, leaderboard changes, and events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.results._base import Row
 
 
 class ScoreMoment(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission with the score of its day."""
+    """A submission with its original score."""
 
     submission_id: str
     task_id: str
@@ -24,37 +24,37 @@ class ScoreMoment(msgspec.Struct, frozen=True, kw_only=True):
     best_so_far: float
     baseline_version: int
     profile: str
-    """The profile that was in force on that day."""
+    """The profile in effect at that time."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ScoreHistory(FieldsResult):
-    """Scores of the day in the order in which they were submitted, and their trend."""
+    """Original scores in order of submission, with their trend."""
 
     task_id: str | None
     submitter: str | None
     n: int
     trend_per_day: float | None
-    """Points a day by least squares; None with the reason beside it."""
+    """Score points per day by least squares; None with a reason."""
     reason: str | None
     moments: tuple[ScoreMoment, ...]
     baselines: tuple[dict[str, float | str], ...]
-    """Versions of the task's baseline, with the number of submissions from which each holds."""
+    """Versions of the task's baseline, with the number of submissions at which each started."""
     team: str | None = None
-    """The team whose people submitted them; None where no team was asked for."""
+    """The selected team; None for all."""
     reviews: tuple[Review, ...] = ()
-    """What was decided about submissions, in order. Those that are excluded now are not among the moments."""
+    """Review decisions, in order. Submissions that are excluded now are not in the history."""
 
     def _about(self) -> str:
         return f"{self.n:,} submissions, task {self.task_id or 'any'}, submitter {self.submitter or 'any'}"
 
     def to_dicts(self) -> list[Row]:
-        """One row a submission."""
+        """Return one row per submission."""
         return flat_rows(self.moments)
 
 
 class LeaderboardChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How one submission's place changed; None where it was not there then, or does not count now."""
+    """Rank change of a submission; None where it did not exist then or is excluded now."""
 
     submission_id: str
     then_ranking: int | None
@@ -64,7 +64,7 @@ class LeaderboardChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed in a task since a moment."""
+    """Changes in a task since a given time."""
 
     task_id: str
     since: str
@@ -73,7 +73,7 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
     then_version: int
     now_version: int
     then_profile: str
-    """The profile that was in force; under `as-submitted` earlier ones may have made scores."""
+    """The profile in effect; under `as-submitted`, scores may come from earlier ones."""
     now_profile: str
     then_policy: Policy
     now_policy: Policy
@@ -81,13 +81,12 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
     now_leader: str | None
     new: int
     moved: tuple[LeaderboardChange, ...]
-    """Submissions that are new or whose rank or score changed, in the order of entry; then those that are excluded
-    now and were not."""
+    """Submissions that are new or changed rank or score, in order of acceptance, followed by newly excluded ones."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LeaderboardChanges(ArenaResult):
-    """What changed in one task, or in every task with a change."""
+    """Leaderboard changes in one task or in all tasks."""
 
     changes: tuple[TaskChanges, ...]
 
@@ -95,7 +94,7 @@ class LeaderboardChanges(ArenaResult):
         return f"{len(self.changes):,} tasks changed"
 
     def to_dicts(self) -> list[Row]:
-        """One row for each submission that is new or whose place changed."""
+        """Return one row per submission that is new or changed rank."""
         return [
             {"task_id": task.task_id, "since": task.since, **row}
             for task in self.changes
@@ -107,10 +106,10 @@ class LeaderboardChanges(ArenaResult):
 
 
 class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target is told."""
+    """Event sent to notification targets."""
 
     event_id: str
-    """The same event has the same id, however often it is sent."""
+    """Event id, identical if the event is sent again."""
     kind: str
     created_at: str
     submission_id: str
@@ -120,33 +119,33 @@ class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     overall_score: float
     overall_ranking: int
-    """At that moment, as are the score, the percentile, the version and the flags; of one that was excluded, before."""
+    """Rank at that time, like score, percentile, version and flags; for an exclusion, before it."""
     percentile: float
     baseline_version: int
     flags: tuple[str, ...] = ()
-    """What makes the submission look too good."""
+    """Outlier flags."""
     previous_ranking: int | None = None
-    """The rank that was lost; None for other events."""
+    """The lost rank; None for other events."""
     cause_submission_id: str | None = None
-    """The submission by whose acceptance (the best of those that came together) or rating the rank was lost."""
+    """The submission that caused the loss, by being accepted (the best of a batch) or rated."""
     rating_number: int | None = None
-    """The rating of that submission that caused the event, by its number in the log; None when none did."""
+    """Number of the rating that caused the event; None otherwise."""
     decision: Decision | None = None
-    """The decision that caused the event, with who made it and why; None when none did."""
+    """The review decision that caused the event; None otherwise."""
     by: str | None = None
     reason: str | None = None
 
 
 class SendingRound(msgspec.Struct, frozen=True, kw_only=True):
-    """What one round of sending did."""
+    """Result of one round of deliveries."""
 
     sent: int
     failed: int
     put_off: int
-    """Deliveries that were due and not tried, since their target did not answer at all."""
+    """Due deliveries that were postponed because the target did not respond."""
     settled: int
     waiting: int
-    """Events that are not settled yet."""
+    """Number of events that are not done."""
     next_attempt_at: str | None
-    """When the first of them is tried again; None where none waits for that."""
+    """Time of the next retry; None if there is none."""
     errors: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Who leads in an arena: leaderboard of a task, tools and models across tasks, and what looks too good."""
+"""Leaderboards of tasks, tools and models, and submissions flagged for review."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from steelyard.results._arena_rows import ArenaResult, FieldsResult, as_json, as
 from steelyard.results._base import Row
 
 Policy = Literal["current", "as-submitted"]
-"""`current`: all scores by one baseline; `as-submitted`: each keeps the score of its day."""
+"""`current`: all scores use one baseline version; `as-submitted`: submissions keep their original scores."""
 RankedScore = Literal["overall", "efficiency", "speed", "cost", "correctness"]
 LeaderKey = Literal["agent", "model", "submitter", "team"]
 IntervalMethod = Literal["arena", "student", "gaffke", "too few"]
 
 
 class ScoreInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """A mean score with its interval, and how that was made."""
+    """Mean score with its confidence interval and method."""
 
     estimate: float | None
-    """The mean that the interval is for; None when there is no score."""
+    """The mean; None without scores."""
     low: float
     high: float
     level: float
     n: int
-    """How many values the mean is the mean of: scores in a task, tasks across them."""
+    """Number of values: scores within a task, or tasks across tasks."""
     method: IntervalMethod
-    """`arena`: the specification's multipliers; `student`: the exact quantile; `gaffke`: for a mean over tasks that is
-    near 0 or 100; `too few` values: the whole range."""
+    """`arena`: multipliers of the specification; `student`: Student's t; `gaffke`: bounded mean near 0 or 100;
+    `too few` values: the whole range."""
 
 
 class ScoredBy(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of some scores were made by one profile."""
+    """Number of scores per profile."""
 
     profile: str
     since: str | None
-    """When these rules came into force: two profiles may have one name. None when that is not known."""
+    """When the profile took effect, because two profiles may have the same name; None if unknown."""
     submissions: int
 
 
 class LeaderboardEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission's place in its task, under the specification's field names."""
+    """Leaderboard entry of a submission, with the field names of the specification."""
 
     submission_id: str
     task_id: str
@@ -62,12 +62,12 @@ class LeaderboardEntry(msgspec.Struct, frozen=True, kw_only=True):
     baseline_version: int
     defaulted: tuple[str, ...]
     claimed: tuple[str, ...]
-    """Types of the criteria that only the submitter's word decided."""
+    """Types of the criteria that are based only on claims of the submitter."""
     lower_bounds: tuple[str, ...]
-    """Counts of which only a part is stored_task, so that scores made from them are too good."""
+    """Counts that are lower bounds, so scores based on them are too high."""
     flags: tuple[str, ...]
     recommended_action: str | None
-    """`manual_review` where flags ask for it and nobody has accepted the submission."""
+    """`manual_review` if flags recommend it and no reviewer has accepted the submission."""
     warnings: tuple[str, ...]
     agent: str | None
     model: str | None
@@ -80,52 +80,52 @@ class LeaderboardEntry(msgspec.Struct, frozen=True, kw_only=True):
     execution_time: float | None
     estimated_cost: float | None
     success: bool | None
-    """What the submission says of itself; None where it does not say. Without criteria no score depends on it."""
+    """Success as reported by the submission; None if not reported. Without criteria, no score depends on it."""
     profile: str
-    """The profile that made the scores: under `as-submitted` that of their day."""
+    """The profile of the scores; under `as-submitted`, the one at the time of submission."""
     breakdown: dict[str, float]
-    """The weights of the four scores that the overall score was made with."""
+    """Weights of the four scores in the overall score."""
     extra_scores: dict[str, float | None] = {}
     """Scores in addition to those of the specification, by name; empty if the profile enables none."""
 
     @property
     def hides_failure(self) -> bool:
-        """Whether it states that it failed and is scored as correct all the same, as in a task without criteria."""
+        """Whether it reports failure but its correctness is 100, as in a task without criteria."""
         return self.success is False and self.correctness_score == 100.0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TaskLeaderboard(ArenaResult):
-    """The leaderboard of a task and what made them."""
+    """Leaderboard of a task with its settings."""
 
     task_id: str
     category: str | None
     profile: str
-    """The profile in force, by which flags, warnings and the interval are made."""
+    """The current profile, which determines flags, warnings and the interval."""
     scored_by: tuple[ScoredBy, ...]
-    """The profiles that made the scores; under `current` the one in force."""
+    """The profiles of the scores; under `current`, the current one."""
     policy: Policy
     baseline_version: int
     baseline: dict[str, float | str]
     breakdown: dict[str, float]
-    """The weights of the four scores by the profile in force."""
+    """Weights of the four scores in the current profile."""
     n: int
-    """How many submissions count, those that are not shown included."""
+    """Number of included submissions, listed or not."""
     reliable: bool
-    """Whether the task has enough submissions for its ranks to count."""
+    """Whether the task has enough submissions for reliable ranks."""
     confidence_interval: ScoreInterval
-    """Of the mean of the task's overall scores."""
+    """Interval of the task's mean overall score."""
     leaderboard: tuple[LeaderboardEntry, ...]
     sorted_by: RankedScore = "overall"
-    """The score whose ranks the leaderboard is ordered by."""
+    """The score by which the leaderboard is sorted."""
     reliable_from: int = 0
-    """How many submissions make ranks reliable by the profile in force."""
+    """Number of submissions required for reliable ranks."""
     criteria: int | None = None
-    """How many success criteria the task has; without any, correctness is 100 by the specification."""
+    """Number of success criteria; with 0, correctness is 100 by the specification."""
     excluded: tuple[Review, ...] = ()
-    """The submissions that do not count, each with the decision that excluded it."""
+    """Excluded submissions with the decision."""
     extra_score_versions: dict[str, int] = field(default_factory=dict)
-    """The learned version behind each score in `extra_scores`."""
+    """The model version of each score in `extra_scores`."""
 
     def extra_score_names(self) -> list[str]:
         """Return the names of extra scores that at least one listed submission has."""
@@ -136,7 +136,7 @@ class TaskLeaderboard(ArenaResult):
         return f"{len(self.leaderboard):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
 
     def listed(self) -> list[dict[str, Any]]:  # Any: JSON values
-        """The leaderboard as the JSON contract lists them: one object for each submission."""
+        """Return the leaderboard as in JSON: one object per submission."""
         interval = self.confidence_interval
         shared = {
             "arena_profile": self.profile,
@@ -153,7 +153,7 @@ class TaskLeaderboard(ArenaResult):
         return rows
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a submission; lists are joined by semicolons."""
+        """Return one row per submission; lists are joined by semicolons."""
         interval = self.confidence_interval
         shared = {
             "arena_profile": self.profile,
@@ -187,7 +187,7 @@ class AllLeaderboards(ArenaResult):
         return f"{len(self.tasks):,} tasks, {sum(len(task.leaderboard) for task in self.tasks):,} submissions"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a submission, task after task."""
+        """Return one row per submission, task by task."""
         return [row for task in self.tasks for row in task.to_dicts()]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -198,7 +198,7 @@ class AllLeaderboards(ArenaResult):
 
 
 class Outlier(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission with several suspicious marks."""
+    """A submission with several outlier flags."""
 
     submission_id: str
     task_id: str
@@ -208,7 +208,7 @@ class Outlier(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Outliers(ArenaResult):
-    """Submissions that look too good and that a person should look at."""
+    """Submissions flagged for manual review."""
 
     outliers: tuple[Outlier, ...]
 
@@ -216,7 +216,7 @@ class Outliers(ArenaResult):
         return f"{len(self.outliers):,} for review"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a submission."""
+        """Return one row per submission."""
         return flat_rows(self.outliers)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -224,44 +224,44 @@ class Outliers(ArenaResult):
 
 
 class Leader(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool, model or submitter across tasks."""
+    """A tool, model or submitter across tasks."""
 
     rank: int
     key: dict[str, str | None]
     mean_score: float
-    """Mean over tasks of its mean overall score in the task, so that every task counts once."""
+    """Mean over tasks of the mean overall score per task."""
     tasks: int
     submissions: int
     unreported: int
-    """How many of them state no cost or no time, which scores 50 by the specification."""
+    """Number of submissions without a cost or time, which score 50 by the specification."""
     reliable: bool
-    """Whether it has enough submissions for its rank to count."""
+    """Whether it has enough submissions for a reliable rank."""
     confidence_interval: ScoreInterval
-    """Of the mean score, over its tasks as the mean is; rounded as that is."""
+    """Interval of the mean score over tasks, rounded like the mean."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Leaderboard(FieldsResult):
-    """Leaders overall and in each category."""
+    """Leaders overall and per category."""
 
     profile: str
-    """The profile in force, by which intervals are made."""
+    """The current profile, which determines intervals."""
     scored_by: tuple[ScoredBy, ...]
-    """The profiles that made the scores; under `current` the one in force."""
+    """The profiles of the scores; under `current`, the current one."""
     policy: Policy
     by: tuple[LeaderKey, ...]
     overall: tuple[Leader, ...]
     categories: dict[str, tuple[Leader, ...]]
     names: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The display names that ids were registered with, for each of `by`; they never identify."""
+    """Display names by id, for each key in `by`."""
 
     def shown(self, key: str, identity: str | None) -> str | None:
-        """An id as people read it: with the display name before it where it was registered with one."""
+        """Return the id, preceded by its display name if it has one."""
         name = self.names.get(key, {}).get(identity or "")
         return identity if name is None else f"{name} ({identity})"
 
     def first(self, places: int | None) -> Leaderboard:
-        """Only so many of the first in each list; all of them with None."""
+        """Return the first entries of each list; all of them with None."""
         categories = {name: ranking[:places] for name, ranking in self.categories.items()}
         return replace(self, overall=self.overall[:places], categories=categories)
 
@@ -269,7 +269,7 @@ class Leaderboard(FieldsResult):
         return f"{len(self.overall):,} by {','.join(self.by)}; {self.profile}, {self.policy}"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a leader: of all tasks (no category), then of each category."""
+        """Return one row per leader: all tasks (no category), then each category."""
         rankings = [(None, self.overall), *self.categories.items()]
         return [
             {
@@ -292,25 +292,25 @@ class Leaderboard(FieldsResult):
 
 
 class Advantage(msgspec.Struct, frozen=True, kw_only=True):
-    """How a tool does against the others on the tasks that both took part in."""
+    """Score difference of a tool from the others on shared tasks."""
 
     agent: str
     tasks: int
     """Tasks with submissions of this tool and of others."""
     mean_difference: float | None
-    """Mean over those tasks of its mean score minus that of the others."""
+    """Mean over these tasks of its mean score minus that of the others."""
     low: float | None
     high: float | None
     level: float
     reason: str | None
-    """Why there is no interval; None when there is one."""
+    """Why there is no interval; None if there is one."""
     systematic: bool
-    """Whether the interval leaves out 0."""
+    """Whether the interval excludes 0."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ToolBias(ArenaResult):
-    """The systematic advantage or disadvantage of each tool across tasks."""
+    """Systematic advantage or disadvantage of each tool across tasks."""
 
     advantages: tuple[Advantage, ...]
 
@@ -318,7 +318,7 @@ class ToolBias(ArenaResult):
         return f"{len(self.advantages):,} tools, {sum(tool.systematic for tool in self.advantages):,} systematic"
 
     def to_dicts(self) -> list[Row]:
-        """One row a tool."""
+        """Return one row per tool."""
         return flat_rows(self.advantages)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

@@ -1,4 +1,4 @@
-"""Who takes part in an arena: people, teams and tools."""
+"""Registered people, teams and tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.results._base import Row
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Registry(FieldsResult):
-    """People, teams and tools that somebody registered, by kind and id."""
+    """Registered people, teams and tools, by kind and id."""
 
     parties: tuple[Party, ...]
 
@@ -22,5 +22,5 @@ class Registry(FieldsResult):
         return f"{kinds.count('person'):,} people, {kinds.count('team'):,} teams, {kinds.count('tool'):,} tools"
 
     def to_dicts(self) -> list[Row]:
-        """One row a party."""
+        """Return one row per party."""
         return [{name: getattr(party, name) for name in msgspec.structs.asdict(party)} for party in self.parties]

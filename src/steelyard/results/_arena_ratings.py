@@ -1,4 +1,4 @@
-"""What reviewers are to rate, what they gave, and what it says once their severity is taken out."""
+"""Assigned ratings, given ratings, and estimates adjusted for reviewer severity."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from steelyard.results._arena_rows import FieldsResult, flat_rows
 from steelyard.results._base import Row
 
 ASSIGNMENT_SEED = 20261115
-"""By which reviewers are assigned where nobody names another seed."""
+"""Default random seed of assignments."""
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission that a reviewer is to rate."""
+    """A submission assigned to a reviewer."""
 
     task_id: str
     entry: str
-    """What the reviewer knows the submission by; `arena rating add` takes it."""
+    """Anonymous name of the submission, for `arena rating add`."""
     reviewer: str
     rated: bool
     """Whether the reviewer has rated it."""
     submission_id: str | None
-    """Its own id; None while the display is blinded."""
+    """Submission id; None if blinded."""
     assigned_at: str | None
-    """When; None while the display is blinded."""
+    """Time of the assignment; None if blinded."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Assignments(FieldsResult):
-    """Who is to rate what, by task and reviewer."""
+    """Assigned ratings by task and reviewer."""
 
     assignments: tuple[Assignment, ...]
 
@@ -41,90 +41,90 @@ class Assignments(FieldsResult):
         return f"{len(self.assignments):,} assigned, {rated:,} rated"
 
     def to_dicts(self) -> list[Row]:
-        """One row an assignment."""
+        """Return one row per assignment."""
         return flat_rows(self.assignments)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Rated(FieldsResult):
-    """A rating that is kept."""
+    """A stored rating."""
 
     submission_id: str
     task_id: str
     reviewer: str
     criterion: str | None
-    """What was rated; None for the submission as a whole."""
+    """The rated criterion; None for the whole submission."""
     score: float
     comment: str | None
     replaces: float | None
-    """The reviewer's rating before; None where this is the first."""
+    """The reviewer's previous rating; None for the first."""
     counts: bool
-    """Whether ratings count in the correctness of this task: only where a `judge` criterion names reviewers."""
+    """Whether the rating counts in correctness, because a `judge` criterion names reviewers."""
 
     def _about(self) -> str:
         return f"{self.submission_id}: {self.score:g} by {self.reviewer}"
 
     def to_dicts(self) -> list[Row]:
-        """One row, the rating."""
+        """Return one row with the rating."""
         return [self._shape()]
 
 
 class RatedSubmission(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission and its ratings."""
+    """Ratings of a submission."""
 
     submission_id: str
     task_id: str
     ratings: int
     mean: float
-    """Of the ratings as they were given."""
+    """Mean of the unadjusted ratings."""
     estimate: float | None
-    """What reviewers of mean severity would give it."""
+    """The rating expected from reviewers of mean severity."""
     low: float | None
     high: float | None
     reason: str | None
-    """Why there is no interval; None when there is one."""
+    """Why there is no interval; None if there is one."""
 
 
 class ReviewerEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """How strict a reviewer is."""
+    """Severity of a reviewer."""
 
     reviewer: str
-    """A name for this answer alone while the display is blinded."""
+    """The reviewer, or an anonymous name valid for this result only."""
     ratings: int
     severity: float | None
-    """Points below (above, where negative) the mean of the reviewers of the group on the same submissions."""
+    """Points below (if negative, above) the mean of the group's reviewers on the same submissions."""
     low: float | None
     high: float | None
     reason: str | None
-    """Why there is no interval; None when there is one."""
+    """Why there is no interval; None if there is one."""
     deviates: tuple[str, ...]
-    """What is shown against chance at 95%, corrected for the number of reviewers: strict or lenient, erratic."""
+    """Significant deviations at the 5% level, Holm-corrected: strict or lenient, erratic."""
     group: int
-    """Reviewers of different groups have no submission in common and cannot be compared."""
+    """Group number; reviewers of different groups have no submission in common and are not comparable."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PeerReview(FieldsResult):
-    """Ratings taken apart by an additive model: submission plus severity of the reviewer plus chance."""
+    """Ratings decomposed by an additive model: submission quality - reviewer severity + error."""
 
     task_id: str | None
-    """None where the ratings of all tasks are looked at together."""
+    """The task; None for all tasks."""
     criterion: str | None
-    """What was rated; None for submissions as a whole."""
+    """The rated criterion; None for whole submissions."""
     confidence: float
     n: int
-    """Ratings."""
+    """Number of ratings."""
     agreement: dict[str, Any]
     """Krippendorff's alpha for ratings on an interval scale, with its interval (Any: an interval's fields)."""
     submissions: tuple[RatedSubmission, ...]
     reviewers: tuple[ReviewerEstimate, ...]
     std_dev: float | None
-    """The standard deviation of what neither submission nor reviewer explains; None where it is not shown."""
+    """Residual standard deviation; None if it cannot be estimated."""
     findings: tuple[Finding, ...] = ()
 
     def _about(self) -> str:
         return f"{self.n:,} ratings of {len(self.submissions):,} submissions by {len(self.reviewers):,} reviewers"
 
     def to_dicts(self) -> list[Row]:
-        """One row a submission."""
+        """Return one row per submission."""
         return flat_rows(self.submissions)

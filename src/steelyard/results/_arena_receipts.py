@@ -1,4 +1,4 @@
-"""What those who submit and who define tasks get back: receipts, and what was refused with its reason."""
+"""Receipts of submissions and tasks, and rejections with their reasons."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Status = Literal["accepted", "known", "excluded"]
 
 
 class CriterionResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whether one success criterion was met, and how that is known."""
+    """Result of one success criterion."""
 
     type: str
     """The criterion's type."""
     met: bool
-    """Whether it counts as met."""
+    """Whether it is met."""
     claimed: bool = False
-    """True when only the submitter's word stands behind it."""
+    """True if it is based only on a claim of the submitter."""
     reason: str
-    """What decided, in words."""
+    """The reason as text."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
-    """A submission that is in the store, with its score and place at that moment."""
+    """A stored submission with its score and rank at that time."""
 
     submission_id: str
     task_id: str
     status: Status
-    """`accepted` now, or `known`: the same submission was accepted before and is not counted again; `excluded`: it was
-    accepted before, and a reviewer excluded it or its submitter withdrew it."""
+    """`accepted`: new; `known`: accepted before and not counted again; `excluded`: accepted before, and excluded by a
+    reviewer or withdrawn by its submitter."""
     overall_score: float
     efficiency_score: float
     speed_score: float
@@ -43,23 +43,23 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     correctness_score: float
     adjusted_score: float
     overall_ranking: int | None
-    """Competition rank in the task at the moment of acceptance (of asking, when it was known); None when excluded."""
+    """Competition rank in the task when accepted (if `known`, now); None if excluded."""
     percentile: float | None
-    """Fraction of the task's scores strictly below, in percent; None when excluded."""
+    """Percentage of the task's scores strictly below; None if excluded."""
     baseline_version: int
-    """The baseline that the scores are made with."""
+    """The baseline version of the scores."""
     defaulted: tuple[str, ...] = ()
-    """Fields that were unknown and scored by a default."""
+    """Unknown fields that are scored by a default."""
     claimed: tuple[str, ...] = ()
-    """Types of the criteria that only the submitter's word decided."""
+    """Types of the criteria that are based only on claims of the submitter."""
     flags: tuple[str, ...] = ()
-    """What makes it look too good; two or more ask for a review by a person."""
+    """Outlier flags; two or more recommend a manual review."""
     warnings: tuple[str, ...] = ()
-    """What looks suspicious about the evaluation."""
+    """Warnings of the evaluation."""
     lower_bounds: tuple[str, ...] = ()
-    """Counts of which only a part is known, so that scores made from them are too good."""
+    """Counts that are lower bounds, so scores based on them are too high."""
     recommended_action: str | None = None
-    """`manual_review` where the flags ask for it and nobody has accepted or excluded the submission."""
+    """`manual_review` if the flags recommend it and no reviewer has accepted or excluded the submission."""
 
 
 def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values
@@ -71,21 +71,21 @@ def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, A
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Submitted(ArenaResult):
-    """The outcome of the submissions of some files."""
+    """Outcome of submitting files."""
 
     receipts: tuple[Receipt, ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[Finding, ...] = ()
-    """A finding for each file that held nothing."""
+    """A finding per empty file."""
 
     @property
     def accepted(self) -> int:
-        """How many are new in the store."""
+        """Return the number of new submissions."""
         return sum(receipt.status == "accepted" for receipt in self.receipts)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """A finding for each that was refused, and for each file that held nothing."""
+        """Return a finding per rejected submission and per empty file."""
         return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
 
     def _about(self) -> str:
@@ -93,7 +93,7 @@ class Submitted(ArenaResult):
         return f"{self.accepted:,} accepted, {stored:,} already known, {len(self.rejected):,} rejected"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a receipt; lists are joined by semicolons."""
+        """Return one row per receipt; lists are joined by semicolons."""
         return flat_rows(self.receipts)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -102,24 +102,24 @@ class Submitted(ArenaResult):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AddedTasks(ArenaResult):
-    """The outcome of the tasks of some files."""
+    """Outcome of adding task files."""
 
     tasks: tuple[tuple[Task, bool], ...]
-    """Each task that is in the arena now, and whether it is new."""
+    """Each task with whether it is new."""
     rejected: tuple[Rejected, ...]
     notes: tuple[Finding, ...]
-    """A finding for each file that held nothing, and for each category without weights."""
+    """A finding per empty file and per category without weights."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """A finding for each that was refused, and whatever else its author should know."""
+        """Return a finding per rejected task, and the other findings."""
         return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
 
     def _about(self) -> str:
         return f"{sum(new for _, new in self.tasks):,} new of {len(self.tasks):,}, {len(self.rejected):,} rejected"
 
     def to_dicts(self) -> list[Row]:
-        """One row a task."""
+        """Return one row per task."""
         return [{"id": task.id, "new": new} for task, new in self.tasks]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

@@ -1,4 +1,4 @@
-"""What reviewers and submitters decided about a submission."""
+"""Decisions of reviewers and submitters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from steelyard.results._arena_rows import FieldsResult, flat_rows
 from steelyard.results._base import Row
 
 Decision = Literal["accepted", "excluded", "withdrawn", "reinstated"]
-"""`withdrawn` is an exclusion by the submitter; `reinstated` takes an exclusion back."""
+"""`withdrawn` is an exclusion by the submitter; `reinstated` reverts an exclusion."""
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision about a submission, as the log keeps it."""
+    """A logged decision on a submission."""
 
     submission_id: str
     task_id: str
     decision: Decision
     by: str | None
-    """Who decided; None when nobody said."""
+    """The reviewer; None if not given."""
     reason: str | None
-    """Why; only an exclusion by a reviewer must have one."""
+    """The reason; required only for an exclusion by a reviewer."""
     decided_at: str
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReviewLog(FieldsResult):
-    """Every decision about submissions, in the order in which they were made. The log only grows."""
+    """All decisions in order. The log is append-only."""
 
     reviews: tuple[Review, ...]
 
@@ -38,7 +38,7 @@ class ReviewLog(FieldsResult):
         return f"{len(self.reviews):,} decisions, {excluded:,} exclusions"
 
     def to_dicts(self) -> list[Row]:
-        """One row a decision."""
+        """Return one row per decision."""
         return flat_rows(self.reviews)
 
 
@@ -49,19 +49,19 @@ class Reviewed(FieldsResult):
     submission_id: str
     task_id: str
     status: Literal["counted", "excluded"]
-    """Whether it counts now in the baseline, scores and ranks of its task."""
+    """Whether it is now included in the baseline, scores and ranks of its task."""
     changed: bool
-    """False when the same had been decided before; nothing is added to the log then."""
+    """False if the decision was already in effect; the log is then unchanged."""
     review: Review | None
-    """The last decision about it; None when nothing was ever decided."""
+    """The last decision on it; None if there is none."""
     submissions: int
-    """How many submissions of the task count now."""
+    """Number of included submissions of the task."""
     baseline_version: int
-    """The task's baseline in force now."""
+    """The current baseline version of the task."""
 
     def _about(self) -> str:
         return f"{self.submission_id} in {self.task_id}: {self.status}"
 
     def to_dicts(self) -> list[Row]:
-        """One row, the last decision."""
+        """Return one row with the last decision."""
         return [] if self.review is None else flat_rows([self.review])

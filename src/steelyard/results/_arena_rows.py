@@ -45,7 +45,7 @@ def flat_rows(records: Sequence[msgspec.Struct]) -> list[Row]:
 
 
 class ArenaResult(Result):
-    """What an arena answers."""
+    """Base class of arena results."""
 
     is_shared = True
 

@@ -17,12 +17,12 @@ class SeasonEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     frozen_at: str
     sha256: str
-    """The digest of its manifest."""
+    """SHA-256 of its manifest."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Seasons(FieldsResult):
-    """Every season that was frozen, the first one first."""
+    """All seasons, oldest first."""
 
     seasons: tuple[SeasonEntry, ...]
 
@@ -30,24 +30,24 @@ class Seasons(FieldsResult):
         return f"{len(self.seasons):,} seasons"
 
     def to_dicts(self) -> list[Row]:
-        """One row a season."""
+        """Return one row per season."""
         return flat_rows(self.seasons)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Season(FieldsResult):
-    """The leaderboard of a moment and all that made it. Its JSON is what `arena season verify` checks."""
+    """A leaderboard at one time with all its inputs. `arena season verify` checks its JSON."""
 
     name: str
     frozen_at: str
     sha256: str
-    """The digest of the manifest, as JSON with names in the order of their letters and without spaces."""
+    """SHA-256 of the manifest as JSON with sorted keys and without spaces."""
     manifest: dict[str, Any]
     """Rules, tasks, baselines, the numbers, scores and digest of each submission, exclusions (Any: JSON values)."""
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many tasks it has, how many submissions count, and how many are excluded."""
+        """Return the numbers of tasks, included submissions and excluded submissions."""
         tasks = self.manifest["tasks"]
         return len(tasks), sum(len(task["submissions"]) for task in tasks), sum(len(task["excluded"]) for task in tasks)
 
@@ -56,7 +56,7 @@ class Season(FieldsResult):
         return f"{self.name}: {tasks:,} tasks, {submissions:,} submissions, {excluded:,} excluded"
 
     def to_dicts(self) -> list[Row]:
-        """One row a submission, in the order of entry; scores in points."""
+        """Return one row per submission, in order of acceptance; scores in points."""
         return [
             {
                 "task_id": task["definition"]["id"],
@@ -74,24 +74,24 @@ class Season(FieldsResult):
 
 
 class VerifyCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was checked."""
+    """Result of one check."""
 
     what: str
     """`digest`, `baseline`, `scores`, `ranks`, `exclusions`; of an arena `kept` and `submissions`."""
     task_id: str | None = None
-    """The task; None where it is about the whole."""
+    """The task; None for the whole manifest."""
     holds: bool
     reason: str | None
-    """What is wrong; None where nothing is."""
+    """The difference found; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verification(FieldsResult):
-    """What came of checking a season's manifest."""
+    """Verification of a season manifest."""
 
     name: str
     sha256: str
-    """The digest as it was recomputed."""
+    """The recomputed SHA-256."""
     status: Literal["pass", "fail"]
     tasks: int
     submissions: int
@@ -102,5 +102,5 @@ class Verification(FieldsResult):
         return f"{self.name} {self.status}: {len(self.checks):,} checks"
 
     def to_dicts(self) -> list[Row]:
-        """Return the table with one row per check."""
+        """Return one row per check."""
         return flat_rows(self.checks)

@@ -1,4 +1,4 @@
-"""The tasks of an arena, what it is scored by, and what a rescore did."""
+"""Tasks and settings of an arena, and results of a rescore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.results._base import Row
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ArenaSettings(FieldsResult):
-    """An arena: where it is, and what it is scored by."""
+    """An arena with its store, profile and policy."""
 
     store: str
     profile: str
@@ -24,13 +24,13 @@ class ArenaSettings(FieldsResult):
         return f"{self.store}: {self.profile}, policy {self.policy}"
 
     def to_dicts(self) -> list[Row]:
-        """One row."""
+        """Return one row."""
         return [self._shape()]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TaskList(FieldsResult):
-    """Every task of an arena, in the order in which they were added."""
+    """All tasks of an arena, in order of addition."""
 
     tasks: tuple[Task, ...]
 
@@ -38,7 +38,7 @@ class TaskList(FieldsResult):
         return f"{len(self.tasks):,} tasks"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a task."""
+        """Return one row per task."""
         return [
             {
                 "id": task.id,
@@ -52,57 +52,57 @@ class TaskList(FieldsResult):
 
 
 class FilesKept(msgspec.Struct, frozen=True):
-    """What a store has of a task's own files."""
+    """Task files in the store."""
 
     n: int
     sha256: str
-    """Digest of every folder's name and every file's path and content; where they lay does not count."""
+    """SHA-256 of directory names, relative file paths and contents."""
 
 
 class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The baseline of one tool and model alone."""
+    """Baseline of one tool and model."""
 
     agent: str | None
     model: str | None
     submissions: int
     baseline: dict[str, float | str] | None
-    """With `last_updated`, when the last of its submissions came; None where there are too few submissions."""
+    """With `last_updated`, the time of the last submission; None if there are too few."""
     reason: str | None
-    """Why there is no baseline; None when there is one."""
+    """Why there is no baseline; None if there is one."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TaskDetails(FieldsResult):
-    """A task with its baseline, overall and of each tool and model."""
+    """A task with its baseline, overall and per tool and model."""
 
     task: Task
     files: FilesKept | None
-    """The task's own files that the store keeps; None when there are none."""
+    """Task files in the store; None if there are none."""
     submissions: int
     baseline_version: int
     baseline: dict[str, float | str]
-    """With `last_updated`: when it last took in or lost a submission, or was recomputed by other rules."""
+    """With `last_updated`, when it last gained or lost a submission or was recomputed under another profile."""
     breakdown: dict[str, float]
-    """The weights of the four scores by the profile in force."""
+    """Weights of the four scores in the current profile."""
     combinations: tuple[CombinationBaseline, ...]
 
     def _about(self) -> str:
         return f"{self.task.id}: {self.submissions:,} submissions, baseline version {self.baseline_version}"
 
     def to_dicts(self) -> list[Row]:
-        """One row a number of the baseline."""
+        """Return one row per baseline number."""
         numbers = {name: value for name, value in self.baseline.items() if not isinstance(value, str)}
         return [{"name": name, "value": value} for name, value in numbers.items()]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Rescored(FieldsResult):
-    """What a rescore did."""
+    """Result of a rescore."""
 
     submissions: int
-    """Submissions of the tasks, which were ranked anew."""
+    """Number of submissions that were ranked again."""
     rescored: int
-    """Those among them that were scored again: under `as-submitted` none."""
+    """Number of submissions that were rescored; 0 under `as-submitted`."""
     profile: str
     policy: Policy
     findings: tuple[Finding, ...]
@@ -112,5 +112,5 @@ class Rescored(FieldsResult):
         return f"{self.rescored:,} of {self.submissions:,} submissions rescored; {self.profile}, {self.policy}"
 
     def to_dicts(self) -> list[Row]:
-        """One row, without the findings."""
+        """Return one row without the findings."""
         return [{name: value for name, value in self._shape().items() if name != "findings"}]

@@ -11,13 +11,13 @@ from steelyard.results._base import Row
 
 
 class ToolMetric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric that the profile names for the tool."""
+    """A metric that the profile lists for the tool."""
 
     name: str
     title: str
     unit: str
     better: str | None
-    """`higher` or `lower`; None where neither is."""
+    """`higher` or `lower`; None if neither is better."""
 
 
 class ToolSubmission(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,20 +26,20 @@ class ToolSubmission(msgspec.Struct, frozen=True, kw_only=True):
     submission_id: str
     task_id: str
     values: dict[str, float | None]
-    """None where the submission does not bring what the metric needs."""
+    """Metric values; None if the submission lacks the inputs."""
     ranks: dict[str, int | None]
-    """Among the tool's own submissions that have the metric; None where this one has not."""
+    """Ranks among the tool's submissions that have the metric; None without a value."""
     reasons: dict[str, str]
     """Why a value is missing."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ToolMetrics(FieldsResult):
-    """What a profile measures of one tool, beside the scores."""
+    """Metrics of one tool; no score depends on them."""
 
     tool: str
     display_name: str | None
-    """What people read beside the id; None where the tool was not registered with one."""
+    """Display name; None if the tool has none."""
     profile: str
     metrics: tuple[ToolMetric, ...]
     submissions: tuple[ToolSubmission, ...]
@@ -48,7 +48,7 @@ class ToolMetrics(FieldsResult):
         return f"{self.tool}: {len(self.metrics):,} metrics of {len(self.submissions):,} submissions"
 
     def to_dicts(self) -> list[Row]:
-        """One row a submission: each metric and its rank."""
+        """Return one row per submission with each metric and its rank."""
         return [
             {
                 "submission_id": row.submission_id,

@@ -1,4 +1,4 @@
-"""Weights that were learned from ratings, version by version."""
+"""Versions of the weights fitted to ratings."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from steelyard.results._base import Row
 
 
 class PartDiagnostic(msgspec.Struct, frozen=True, kw_only=True):
-    """How well a part of the score tells submissions apart."""
+    """Diagnostics of a part of the overall score."""
 
     name: str
     std_dev: float
-    """Its standard deviation within tasks, in points: 0 where all submissions to a task have the same."""
+    """Standard deviation within tasks, in points."""
     correlation: float | None
-    """With the ratings, within tasks; None where either does not vary."""
+    """Correlation with the ratings within tasks; None without variation."""
 
 
 class FittedWeights(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of the weights: how far they move from the fixed ones, and what that rests on."""
+    """One version of the fitted weights."""
 
     version: int = 0
     made_at: int = 0
     """In microseconds since 1970."""
     ratings: int
     submissions: int
-    """Rated submissions to tasks without weights of their own."""
+    """Number of rated submissions to tasks without their own weights."""
     tasks: int
     max_shift: float
-    """How far a weight may move at most."""
+    """Maximum shift of a weight."""
     fixed: dict[str, float]
     """The profile's general weights."""
     weights: dict[str, float]
-    """The same, moved."""
+    """The shifted weights."""
     shift: dict[str, float]
     """Shift of every task's fixed weights, limited by `max_shift`; sums to 0."""
     slope: float | None
-    """Points of rating for a point of the overall score; None where there are too few ratings."""
+    """Rating points per point of the overall score; None with too few ratings."""
     p_value: float | None
-    """The chance of such ratings where the fixed weights are right; None where there are too few ratings."""
+    """p-value of the null hypothesis that the fixed weights are correct; None with too few ratings."""
     shrinkage: float | None
-    """The fraction of the plain estimate that is kept; None where the weights stay."""
+    """Shrinkage factor of the estimate; None if the weights do not change."""
     reason: str | None
-    """Why the fixed weights stand; None where others do."""
+    """Why the fixed weights remain; None otherwise."""
     parts: tuple[PartDiagnostic, ...]
-    """How well each part tells submissions apart; empty with too few ratings."""
+    """Diagnostics of each part; empty with too few ratings."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WeightVersions(FieldsResult):
-    """Every version of the weights, the first one first; the last one is in force."""
+    """All versions of the weights, oldest first; the last one is in effect."""
 
     profile: str
     is_on: bool
-    """Whether the profile has dynamic weights."""
+    """Whether the profile enables dynamic weights."""
     versions: tuple[FittedWeights, ...]
 
     def _about(self) -> str:
         return f"{len(self.versions):,} versions of weights; {self.profile}"
 
     def to_dicts(self) -> list[Row]:
-        """One row a version."""
+        """Return one row per version."""
         return [
             {
                 "version": version.version,
