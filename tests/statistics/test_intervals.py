@@ -244,7 +244,7 @@ def test_many_groups_at_once_give_what_each_gives_alone(rows):
         together = auto_means(both, groups, np.tile(tasks, 2), figures=figures, bounds=bounds)
         assert together[0] == _auto(given_values, tasks, bounds)[0]
         assert together[2] == _auto(given_values / 2, tasks, bounds)[0]
-        assert (together[1].estimate, together[1].reason) == (None, "there is no value")
+        assert (together[1].estimate, together[1].reason) == (None, "no value")
 
 
 @given(clustered_data)
@@ -291,7 +291,7 @@ def test_a_share_that_is_the_same_on_every_task_is_not_therefore_certain(value: 
     assert share.high - share.low > 0.25  # ten tasks leave that much open
     assert (number.known, number.reason) == (
         False,
-        "the value is the same on every task, so nothing says how it would vary",
+        "equal on every task, so the variance is unknown",
     )
 
 

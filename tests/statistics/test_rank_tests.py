@@ -61,7 +61,7 @@ def test_a_value_that_is_missing_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("values", "groups", "reason"),
     [
-        ([], "", "there is no value"),
+        ([], "", "no value"),
         ([1, 2, 3], "aaa", "one group alone"),
         ([0.5, 0.5, 0.5, 0.5], "aabb", "all values are the same"),
         ([1, 2, 3], "abc", "every group has one value"),

@@ -1,22 +1,22 @@
-"""What was found of judges, as sentences and tables for a terminal."""
+"""Inter-rater agreement of judges as sentences and terminal tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.formatting import decimal, decimal_bounds, interval_name, p_value_cell
+from steelyard.formatting import decimal, decimal_bounds, interval_name, p_value, p_value_cell
 from steelyard.plain_text import clean
 from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import Agreement, JudgeRecord, Judges
 
 TASKS_SHOWN = 30
-WORDS = ((0.8, "agree well"), (0.667, "agree enough for tentative conclusions"), (0.0, "agree too little to rely on"))
-"""What an alpha means (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative, below neither."""
+WORDS = ((0.8, "good"), (0.667, "moderate (tentative conclusions only)"), (0.0, "too low to be reliable"))
+"""Interpretation of alpha (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative."""
 
 
 def judge_lines(result: Judges) -> Iterator[str]:
-    """Agreement, severity, sums and contradictions, a sentence each."""
+    """Yield sentences about agreement, severity, inconsistent scores and inconsistent votes."""
     yield from (clean(line) for line in _lines(result))
 
 
@@ -29,13 +29,13 @@ def _lines(result: Judges) -> Iterator[str]:
     for record in result.judges:
         if record.differing:
             yield (
-                f"{record.judge} states another score than its criteria give (by more than {result.tolerance:g}) in "
-                f"{record.differing:,} of {record.checked:,} judgments, {record.mean_error:+.3f} on average."
+                f"{record.judge}: the stated score differs from the recomputed by more than {result.tolerance:g} in "
+                f"{record.differing:,} of {record.checked:,} judgments (mean difference {record.mean_error:+.3f})."
             )
     contradictions = sum(record.contradictions for record in result.judges)
     if contradictions:
-        votes = "1 vote goes" if contradictions == 1 else f"{contradictions:,} votes go"
-        yield f"{votes} against the judge's own score (pass from {result.threshold:g} on)."
+        votes = "1 vote contradicts" if contradictions == 1 else f"{contradictions:,} votes contradict"
+        yield f"{votes} the judge's own score (pass threshold {result.threshold:g})."
     groups = _groups_sentence(result)
     if groups:
         yield groups
@@ -45,26 +45,25 @@ def _agreement_sentence(result: Judges) -> str:
     alpha = result.overall.scores
     count = len(result.judges)
     if count < 2:
-        return f"There is one judge, {result.judges[0].judge}, so agreement is unknown."
+        return f"Inter-rater agreement is unknown: only one judge ({result.judges[0].judge})."
     if alpha.estimate is None:
-        return f"Whether the {count} judges agree is unknown: {alpha.reason}."
-    words = next((word for least, word in WORDS if alpha.estimate >= least), "disagree more than chance would")
-    limits = (
-        f", {interval_name(alpha.level)} {_range(alpha.low, alpha.high)}"
-        if alpha.known
-        else f"; no interval: {alpha.reason}"
+        return f"Inter-rater agreement of {count} judges is unknown: {alpha.reason}."
+    words = next((word for least, word in WORDS if alpha.estimate >= least), "worse than chance")
+    bounds = (
+        f"{interval_name(alpha.level)} {_range(alpha.low, alpha.high)}" if alpha.known else f"no CI: {alpha.reason}"
     )
-    return f"The {count} judges {words}: alpha {alpha.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
+    runs = _count(result.overall.runs, "run")
+    return f"Inter-rater agreement of {count} judges is {words}: alpha = {alpha.estimate:.3f} on {runs} ({bounds})."
 
 
 def _groups_sentence(result: Judges) -> str | None:
     test = result.group_tests[None]
     if test.p_value is None:
         return None
-    differ = "differ" if test.p_value < 1 - result.level else "are not shown to differ"
+    differ = "differ" if test.p_value < 1 - result.level else "do not differ significantly"
     return (
         f"Mean scores {differ} between the {test.groups:,} groups by {', '.join(result.by)} (Kruskal-Wallis "
-        f"H {test.statistic:.3f}, df {test.degrees}, p {_p_text(test.p_value)}, taking runs as independent)."
+        f"H = {test.statistic:.3f}, df = {test.degrees}, {p_value(test.p_value)}; assumes independent runs)."
     )
 
 
@@ -79,8 +78,8 @@ def _severity(record: JudgeRecord) -> str | None:
     side = "below" if severity.estimate < 0 else "above"
     kind = "strict" if severity.estimate < 0 else "lenient"
     return (
-        f"{record.judge} is {kind}: {abs(severity.estimate):.3f} {side} the others on the same runs"
-        f" ({_range(severity.low, severity.high)})."
+        f"{record.judge} is {kind}: {abs(severity.estimate):.3f} {side} the other judges on the same runs"
+        f" ({interval_name(severity.level)} {_range(severity.low, severity.high)})."
     )
 
 

@@ -29,7 +29,7 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
     else:
         yield f"{whole}: {counted(len(valued), 'task')} with a {metric.title.lower()}."
     if result.sort == "discrimination":
-        yield "Discrimination: mean of the groups that are higher on the other tasks minus mean of the lower ones."
+        yield "Discrimination: mean of groups that are stronger on the other tasks minus mean of the weaker ones."
     if result.baseline is not None and result.candidate is not None:
         a, b = (
             clean(" ".join(map(key_text, result.groups[place].key.values())))

@@ -1,4 +1,4 @@
-"""What `judges` gives: agreement, severity, sums and contradictions of those who scored the runs."""
+"""Result of `judges`: inter-rater agreement, severity, and inconsistent scores and votes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far judges agree on a set of runs."""
+    """Inter-rater agreement on a set of runs."""
 
     runs: int
     """Runs that two judges or more scored."""
@@ -53,7 +53,7 @@ class JudgeRecord:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCorrelation:
-    """How far two judges put the same runs in the same order, by their scores."""
+    """Rank correlation of two judges' scores."""
 
     judges: tuple[str, str]
     spearman: float | None

@@ -201,11 +201,11 @@ def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, flo
     """
     if interval.low is None or interval.high is None or figure is None:
         return dataclasses.replace(interval, estimate=figure)
-    assert holds(interval, figure, bounds), f"{interval.method} does not hold its own figure"
+    assert holds(interval, figure, bounds), f"{interval.method} does not contain its own estimate"
     low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
     low, high = min(low, figure), max(high, figure)
     if low == high:
-        reason = "what it rests on does not vary, so nothing says how far it may be off"
+        reason = "the inputs do not vary, so the variance is unknown"
         return dataclasses.replace(interval, estimate=figure, low=None, high=None, reason=reason)
     return dataclasses.replace(interval, estimate=figure, low=low, high=high)
 
@@ -214,7 +214,7 @@ def _finite(metric: Metric, rows: _Rows, figures: Floats, *, weight_by: WeightBy
     """Gaffke's intervals within bounds, Hall's without an upper one; groups with an infinite value have none."""
     least, most = metric.bounds
     if method == "gaffke" and not np.isfinite([least, most]).all():
-        reason = f"gaffke is for a mean within bounds, and {metric.name} lies between {least:g} and {most:g}"
+        reason = f"gaffke needs a bounded metric; {metric.name} is between {least:g} and {most:g}"
         return [no_interval(reason, method=method, n=0, clusters=0, level=rows.level)] * rows.size
     values, groups, tasks, level = rows.values, rows.groups, rows.tasks, rows.level
     infinite = np.bincount(groups[np.abs(values) > TOO_LARGE], minlength=rows.size) > 0

@@ -75,7 +75,7 @@ def examine(
     ordered = sorted(runs, key=lambda judged_run: (judged_run.task, judged_run.run))
     names = sorted({rating.judge for judged_run in ordered for rating in judged_run.ratings})
     if len(names) > MAX_JUDGES:
-        raise InputError(f"{len(names):,} different judges are named; at most {MAX_JUDGES} can be compared")
+        raise InputError(f"too many judges: {len(names):,} (at most {MAX_JUDGES})")
     scores, votes = _tables(ordered, names)
     place = {task: index for index, task in enumerate(dict.fromkeys(judged_run.task for judged_run in ordered))}
     codes = np.array([place[judged_run.task] for judged_run in ordered], dtype=np.int64)
@@ -120,7 +120,7 @@ def _correlation(judges: tuple[str, str], first: Floats, second: Floats) -> Judg
     both = ~np.isnan(first) & ~np.isnan(second)
     runs = int(np.count_nonzero(both))
     if runs < 2:
-        reason = "fewer than two runs were scored by both"
+        reason = "fewer than two runs scored by both"
         return JudgeCorrelation(judges, None, None, runs, reason)
     for judge, scores in zip(judges, (first[both], second[both]), strict=True):
         if scores.min() == scores.max():
@@ -191,7 +191,7 @@ def _alpha(ratings: Floats, clusters: np.ndarray | None, *, scale: Scale, level:
     alpha = krippendorff_alpha(ratings, clusters, scale=scale, level=level)
     if np.count_nonzero(np.count_nonzero(~np.isnan(ratings), axis=1) >= 2) != 1:
         return alpha
-    reason = "one judged run alone cannot tell agreement from chance"
+    reason = "agreement needs at least two judged runs"
     return replace(alpha, estimate=None, low=None, high=None, reason=reason)
 
 
@@ -241,7 +241,7 @@ def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[F
             if rating.passed is None or rating.passed == (rating.score >= threshold):
                 continue
             counted[rating.judge] = counted.get(rating.judge, 0) + 1
-            vote = "a pass" if rating.passed else "a fail"
-            message = f"{rating.judge} voted for {vote} with a score of {rating.score:g} (threshold {threshold:g})"
+            vote = "pass" if rating.passed else "fail"
+            message = f"{rating.judge} voted {vote} with a score of {rating.score:g} (pass threshold {threshold:g})"
             findings.append(Finding(code="judge_contradiction", message=message, where=f"run {judged_run.run}"))
     return findings, counted

@@ -60,7 +60,7 @@ def _counted(samples: Samples, metric: str, cells: Ints, space: int) -> Ints:
     """How many runs of each cell have a value; of a ratio of means, all of its inputs."""
     name = half_names(metric)[0] if catalog()[metric].is_ratio else metric
     column = samples.values[name]
-    assert isinstance(column, np.ndarray), "a metric that no run has is refused before"
+    assert isinstance(column, np.ndarray), "metrics without values are rejected earlier"
     return np.bincount(cells[~np.isnan(column)], minlength=space)
 
 

@@ -103,11 +103,11 @@ def krippendorff_alpha(
     n = int(np.count_nonzero(~np.isnan(table)))
     alpha = _pieces(table, scale).alpha
     if alpha is None:
-        reason = "all ratings are the same, so agreement cannot be distinguished from chance"
+        reason = "all ratings are equal, so agreement is undefined"
         return no_interval(reason, method=method, n=n, clusters=units, level=level)
     if units < 3:
         what = "judged run" if clusters is None else "task"
-        reason = f"{units} {what}{'s' if units != 1 else ''}; three or more are needed for an interval"
+        reason = f"{units} {what}{'s' if units != 1 else ''}; an interval needs at least three"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
     widened = np.vstack([table, _made_up(table, scale)])
     apart = np.concatenate([codes_of(groups), units + np.arange(4)])

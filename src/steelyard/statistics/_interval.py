@@ -121,7 +121,7 @@ def no_interval(
 def too_few(n: int) -> str:
     """The reason for no interval below two clusters."""
     if n == 0:
-        return "there is no value"
+        return "no value"
     if n == 1:
         return "there is one run only; two tasks or more are needed"
     return f"all {n} runs are attempts at one task, which says nothing of other tasks; two tasks or more are needed"

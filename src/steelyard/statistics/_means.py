@@ -77,7 +77,7 @@ def student(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     n = len(numbers)
     if n < 2:
         estimate = float(numbers[0]) if n else None
-        reason = "two values or more are needed"
+        reason = "at least two values are needed"
         return no_interval(reason, method="student", n=n, clusters=n, level=level, estimate=estimate)
     mean = mean_of(numbers)
     half = float(student_quantile(level, n - 1) * numbers.std(ddof=1) / np.sqrt(n))
@@ -186,7 +186,7 @@ def exact_median(ordered: Floats, estimate: float | None, rank: int, *, level: f
     """The exact interval of sorted values, given how far from the ends it lies."""
     n = len(ordered)
     if rank == 0:
-        reason = "there is no value" if n == 0 else f"{n} values are too few for an interval of the median"
+        reason = "no value" if n == 0 else f"{n} values are too few for a median CI"
         return no_interval(reason, method="median-exact", n=n, clusters=n, level=level, estimate=estimate)
     return Interval(
         estimate=estimate,

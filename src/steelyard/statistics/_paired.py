@@ -36,9 +36,9 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
     n = len(gaps)
     reason = None
     if n < 2:
-        reason = f"{n} task{'s' if n != 1 else ''} in common; two or more are needed"
+        reason = f"{n} task{'s' if n != 1 else ''} in common; at least two are needed"
     elif np.ptp(gaps) == 0:
-        reason = "the difference is the same on every task, so nothing says how it would vary"
+        reason = "equal difference on every task, so the variance is unknown"
     if reason is not None:
         estimate = float(gaps[0]) if n else None
         interval = no_interval(reason, method="paired-t", n=n, clusters=n, level=level, estimate=estimate)
@@ -77,7 +77,7 @@ def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, le
     seen = gaps[gaps != 0]
     size = float(np.sqrt(np.mean(seen**2))) if len(seen) else span
     if n == 0 or size is None:
-        reason = "no task differs, so nothing says how much one could" if n else "no task in common"
+        reason = "no task differs, so the variance is unknown" if n else "no task in common"
         estimate = 0.0 if n else None
         return no_interval(reason, method="paired-t+2", n=n, clusters=n, level=level, estimate=estimate)
     widened = np.sort(np.append(gaps, [-size, size]))
@@ -183,7 +183,7 @@ def paired_bootstrap(
     gaps = np.sort(np.asarray(differences, dtype=float))
     n = len(gaps)
     if n < 2:
-        reason = f"{n} task{'s' if n != 1 else ''} in common; two or more are needed"
+        reason = f"{n} task{'s' if n != 1 else ''} in common; at least two are needed"
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
     low, high = bootstrap_columns(gaps[:, None], method=method, level=level, resamples=resamples, seed=seed)
     return Interval(
@@ -278,7 +278,7 @@ def paired_ratios(
         reason = f"{tasks} too few to resample; {MIN_RESAMPLED_TASKS} are needed"
         estimate = estimate if estimate is not None and np.isfinite(estimate) else None
     elif estimate is not None and not np.isfinite(estimate):
-        reason = "one side has nothing to divide by on the common tasks"
+        reason = "the denominator of one side is 0 on the shared tasks"
         estimate = None
     if reason is not None or estimate is None:
         known = None if estimate is None else float(estimate)

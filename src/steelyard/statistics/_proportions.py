@@ -30,7 +30,7 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
     0.49
     """
     if n == 0:
-        return no_interval("there is no value", method="wilson", n=0, clusters=0, level=level)
+        return no_interval("no value", method="wilson", n=0, clusters=0, level=level)
     share = successes / n
     critical = np.array(normal_quantile(level))
     low, high = wilson_bounds(np.array(share), np.array(float(n)), critical)
@@ -45,7 +45,7 @@ def clopper_pearson(successes: int, n: int, *, level: float = LEVEL) -> Interval
     (0.0, 0.3085)
     """
     if n == 0:
-        return no_interval("there is no value", method="clopper-pearson", n=0, clusters=0, level=level)
+        return no_interval("no value", method="clopper-pearson", n=0, clusters=0, level=level)
     tail = (1 - check_level(level)) / 2
     low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
     high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))

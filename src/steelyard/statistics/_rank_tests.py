@@ -47,11 +47,11 @@ def kruskal_wallis(values: npt.ArrayLike, groups: Sequence[object]) -> KruskalWa
     n = len(names)
     reason = None
     if len(numbers) < 2:
-        reason = "one group alone cannot be compared" if numbers else "there is no value"
+        reason = "only one group" if numbers else "no value"
     elif len(np.unique(scores[known])) == 1:
-        reason = "all values are the same, so their ranks tell nothing"
+        reason = "all values are equal"
     elif len(numbers) == n:
-        reason = "every group has one value, so H is the same whatever the values"
+        reason = "every group has only one value"
     if reason is not None:
         return KruskalWallis(statistic=None, degrees=None, p_value=None, groups=len(numbers), n=n, reason=reason)
     statistic = float(_h(scores[known], np.array([numbers[name] for name in names])))

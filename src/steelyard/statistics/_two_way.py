@@ -54,7 +54,7 @@ class TwoWay:
 
     def _interval(self, estimate: float, error: float, n: int, reason: str | None = None) -> Interval:
         if reason is None and (self.freedom < 1 or not math.isfinite(error)):
-            reason = "there are not more ratings than what is estimated from them"
+            reason = "fewer ratings than parameters"
         margin = None if reason else float(student_quantile(self.level, self.freedom)) * error
         return Interval(
             estimate=estimate,

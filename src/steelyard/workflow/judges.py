@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import NoValidInputError
+from steelyard.formatting import counted
 from steelyard.records import Judgment, Run, key_of
 from steelyard.workflow._figure_options import JudgesOptions
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
@@ -43,7 +44,7 @@ def judges(runs: Runs, options: JudgesOptions, progress: Progress | None) -> Jud
     by, _, scheme_findings = keys_with_scheme(by, sorted(schemes))
     findings = [*reader.finish(), *scheme_findings]
     if not judged_runs:
-        raise NoValidInputError(f"none of the {reader.read_count:,} runs has judgments")
+        raise NoValidInputError(f"no judgments in {counted(reader.read_count, 'run')}")
     return examine(
         judged_runs,
         by=by,

@@ -1,4 +1,4 @@
-"""Can I trust the judges: agreement, severity and contradictions."""
+"""Page with inter-rater agreement, severity and inconsistent votes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def judges_page(result: Judges) -> Page:
         text_column("judge", "judge", [record.judge for record in result.judges]),
         count_column("runs", "runs", [record.runs for record in result.judges]),
         number_column("mean_score", "mean score", [record.mean for record in result.judges]),
-        number_column("severity", "vs. the others", [each.estimate for each in severities], sign="+"),
+        number_column("severity", "severity", [each.estimate for each in severities], sign="+"),
         Column(
             name="interval",
             title=interval_name(result.level),
@@ -38,7 +38,7 @@ def judges_page(result: Judges) -> Page:
         table=PageTable(caption="Judges", columns=columns),
         facts=(
             ("agreement", "Krippendorff's alpha of the scores, interval scale"),
-            ("runs", f"{result.runs:,} judged, {result.overall.runs:,} by two judges or more"),
+            ("runs", f"{result.runs:,} judged, {result.overall.runs:,} by at least two judges"),
             ("pass threshold", f"{result.threshold:g}"),
             ("score tolerance", f"{result.tolerance:g}"),
             ("confidence level", exact_percent(result.level)),

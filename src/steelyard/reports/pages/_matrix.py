@@ -31,7 +31,9 @@ def matrix_page(result: Matrix) -> Page:
         name="matrix",
         title="Which tasks separate the agents? Which are unsolved?",
         answer=_answer(result),
-        legend=("discrimination: above 0 the task agrees with the others about who is ahead, below 0 it contradicts.",),
+        legend=(
+            "Discrimination: positive if strong groups do better on the task, negative if it contradicts the other tasks.",
+        ),
         table=PageTable(caption=f"{declared.title} by task and {', '.join(result.by)}", columns=tuple(columns)),
         facts=(("runs", f"{result.n:,}"), ("sorted by", result.sort), *counting_facts(result)),
     )
@@ -75,13 +77,13 @@ def _answer(result: Matrix) -> str:
     known = [row for row in result.tasks if row.mean is not None]
     if not known:
         return "No task has a value."
-    told = [f"{counted(len(known), 'task')} by {counted(len(result.groups), 'group')}"]
+    parts = [f"{counted(len(known), 'task')} by {counted(len(result.groups), 'group')}"]
     if result.metric == "pass_rate":
-        nobody = sum(row.mean == 0 for row in known)
-        everybody = sum(row.mean == 1 for row in known)
-        told.append(f"{nobody:,} solved by nobody, {everybody:,} by everybody in every run")
-    telling = [row for row in known if row.discrimination is not None]
-    if telling:
-        best = max(telling, key=lambda row: (row.discrimination or 0.0, row.task))
-        told.append(f"{best.task} tells the groups apart best ({best.discrimination:+.3f})")
-    return f"{'; '.join(told)}."
+        none = sum(row.mean == 0 for row in known)
+        every = sum(row.mean == 1 for row in known)
+        parts.append(f"{none:,} unsolved, {every:,} solved by all groups in every run")
+    discriminating = [row for row in known if row.discrimination is not None]
+    if discriminating:
+        best = max(discriminating, key=lambda row: (row.discrimination or 0.0, row.task))
+        parts.append(f"highest discrimination: {best.task} ({best.discrimination:+.3f})")
+    return f"{'; '.join(parts)}."
