@@ -192,7 +192,7 @@ def test_folders_too_deep_for_a_path_are_named_and_the_rest_is_read(tmp_path: Pa
         remove_scratch(tmp_path / "logs")
     assert [type(item).__name__ for item in items] == ["Rejected", "PlacedRun"]
     (named,) = [item for item in items if isinstance(item, Rejected)]
-    assert named.reason == "the folder cannot be looked into: File name too long"
+    assert named.reason == "cannot read the directory: File name too long"
 
 
 def test_a_folder_that_is_closed_to_the_reader_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_a_folder_that_is_closed_to_the_reader_is_named(tmp_path: Path, monkeypa
     assert isinstance(named, Rejected)
     assert (named.path, named.reason) == (
         (tmp_path / "logs" / "closed").as_posix(),
-        "the folder cannot be looked into: Permission denied",
+        "cannot read the directory: Permission denied",
     )
 
 
@@ -321,7 +321,7 @@ def test_a_packed_file_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
 
 def test_a_packed_file_that_the_user_named_and_nobody_knows_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "odd.gz").write_bytes(gzip.compress(b"nothing that anyone knows"))
-    assert "not recognized" in refused(tmp_path / "odd.gz")
+    assert "unknown format" in refused(tmp_path / "odd.gz")
 
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:

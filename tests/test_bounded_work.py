@@ -233,7 +233,7 @@ def test_calls_that_add_up_to_more_than_a_count_can_be_are_refused(tmp_path: Pat
     for count in counts:
         log = re.sub(rf'("output_tokens":\s*){count}\b', rf"\g<1>{MAX_VALUE - 1}", log)
     (tmp_path / "session.jsonl").write_text(log)
-    assert f"its calls add up to more than {MAX_VALUE:,} tokens" in reasons(tmp_path / "session.jsonl")
+    assert f"the total of its calls exceeds {MAX_VALUE:,} tokens" in reasons(tmp_path / "session.jsonl")
 
 
 @pytest.mark.parametrize("digits", [DIGITS, str(MAX_VALUE + 1)])
@@ -244,7 +244,7 @@ def test_a_call_of_telemetry_has_the_same_bound(digits: str, tmp_path: Path) -> 
     text = re.sub(r'("gen_ai.usage.input_tokens":\s*)\d+', rf"\g<1>{digits}", log.read_text())
     assert digits in text
     (tmp_path / log.name).write_text(text)
-    assert f"its calls add up to more than {MAX_VALUE:,} tokens" in reasons(tmp_path / log.name)
+    assert f"the total of its calls exceeds {MAX_VALUE:,} tokens" in reasons(tmp_path / log.name)
 
 
 def test_verdicts_look_at_few_runs_of_their_task(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_one_format_alone(tmp_path: Path) -> None:
 
 
 def test_pipes_are_refused_and_workers_of_another_version_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="a cluster cannot read what is piped in"):
+    with pytest.raises(UsageError, match="a cluster cannot read stdin"):
         list(gather([Path("-")], cluster=PlainCluster()))
     monkeypatch.setattr(_file_rows, "__version__", "0.0.1")
     with pytest.raises(UsageError, match=r"the cluster's workers have steelyard 0\.0\.1"):

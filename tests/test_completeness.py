@@ -92,8 +92,8 @@ def test_the_command_shows_what_is_known_and_names_what_is_not(tmp_path: Path) -
     file = write(tmp_path / "runs.jsonl", [Run(id="a", task="t", passed=True, cost_usd=1.0), Run(id="b", task="t")])
     shown = steelyard("completeness", file).stdout
     assert shown.startswith("Of 2 runs, 1 has a verdict, 1 has a cost, 0 have tokens.")
-    assert "In no run: " in shown
-    assert "verdict" not in shown.split("In no run: ")[1]
+    assert "Never reported: " in shown
+    assert "verdict" not in shown.split("Never reported: ")[1]
     svg = tmp_path / "fields.svg"
     assert steelyard("completeness", file, "--out", str(svg)).status == 0
-    assert "What is known of the runs" in svg.read_text(encoding="utf-8")
+    assert "Completeness of the runs" in svg.read_text(encoding="utf-8")

@@ -283,7 +283,7 @@ def test_a_value_that_no_run_has_is_answered_with_the_nearest(verb: str) -> None
 
 def test_limits_of_time_that_leave_no_run_are_an_error() -> None:
     for verb in (sy.measure, sy.judges):
-        with pytest.raises(NoValidInputError, match="outside the asked-for time"):
+        with pytest.raises(NoValidInputError, match="outside the requested time range"):
             verb(_runs(), since="2027-01-01")  # type: ignore[operator]
     with pytest.raises(UsageError, match="until lies before since"):
         sy.measure(_runs(), since="2026-02-02", until="2026-02-01")
@@ -345,7 +345,7 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
     ("call", "told"),
     [
         (lambda: sy.measure(RUNS, since="someday"), "since 'someday' is not a date"),
-        (lambda: sy.usage(RUNS, budget=-1), "budget -1 is not an amount of dollars (budget=50)"),
+        (lambda: sy.usage(RUNS, budget=-1), "budget -1 must be a non-negative amount in USD (budget=50)"),
         (
             lambda: sy.compare(RUNS, baseline="agent=a", candidate=[]),
             "there is nothing to compare with (candidate='agent=NAME,model=NAME')",

@@ -98,7 +98,7 @@ def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
     verb, *options = words
     assert run([verb, "team.csv", *options]) == 1
     told = capsys.readouterr().err
-    assert "team.csv:1: no run could be read: not recognized" in told
+    assert "team.csv:1: unknown format" in told
     assert "steelyard mapping suggest team.csv" in told
     (tmp_path / "runs.jsonl").write_text(RECORD, encoding="utf-8")
     assert run([verb, "runs.jsonl", *options]) == 2
@@ -108,7 +108,7 @@ def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
 def test_an_unknown_key_in_python_is_told_from_an_unknown_file(tmp_path: Path) -> None:
     other = tmp_path / "team.csv"
     other.write_text("LLM,job,ok\ngpt,1,yes\n", encoding="utf-8")
-    with pytest.raises(NoValidInputError, match="not recognized"):
+    with pytest.raises(NoValidInputError, match="unknown format"):
         sy.measure(other, by="LLM")
     mapping = {"run": {"task": "job", "passed": "ok"}}
     with pytest.raises(UnknownNameError, match="LLM"):

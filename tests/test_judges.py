@@ -174,7 +174,7 @@ def test_a_file_of_which_nothing_can_be_read_is_told_with_the_first_reason(tmp_p
     file.write_text('{"id": "1", "task": "t", "cost_usd": -1}\n{"id": "2", "task": "t", "cost_usd": -1}\n')
     done = steelyard("judges", str(file))
     assert done.status == 1
-    assert f"{file}:1: no run could be read: cost_usd" in done.stderr
+    assert f"{file}:1: cost_usd" in done.stderr
     assert "(and 1 more)" in done.stderr
 
 

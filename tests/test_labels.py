@@ -164,7 +164,7 @@ def test_a_wrong_label_is_refused_before_anything_is_read(label: str, sentence: 
     ("label", "sentence"),
     [
         ("tier={folder}", "first"),
-        ("attempt={stem}", "'runs-7' is not a whole number"),
+        ("attempt={stem}", "'runs-7' is not an integer"),
         ("experiment={folder[99]}", "has no {folder[99]}"),
     ],
 )

@@ -21,7 +21,7 @@ SHEET = SAMPLES / "sheet.csv"
 def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> None:
     done = steelyard("mapping", "suggest", str(SHEET))
     assert done.status == 0
-    assert "# As it stands it reads 4 runs of 'sheet.csv' and rejects 0 rows." in done.stdout
+    assert "# As is, it reads 4 runs of 'sheet.csv' and rejects 0 rows." in done.stdout
     (tmp_path / "mapping.toml").write_text(done.stdout, encoding="utf-8")
     out = tmp_path / "runs.jsonl"
     read = steelyard("read", str(SHEET), "--map", str(tmp_path / "mapping.toml"), "--out", str(out), "--json")
@@ -38,9 +38,9 @@ def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
     text = suggest([SHEET]).text
     assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 fit\ncost_usd = \"Cost ($)\"" in text
     assert '# 1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes' in text
-    assert "# errored runs have no verdict: pass rates leave them out, and --unscored fail counts them" in text
+    assert "# errored runs have no verdict: pass rates exclude them; --unscored fail counts them" in text
     assert "# input without cached tokens: if it includes them" in text
-    assert "# 1 row is much emptier than the others (a sum?) and left out:" in text
+    assert "# 1 row is mostly empty (a total?) and excluded:" in text
 
 
 def test_what_is_uncertain_is_commented_out(tmp_path: Path) -> None:
@@ -57,10 +57,12 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
     path = tmp_path / "odd.csv"
     path.write_text("Task,Result\na,pass\nb,partial\nc,fail\n", encoding="utf-8")
     suggestion = suggest([path])
-    assert "# no meaning yet, so these rows are rejected: 'partial'" in suggestion.text
+    assert "# not in words, so these rows are rejected: 'partial'" in suggestion.text
     assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in suggestion.text
     assert suggestion.runs == 3  # without a verdict, since that is commented out
-    assert "# No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below." in suggestion.text
+    assert (
+        "# No run has a verdict, so no pass rate can be computed: set `outcome` or `passed` below." in suggestion.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,8 +138,8 @@ def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tm
     suggestion = suggest([path])
     assert "task" not in tomllib.loads(suggestion.text)["run"]
     lines = suggestion.text.splitlines()
-    assert "# No column is surely the task, which every run needs: remove the # of one `task` line below." in lines
-    assert "# With the first of these it reads 4 runs of 'runs.jsonl' and rejects 0 rows." in lines
+    assert "# The task column, which every run needs, is uncertain: uncomment one `task` line below." in lines
+    assert "# With the first of these, it reads 4 runs of 'runs.jsonl' and rejects 0 rows." in lines
     assert [line for line in lines if line.startswith("# task =")][:2] == ['# task = "what"', '# task = "evt"']
     mapping = tmp_path / "mapping.toml"
     mapping.write_text(suggestion.text.replace("# task =", "task =", 1), encoding="utf-8")
@@ -341,7 +343,7 @@ def test_one_figure_for_several_attempts_is_not_surely_that_of_each(tmp_path: Pa
     path.write_text("Task,Run 1,Run 2,Run 3,Minutes,Cost\na,yes,no,yes,3,1.5\nb,no,no,yes,4,2\n", encoding="utf-8")
     text = suggest([path]).text
     assert set(tomllib.loads(text)["run"]) == {"task", "attempt", "outcome"}
-    remark = "# one figure for 3 runs: use it only if it holds for each of them\n"
+    remark = "# one value for 3 runs: use it only if it applies to each of them\n"
     assert f'{remark}# cost_usd = "Cost"\n' in text
     assert f'{remark}# duration_seconds = {{ from = "Minutes", unit = "min" }}\n' in text
 
@@ -409,8 +411,8 @@ def test_the_shipped_mappings_are_listed_and_shown() -> None:
         (("--list", "x.csv"), "--list"),
         (("not-there.csv",), "no such file or directory"),
         (("folder",), "is a directory"),
-        (("prose.txt",), "no rows were found in it"),
-        (("packed.gz",), "it is an archive"),
+        (("prose.txt",), "no rows found"),
+        (("packed.gz",), "is an archive"),
     ],
 )
 def test_what_no_mapping_can_be_proposed_for(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -502,7 +504,7 @@ def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["instance_id,\n", "a,\n,b\nc,\n", ",\n,\n"])
 def test_a_table_without_a_row_of_two_cells_has_no_rows(text: str, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(text)
-    with pytest.raises(UnreadableFileError, match="no rows were found in it"):
+    with pytest.raises(UnreadableFileError, match="no rows found"):
         suggest([tmp_path / "table.csv"])
 
 

@@ -309,7 +309,7 @@ def test_lines_of_a_run_that_differ_are_set_aside_unless_take_says_which(tmp_pat
     differing = GROUP.replace('task = "task"', 'task = "task"\nmodel = "model"')
     items = gathered(differing, SAMPLES / "calls.jsonl")
     (rejected,) = [item for item in items if isinstance(item, Rejected)]
-    assert rejected.reason == "model: the lines of the run differ: 'model-a', 'model-b'"
+    assert rejected.reason == "model: the lines of the run have different values: 'model-a', 'model-b'"
     assert rejected.line == 1
     last = differing.replace('model = "model"\n', 'model = { from = "model", take = "last" }\n', 1)
     assert runs(last, SAMPLES / "calls.jsonl")[0].model == "model-b"

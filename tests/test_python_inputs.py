@@ -101,7 +101,7 @@ def test_every_verb_checks_at_the_door(verb: Callable[[Any], object]) -> None:
     with pytest.raises(RecordError, match="tool_calls"):
         verb([sy.Run(task="t", tool_calls=-1)])
     for nothing in (7, None, [object()], [["a"]]):
-        with pytest.raises(UsageError, match="runs cannot be had from a value of type"):
+        with pytest.raises(UsageError, match="cannot read runs from type"):
             verb(nothing)
 
 
@@ -161,7 +161,7 @@ def test_a_table_is_priced_once_and_naming_another_book_is_refused(verb: str) ->
     work = WHOLE.get(verb) or getattr(sy, verb)
     table = sy.read(PRICED, prices="spec")
     work(table, prices="spec")
-    with pytest.raises(UsageError, match=r"priced already, by spec .*sy\.read\(path, prices='genai-prices'\)"):
+    with pytest.raises(UsageError, match=r"already priced with spec .*sy\.read\(path, prices='genai-prices'\)"):
         work(table, prices="genai-prices")
 
 
@@ -169,7 +169,7 @@ def test_a_baseline_that_is_a_table_prices_the_runs_too() -> None:
     table = sy.read(PRICED, prices="spec")
     (check,) = sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1").checks
     assert check.candidate == check.baseline is not None
-    with pytest.raises(UsageError, match=r"priced already, by spec .*sy\.read\(path, prices='genai-prices'\)"):
+    with pytest.raises(UsageError, match=r"already priced with spec .*sy\.read\(path, prices='genai-prices'\)"):
         sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1", prices="genai-prices")
 
 

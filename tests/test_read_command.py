@@ -35,7 +35,7 @@ def test_read_ends_with_a_table_and_says_what_was_set_aside(tmp_path: Path) -> N
     done = steelyard("read", str(tmp_path))
     assert done.status == 1
     assert "codex" in done.stdout
-    assert "the record breaks off in the" in done.stdout  # a cell goes on in the next line
+    assert "the record is truncated" in done.stdout  # a cell goes on in the next line
     assert steelyard("read", str(tmp_path), "--allow-rejected").status == 0
 
 
@@ -70,9 +70,9 @@ def test_tokens_that_no_run_states_are_missing_and_not_zero(tmp_path: Path) -> N
         assert count["total_tokens"] is None
         assert set(count["tokens"].values()) == {None}
         assert (count["calls"], count["cost_known_usd"], count["cost_lower_bound_usd"]) == (None, None, None)
-        assert count["reason"] == "none of the 2 runs states its tokens"
+        assert count["reason"] == "none of the 2 runs reports tokens"
     told, _, _, _, row, *_ = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()
-    assert told == "2 runs from 1 file in 1 format; no cost is known."
+    assert told == "2 runs from 1 file in 1 format; cost unknown."
     assert row.split() == [
         *("runs-jsonl", "1", "2"),
         *("-", "-"),  # calls, tokens
@@ -105,7 +105,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "runs.jsonl").write_text("".join(line + "\n" for line in [*bad, GOOD]), encoding="utf-8")
     (tmp_path / "odd.bin").write_bytes(b"\x00\x01")
     done = steelyard("read", ".", cwd=tmp_path)
-    assert "what to do" in done.stdout
+    assert "hint" in done.stdout
     assert "did you mean 'usage'?" in done.stdout
     assert "steelyard schema run" in done.stdout
     assert "1 file was not recognized" in done.stdout
@@ -137,7 +137,7 @@ def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
     folders = [str(SAMPLES / name) for name in ("claude-code", "claude-json", "inspect")]
     report = json.loads(steelyard("read", *folders, "--json").stdout)
     assert [report["formats"][name]["calls"] for name in ("claude-code", "claude-json", "inspect")] == [5, None, None]
-    assert report["formats"]["claude-json"]["calls_reason"] == "none of the 2 runs lists its calls"
+    assert report["formats"]["claude-json"]["calls_reason"] == "none of the 2 runs reports its calls"
     assert (report["total"]["calls"], report["total"]["calls_known_runs"]) == (5, 2)
 
 
@@ -168,7 +168,7 @@ def test_without_a_path_it_looks_where_agents_keep_their_logs(tmp_path: Path) ->
     shutil.copy(SAMPLES / "codex" / "rollout.jsonl", day / "rollout-1.jsonl")
     done = steelyard("read", HOME=str(tmp_path), CLAUDE_CONFIG_DIR="", CODEX_HOME="", XDG_DATA_HOME="")
     assert done.status == 0
-    assert f"looking in Claude Code: {tmp_path}" in done.stderr
+    assert f"searching Claude Code: {tmp_path}" in done.stderr
     assert f"looking in Codex: {tmp_path}" in done.stderr
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -178,7 +178,7 @@ def test_without_a_path_it_looks_where_agents_keep_their_logs(tmp_path: Path) ->
 
 def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     done = steelyard("read", str(tmp_path))
-    assert (done.status, done.stdout.splitlines()[-1]) == (1, "no file was found")
+    assert (done.status, done.stdout.splitlines()[-1]) == (1, "no file found")
     assert steelyard("read", str(tmp_path / "nowhere")).status == 1
 
 

@@ -93,10 +93,10 @@ def test_a_file_of_which_nothing_can_be_used_is_an_error(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("column", "cell", "sentence", "hint"),
     [
-        ("passed", "yes", "passed: 'yes' is neither true nor false", "write true or false (1 and 0 are read too)"),
-        ("success", "ja", "success: 'ja' is neither true nor false", "true or false"),
+        ("passed", "yes", "passed: 'yes' is not a boolean", "write true or false (or 1 and 0)"),
+        ("success", "ja", "success: 'ja' is not a boolean", "true or false"),
         ("cost_usd", '"0,5"', "cost_usd: '0,5' is not a number", "0.5"),
-        ("input_tokens", "1.5", "usage.input_tokens: '1.5' is not a whole number", "digits"),
+        ("input_tokens", "1.5", "usage.input_tokens: '1.5' is not an integer", "digits"),
     ],
 )
 def test_a_cell_that_is_no_flag_or_number_is_shown_with_what_may_stand_there(
@@ -132,7 +132,7 @@ def test_a_json_array_of_records_reads_as_its_lines_would(tmp_path: Path) -> Non
     array.write_text(json.dumps(records, indent=2)[:-9], encoding="utf-8")
     (cut,) = sy.read(array).rejected
     assert "not JSON" in cut.reason
-    assert "one record a line" in (cut.hint or "")
+    assert "one record per line" in (cut.hint or "")
 
 
 @pytest.mark.parametrize("command", [["measure"], ["read"], ["rank", "--by", "agent"], ["judges"]])
@@ -152,14 +152,14 @@ def test_a_dash_reads_what_is_piped_in(command: list[str]) -> None:
 def test_nothing_piped_in_is_an_error() -> None:
     done = steelyard("measure", "-", stdin="")
     assert done.status == 1
-    assert "stdin: no run could be read: the file is empty" in done.stderr
+    assert "stdin: the file is empty" in done.stderr
 
 
 def test_a_truncated_last_line_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_bytes(b'{"task": "t"}\n{"task": "t", "cost_us')
     rejected = [entry for entry in read(path) if isinstance(entry, Rejected)]
-    assert [entry.reason for entry in rejected] == ["the file ends in the middle of this record"]
+    assert [entry.reason for entry in rejected] == ["the file ends within this record"]
 
 
 @settings(
@@ -280,7 +280,7 @@ def test_csv_reads_like_json_lines(tmp_path: Path) -> None:
         ("task,tire\nt,T0\n", "unknown column 'tire'"),
         ("task,passed\nt\n", "the row has 1 cells"),
         ("task,cost_usd\nt,-1\n", "cost_usd"),
-        ("task,task\nt,t\n", "stands twice"),
+        ("task,task\nt,t\n", "duplicate column"),
     ],
 )
 def test_bad_csv_is_named(tmp_path: Path, text: str, reason: str) -> None:

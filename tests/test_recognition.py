@@ -40,7 +40,7 @@ def test_a_document_of_another_tool_is_one_message_and_not_one_a_line(tmp_path: 
     path = write(tmp_path / "results.json", {"evalId": "e", "results": {"results": [{"id": 1}] * 50}}, indent=2)
     items, _ = gathered(path)
     (rejected,) = items
-    assert rejected.reason == "not recognized as any known format"
+    assert rejected.reason == "unknown format"
     assert f"steelyard mapping suggest {path}" in rejected.hint
 
 
@@ -87,7 +87,7 @@ def test_a_long_line_of_another_tool_is_not_taken_for_a_record(tmp_path: Path) -
 
 def test_a_single_indented_document_with_a_task_is_not_read_line_by_line(tmp_path: Path) -> None:
     (rejected,) = gathered(write(tmp_path / "config.json", {"task": {"path": "x"}, "more": {}}, indent=2))[0]
-    assert rejected.reason == "not recognized as any known format"
+    assert rejected.reason == "unknown format"
 
 
 def test_a_file_that_a_shipped_mapping_reads_is_answered_with_its_name(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_file_that_changed_after_it_was_recognized_is_read_as_it_is_now(tmp_pa
     assert whole_file(path).endswith(b"\n")
     beginning_of(path)
     path.unlink()
-    with pytest.raises(UnreadableFileError, match="it cannot be read"):
+    with pytest.raises(UnreadableFileError, match="cannot be read"):
         whole_file(path)
 
 

@@ -124,7 +124,7 @@ def test_judges_repeat_and_explain_refuse_the_same_id_in_the_same_words(tmp_path
         said = done.stdout if command == "read" else done.stderr
         assert "id 'a' was seen before with other content" in said
         assert "runs.jsonl:2" in said
-        assert "an id names one run: give this one its own" in said
+        assert "use a unique id per run" in said
         assert done.status == 1
     explained = json.loads(steelyard("explain", str(path), "pass_rate", "--run", "a", "--json").stdout)
     assert explained["explanation"]["value"] == 1.0  # the first counts

@@ -54,7 +54,7 @@ def the(code: str, found: list[Finding]) -> Finding:
         ({"2": 0.8333}, "; --unscored exclude reproduces it", "info"),  # rounded to four decimals
         ({"2": 0.83334}, "; neither --unscored exclude nor --unscored fail reproduces it", "warning"),
         ({"1": FAIL["1"], "2": EXCLUDE["2"]}, "; neither --unscored exclude nor --unscored fail", "warning"),
-        ({"2": 0.7, "x": 1, "0": 1, "9" * 5000: 1, "3": None, "4": "high"}, "pass@k as stated: 2: 0.7; ", "warning"),
+        ({"2": 0.7, "x": 1, "0": 1, "9" * 5000: 1, "3": None, "4": "high"}, "reported pass@k: 2: 0.7; ", "warning"),
     ],
 )
 def test_stated_pass_at_k_tells_which_policy_gives_it(
@@ -103,7 +103,7 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
     path.write_text(json.dumps(report))
     found = [item for item in gather([path]) if isinstance(item, Finding)]
     # 1 resolved of 4 instances, one of them broken: 1/4 with it, 1/3 without
-    assert "accuracy as stated: 0.25 over 4 trials" in the("stated_accuracy", found).message
+    assert "reported accuracy: 0.25 over 4 trials" in the("stated_accuracy", found).message
     assert the("stated_accuracy", found).message.endswith("--unscored fail reproduces it")
     path.write_text(json.dumps(report | {"resolved_instances": 2, "total_instances": 9}))
     found = [item for item in gather([path]) if isinstance(item, Finding)]

@@ -160,7 +160,7 @@ class TestTimes:
     )
     def test_a_time_without_a_call_says_where_the_calls_are(self, limits: dict[str, object], said: str) -> None:
         result = used(self.RUNS, **limits)
-        assert result.sentence == f"$0.0000 in the asked-for time: {said}."
+        assert result.sentence == f"$0.0000 in the requested time range: {said}."
         assert result.to_dict()["runs_outside"] == 1
 
     def test_no_empty_table_is_printed(self, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ class TestTimes:
         done = steelyard("usage", str(path), "--since", "2026-02-01", "--tz", "UTC", "--budget", "5")
         assert done.status == 0
         assert done.stdout == (
-            "$0.0000 in the asked-for time: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
+            "$0.0000 in the requested time range: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
             "Budget $5.0000: within the budget.\n"
         )
 
@@ -225,7 +225,7 @@ class TestGroups:
         with pytest.raises(UnknownNameError) as told:
             used([run("a")], by="dya")
         assert told.value.nearest == "day"
-        with pytest.raises(UsageError, match="twice"):
+        with pytest.raises(UsageError, match="duplicate"):
             used([run("a")], by=["day", "day"])
 
     def test_a_run_on_two_days_is_counted_on_both_and_once_in_all(self) -> None:
@@ -310,7 +310,7 @@ class TestHonesty:
         assert (result.total.cost_usd, result.total.calls, result.total.total_tokens) == (None, None, None)
         assert set(result.total.tokens.values()) == {None}
         shape = result.to_dict()["total"]
-        assert (shape["cost_usd"], shape["reason"]) == (None, "no tokens are stated")
+        assert (shape["cost_usd"], shape["reason"]) == (None, "no tokens reported")
         assert result.sentence.startswith("Cost unknown, 1 run")
 
     def test_a_total_of_tokens_without_kinds_counts_and_prices_nothing(self) -> None:
@@ -364,13 +364,13 @@ class TestRejected:
         assert result.sentence == "At least $3.0000, 1 run, 1 call, 2026-01-31: 1 record rejected."
         later = used(file, since="2026-02-01")
         said = "1 run, all before 2026-02-01; the last on 2026-01-31; 1 record rejected"
-        assert later.sentence == f"At least $0.0000 in the asked-for time: {said}."
+        assert later.sentence == f"At least $0.0000 in the requested time range: {said}."
 
     def test_says_why_the_status_is_not_0_where_findings_are_not_printed(self, file: str) -> None:
         done = steelyard("usage", file, "--quiet", "--prices", "spec")
         assert (done.status, done.stderr) == (1, "")
         assert "1 record rejected" in done.stdout
-        assert "if it is still being written, read it again later" in steelyard("usage", file).stderr
+        assert "if the file is still being written, read it again later" in steelyard("usage", file).stderr
 
     @pytest.mark.parametrize(
         ("month", "is_cut_off", "status"),
@@ -448,7 +448,7 @@ class TestPlaces:
         shutil.copy(SAMPLES / "claude-code" / "session.jsonl", projects / "s.jsonl")
         done = steelyard("usage", "--json", "--tz", "UTC", HOME=str(tmp_path), **NOWHERE)
         assert done.status == 0
-        assert f"looked in Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
+        assert f"searched Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
         said = json.loads(done.stdout)
         others = {place["tool"] for place in said["searched_paths"]} - {"Claude Code"}
         assert f"no logs of {len(others)} other agents; --json lists every place\n" in done.stderr
@@ -465,12 +465,12 @@ class TestPlaces:
     ) -> None:
         for name, value in {"HOME": str(tmp_path), **NOWHERE}.items():
             monkeypatch.setenv(name, value)
-        with pytest.raises(UsageError, match="no agent's logs were found") as told:
+        with pytest.raises(UsageError, match="no agent logs found") as told:
             sy.usage()
         assert str(tmp_path / ".claude" / "projects") in told.value.message
         assert "Gemini CLI" in told.value.message
         (tmp_path / ".codex" / "sessions").mkdir(parents=True)
-        with pytest.raises(NoValidInputError, match="holds no runs; looked in Codex"):
+        with pytest.raises(NoValidInputError, match="contains no runs; searched Codex"):
             sy.usage(tz="UTC")
 
 

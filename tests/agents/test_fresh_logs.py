@@ -48,7 +48,7 @@ class Log:
     hides_title: bool = False
     """The agent asks for a title of the session, and no log of it says so: the usage is a lower bound."""
     success: bool | None = None
-    """The agent's own claim."""
+    """Success as claimed by the agent."""
     outcome: str = "not_scored"
     tells_failure: bool = True
     """Otherwise a run whose every call was refused looks like one without an end."""

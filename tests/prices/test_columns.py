@@ -120,7 +120,7 @@ def test_a_count_that_cannot_be_right_has_no_price() -> None:
         "cache_write_1h_tokens": 1,
     }
     column = price_columns(SPEC, **as_columns([row]))
-    assert column.reason(0) == "a count of more than 1,000,000,000,000,000 tokens cannot be right"
+    assert column.reason(0) == "token counts above 1,000,000,000,000,000 are invalid"
     assert_same(column, ask_row_by_row(SPEC, [row], "call"))
 
 
@@ -149,7 +149,7 @@ def test_reasons_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_a_kind_without_a_column_is_not_known() -> None:
     column = price_columns(GENAI, models=["gpt-4o"], at=None, tokens={"input_tokens": np.array([10])})
-    assert column.reason(0) == "the output tokens are not known"
+    assert column.reason(0) == "the output tokens are unknown"
 
 
 def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:
@@ -158,11 +158,12 @@ def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "problem"), [(-1, "negative"), (-0.5, "not whole"), (2.5, "not whole"), (np.inf, "not whole")]
+    ("count", "problem"),
+    [(-1, "negative"), (-0.5, "not an integer"), (2.5, "not an integer"), (np.inf, "not an integer")],
 )
 def test_counts_that_cannot_be_are_refused(count: float, problem: str) -> None:
     tokens = {"input_tokens": np.array([count]), "output_tokens": np.array([1])}
-    with pytest.raises(ValueError, match=f"input_tokens holds a .*{problem}"):
+    with pytest.raises(ValueError, match=f"input_tokens contains a .*{problem}"):
         price_columns(GENAI, models=["gpt-4o"], at=None, tokens=tokens)
 
 

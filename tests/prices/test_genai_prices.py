@@ -188,7 +188,7 @@ def test_without_a_day_there_is_a_price_only_where_all_days_agree() -> None:
     large = Usage(input_tokens=300_000, output_tokens=0)
     assert isinstance(PRICES.price(large, model="claude-opus-4-6", at=None), Missing)  # until 2026-03-13 it had a tier
     answer = PRICES.price(small, model="o3", at=None)
-    assert answer == Missing("the price of o3 depends on the day (it changed on 2025-06-10), and it is not known")
+    assert answer == Missing("the price of o3 depends on the day (it changed on 2025-06-10), which is unknown")
 
 
 def test_the_sum_of_calls_does_not_fall_into_the_tier_of_large_calls_unseen() -> None:
@@ -197,7 +197,7 @@ def test_the_sum_of_calls_does_not_fall_into_the_tier_of_large_calls_unseen() ->
     assert PRICES.price(usage, model="claude-sonnet-4-5", at=at) == 1.5  # one call: 250,000 x 6 per million
     answer = PRICES.price(usage, model="claude-sonnet-4-5", at=at, span="run")
     assert isinstance(answer, Missing)
-    assert "more than 200,000 input tokens" in answer.reason
+    assert "above 200,000 input tokens" in answer.reason
     below = Usage(input_tokens=200_000, output_tokens=0)
     assert PRICES.price(below, model="claude-sonnet-4-5", at=at, span="run") == 0.6  # 200,000 x 3 per million
 
@@ -212,7 +212,7 @@ def test_a_fee_for_each_request_is_charged_for_a_call_and_leaves_a_run_without_p
 def test_tokens_that_are_not_known_are_not_free(kind: str) -> None:
     other = {"input_tokens": 5, "output_tokens": 5, kind: None}
     answer = PRICES.price(Usage(**other), model="gpt-4o", at=None)
-    assert answer == Missing(f"the {kind.removesuffix('_tokens')} tokens are not known")
+    assert answer == Missing(f"the {kind.removesuffix('_tokens')} tokens are unknown")
 
 
 def test_the_version_names_the_library_that_dates_the_prices() -> None:

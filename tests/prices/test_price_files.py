@@ -140,7 +140,7 @@ def test_a_book_can_extend_a_file_beside_it(tmp_path: Path) -> None:
 
 
 def test_books_that_extend_each_other_in_a_circle_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PriceTableError, match="circle"):
+    with pytest.raises(PriceTableError, match="circular"):
         price_table_from('format = 1\nversion = "a"\nextends = "ours.toml"\n', tmp_path)
 
 
@@ -156,7 +156,7 @@ PRICES = "usd_per_million = {input = 1, output = 1}"
     ("text", "problem"),
     [
         ("format = 1\n", "version"),
-        ('format = 2\nversion = "1"\n', "format 2 is not known"),
+        ('format = 2\nversion = "1"\n', "unknown format 2"),
         ('format = 1\nversion = "1"\nmodel = 3\n', "unknown field `model`"),
         ('format = 1\nversion = "1"\n[models.m]\n', "either usd_per_million or prices"),
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {input = 1}\n', "output"),
@@ -169,7 +169,7 @@ PRICES = "usd_per_million = {input = 1, output = 1}"
             "range",
         ),
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {inptu = 1, output = 1}\n', "inptu"),
-        (f'format = 1\nversion = "1"\n[models.m]\n{PRICES}\n[models.M]\n{PRICES}\n', "given to two models"),
+        (f'format = 1\nversion = "1"\n[models.m]\n{PRICES}\n[models.M]\n{PRICES}\n', "used for two models"),
         (f'format = 1\nversion = "1"\n[[models.m.prices]]\nabove_input_tokens = 5\n{PRICES}\n', "smallest calls"),
         (f'format = 1\nversion = "1"\n[[models.m.prices]]\n{PRICES}\n[[models.m.prices]]\n{PRICES}\n', "two prices"),
         ("format = ", "Invalid"),

@@ -111,7 +111,7 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
         finally:
             process.terminate()
     said = " ".join("".join(lines).split())
-    assert "no run could be read: not recognized" in said
+    assert "unknown format" in said
     assert "`steelyard map" in said
 
 

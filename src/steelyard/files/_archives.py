@@ -181,7 +181,7 @@ class ZipLog:
                 if size > self._most:
                     raise FILE_BYTES.passed(shown)
                 if size > info.file_size:
-                    raise zipfile.BadZipFile(f"it holds more than the {info.file_size:,} bytes that it states")
+                    raise zipfile.BadZipFile(f"its size exceeds the stated {info.file_size:,} bytes")
         return b"".join(chunks)
 
 
@@ -195,7 +195,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     """The zip, once its list of entries is known to be short enough to hold in memory and no two share their bytes."""
     size = _directory_bytes(path)
     if size > INPUT_ENTRIES.most * 128:
-        reason = f"archive rejected: its list of entries takes {size:,} bytes"
+        reason = f"archive rejected: its entry list is {size:,} bytes long"
         raise InputLimitError(str(path), reason, hint=INPUT_ENTRIES.hint)
     with _Unreadable(str(path), "not a readable zip"):
         archive = zipfile.ZipFile(path)
@@ -203,7 +203,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     if compressed > path.stat().st_size:  # each would be read again: many entries times all bytes
         archive.close()
         raise UnreadableFileError(
-            str(path), f"archive rejected: its entries claim {compressed:,} bytes, more than it has"
+            str(path), f"archive rejected: its entries claim {compressed:,} bytes, more than the file size"
         )
     return archive
 
@@ -275,13 +275,13 @@ def _decompressed_entry(compressed: bytes, method: int, shown: str) -> Iterator[
         try:
             yield from zst_chunks(io.BytesIO(compressed), shown)
         except TruncatedStreamError as error:
-            raise zipfile.BadZipFile("the entry breaks off") from error
+            raise zipfile.BadZipFile("entry is truncated") from error
     else:
         decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
         while not decompressor.eof:
             chunk = decompressor.decompress(compressed, CHUNK)
             if not chunk and not decompressor.eof:
-                raise zipfile.BadZipFile("the entry breaks off")
+                raise zipfile.BadZipFile("entry is truncated")
             compressed = decompressor.unconsumed_tail
             yield chunk
 
@@ -293,7 +293,7 @@ class _Header(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
         if member.type in _CARRIERS and not 0 <= member.size <= MAX_CARRIER_BYTES:
-            raise RuntimeError(f"a header says that {member.size:,} bytes of names follow")
+            raise RuntimeError(f"a header claims {member.size:,} bytes of names")
         return member
 
 
@@ -360,7 +360,11 @@ def _cut_to_lines(target: Path, shown: str) -> Rejected:
 
 def _broken_off(shown: str, line: int | None, reason: str) -> Rejected:
     return Rejected(
-        path=shown, line=line, reason=reason, hint="copy the file again; what stands before is read", code="cut_off"
+        path=shown,
+        line=line,
+        reason=reason,
+        hint="copy the file again; all data before this point was read",
+        code="cut_off",
     )
 
 
@@ -380,7 +384,7 @@ def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, extraction
             target.parent.mkdir(parents=True, exist_ok=True)
         out = target.open("wb")
     except OSError as error:
-        raise extraction.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
+        raise extraction.refused(f"the entry {str(place)[:200]!r} cannot be stored: {error.strerror}") from error
     with out:
         while chunk:
             extraction.take(size=len(chunk))

@@ -32,7 +32,7 @@ class Row(NamedTuple):
         return f"the row has {len(self.cells)} cells, the header {len(header.cells)}"
 
 
-SHORT_OR_LONG = "quote cells that hold the separator"
+SHORT_OR_LONG = "quote cells that contain the separator"
 """What to do about a row that has not as many cells as the header."""
 
 

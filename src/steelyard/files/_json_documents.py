@@ -167,7 +167,7 @@ def text_or_none(value: object) -> str | None:
 
 T = TypeVar("T")
 
-CUT = "the record breaks off in the middle"
+CUT = "the record is truncated"
 _NOT_FINITE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 
 
@@ -268,7 +268,7 @@ _ANY = json.JSONDecoder()
 
 def glued(path: Path, number: int) -> Finding:
     """What is said of a line that holds several objects, as two writers at once leave it."""
-    message = "several JSON objects stand on one line; each of them is read"
+    message = "several JSON objects on one line; all were read"
     return Finding(code="glued_objects", severity="info", message=message, where=f"{path}:{number}")
 
 

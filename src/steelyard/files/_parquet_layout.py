@@ -76,7 +76,7 @@ def _check_file(data: mmap.mmap, size: int, where: str) -> None:
     leaves = list(_repeated_leaves(footer.get(_SCHEMA, ())))
     groups: Sequence[Fields] = footer.get(_ROW_GROUPS, ())
     if footer.get(_ROWS, -1) != sum(group.get(_ROWS, -1) for group in groups):
-        raise _MalformedLayoutError("its row groups have other numbers of rows than its footer")
+        raise _MalformedLayoutError("row counts of the row groups and the footer differ")
     left = start - len(MAGIC)
     for group in groups:
         rows, columns = group.get(_ROWS, -1), group.get(_COLUMNS, ())
@@ -87,7 +87,7 @@ def _check_file(data: mmap.mmap, size: int, where: str) -> None:
             left -= chunk.get(_COMPRESSED, 0)
             values = chunk.get(_NUM_VALUES, -1)
             if left < 0 or values < rows or (values > rows and not repeated):
-                raise _MalformedLayoutError("a column has another size or another number of values than its row group")
+                raise _MalformedLayoutError("sizes or value counts of a column and its row group differ")
             _check_pages(data, chunk, start, where)
 
 
@@ -114,7 +114,7 @@ def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
     at: int = chunk.get(_DICTIONARY_AT) or chunk.get(_DATA_AT, 0)
     end: int = at + chunk.get(_COMPRESSED, -1)
     if not (len(MAGIC) <= at <= end <= most or chunk.get(_COMPRESSED) == 0):
-        raise _MalformedLayoutError("a column lies outside of the file")
+        raise _MalformedLayoutError("a column is outside the file")
     values_left, uncompressed_left = chunk[_NUM_VALUES], chunk.get(_UNCOMPRESSED, -1)
     while at < end:
         reader = _Reader(data, at, end)
@@ -128,9 +128,9 @@ def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
         )
         inside = (compressed, decompressed, end - at, uncompressed_left, values_left, *about.values())
         if min(inside) < 0 or page.get(_DICTIONARY, {}).get(_VALUES, 0) not in range(decompressed + 1):
-            raise _MalformedLayoutError("a page has another size or another number of values than its column")
+            raise _MalformedLayoutError("sizes or value counts of a page and its column differ")
         if sum(about.get(name, 0) for name in _LEVELS) > min(compressed, decompressed):
-            raise _MalformedLayoutError("a page has another size than its levels")
+            raise _MalformedLayoutError("sizes of a page and its levels differ")
         if decompressed > FREE_BYTES:
             Budget().for_compressed(compressed).expect(where, size=decompressed)
     if values_left:
@@ -162,7 +162,7 @@ class _Reader:
         """The fields of a struct that the shape names."""
         self._structs_left -= shape is not None
         if deep > MAX_STRUCT_DEPTH or self._structs_left < 0:
-            raise _MalformedLayoutError("it has too many columns, or structs nested too deeply")
+            raise _MalformedLayoutError("too many columns, or structs nested too deeply")
         fields: Fields = {}
         number = 0
         while head := self._byte():
@@ -179,13 +179,13 @@ class _Reader:
             elif isinstance(inner, Mapping) and kind == _STRUCT:
                 fields[number] = self.struct(inner, deep + 1)
             else:
-                raise _MalformedLayoutError("a value has another type than the format gives it")
+                raise _MalformedLayoutError("a value has the wrong type")
         return fields
 
     def _structs(self, shape: Shape, deep: int) -> list[Fields]:
         count, kind = self._list_head()
         if count and kind != _STRUCT:
-            raise _MalformedLayoutError("a list holds other values than the format gives it")
+            raise _MalformedLayoutError("a list contains values of the wrong type")
         return [self.struct(shape, deep + 1) for _ in range(count)]
 
     def _pass(self, kind: int, deep: int) -> None:
@@ -207,11 +207,11 @@ class _Reader:
         elif kind == _STRUCT:
             self.struct(None, deep + 1)
         else:
-            raise _MalformedLayoutError("a value has a type that the format does not know")
+            raise _MalformedLayoutError("a value has an unknown type")
 
     def _pass_all(self, kinds: Sequence[int], count: int, deep: int) -> None:
         if deep > MAX_STRUCT_DEPTH:
-            raise _MalformedLayoutError("its structs are nested too deeply")
+            raise _MalformedLayoutError("structs are nested too deeply")
         for _ in range(count):
             for kind in kinds:
                 self._pass(_BYTE if kind in _BOOLEANS else kind, deep + 1)

@@ -32,4 +32,4 @@ def open_handle(path: Path) -> tuple[int, os.stat_result]:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a device"
-    raise UnreadableFileError(str(path), f"it is {kind}, not a file", hint="pipe it in and name - instead")
+    raise UnreadableFileError(str(path), f"is {kind}, not a regular file", hint="pipe it to stdin and pass -")

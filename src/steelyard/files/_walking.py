@@ -46,7 +46,7 @@ def content_of(path: Path) -> bytes | None:
 
 def file_repeated(shown: str) -> Finding:
     """What is said of a file that came before."""
-    message = "the file was read already; it counts once"
+    message = "file was already read; it is included once"
     return Finding(code="file_repeated", severity="info", message=message, where=shown)
 
 
@@ -192,7 +192,7 @@ def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
             with os.scandir(here) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            reason = f"the folder cannot be looked into: {error.strerror}"
+            reason = f"cannot read the directory: {error.strerror}"
             yield Rejected(path=Path(here).as_posix(), reason=reason, code="unreadable_file")
             continue
         folders: list[str] = []

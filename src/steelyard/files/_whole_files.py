@@ -88,7 +88,7 @@ def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
                 raise limit.passed(str(shown_path(path)))
             yield chunk
     except OSError as error:
-        raise UnreadableFileError(str(shown_path(path)), f"it cannot be read: {error.strerror or error}") from error
+        raise UnreadableFileError(str(shown_path(path)), f"cannot be read: {error.strerror or error}") from error
     finally:
         if handle is not None:
             os.close(handle)
@@ -103,7 +103,7 @@ def read_text(path: Path, *, limit: Limit = FILE_BYTES) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UnreadableFileError(shown, "it is not UTF-8 text") from error
+        raise UnreadableFileError(shown, "not UTF-8 text") from error
 
 
 def _decompressed(content: bytes, shown: str, limit: Limit) -> bytes:
@@ -134,7 +134,7 @@ def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # An
         if whole_pairs and ("\\ud" in text or "\\uD" in text):
             json.dumps(values, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise UnreadableFileError(str(path), "a text in it holds half of a surrogate pair") from error
+        raise UnreadableFileError(str(path), "contains a lone surrogate") from error
     except RecursionError as error:
         raise InputLimitError(str(path), NESTED_TOO_DEEPLY) from error
     except ValueError as error:

@@ -76,8 +76,8 @@ def formats_plugged_in() -> tuple[Format, ...]:
     for plug_in in plugged_in:
         format_ = _declared_in(plug_in)
         if format_.name in homes:
-            message = f"the format name {format_.name!r} is taken twice"
-            raise DeclarationError(message, where=plug_in.where, hint=f"it stands in {homes[format_.name]} already")
+            message = f"duplicate format name {format_.name!r}"
+            raise DeclarationError(message, where=plug_in.where, hint=f"already defined in {homes[format_.name]}")
         homes[format_.name] = plug_in.where
         declared.append(replace(format_, priority="plugin") if isinstance(format_, LogFormat) else format_)
     return tuple(declared)
@@ -90,7 +90,7 @@ def _declared_in(plug_in: PlugIn) -> Format:
     declared = getattr(loaded, "FORMAT", None) if isinstance(loaded, ModuleType) else loaded
     if not isinstance(declared, (LogFormat, TimingFormat)):
         hint = "FORMAT = LogFormat(...) or TimingFormat(...), both from steelyard.formats"
-        raise DeclarationError("no format is declared", where=plug_in.where, hint=hint)
+        raise DeclarationError("no format declared", where=plug_in.where, hint=hint)
     return declared
 
 
@@ -100,7 +100,7 @@ def all_formats() -> dict[str, Format]:
     by_name: dict[str, Format] = {}
     for declared in chain[Format](each_log_format(), each_timing_format()):
         if declared.name in by_name:
-            raise DeclarationError(f"the format name {declared.name!r} is taken twice")
+            raise DeclarationError(f"duplicate format name {declared.name!r}")
         by_name[declared.name] = declared
     return by_name
 

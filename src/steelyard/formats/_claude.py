@@ -66,7 +66,7 @@ def split_contradiction(where: str, unsplit: int) -> tuple[Finding, ...]:
     """The finding for cache writes that a log states without saying how long they are kept, though it splits others."""
     if not unsplit:
         return ()
-    message = f"the log does not say how long {unsplit:,} tokens written to the cache are kept; taken as 5 minutes"
+    message = f"the log does not report the cache lifetime of {unsplit:,} cache-write tokens; assuming 5 minutes"
     return (Finding(code="token_contradiction", message=message, where=where),)
 
 

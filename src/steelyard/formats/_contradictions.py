@@ -74,9 +74,9 @@ def _below_zero(timing: Timing, summary: TimingSummary) -> bool:
 
 
 _KINDS: tuple[tuple[str, Callable[[Timing, TimingSummary], bool]], ...] = (
-    ("the stated median is not that of the samples, which are used", _other_median),
-    ("the stated number of rounds is not the number of samples", _other_number),
-    ("said to have failed or been skipped, but there are samples, which are not used", _samples_of_nothing),
-    ("quartiles, median or interval are not in order", _out_of_order),
+    ("the reported median differs from that of the samples; the samples are used", _other_median),
+    ("the reported number of rounds differs from the number of samples", _other_number),
+    ("reported as failed or skipped, but has samples; they are ignored", _samples_of_nothing),
+    ("quartiles, median or interval are out of order", _out_of_order),
     ("a time is below 0", _below_zero),
 )

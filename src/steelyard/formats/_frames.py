@@ -85,7 +85,7 @@ def frame_cells(frame: Any) -> Cells:  # Any: a frame of either library
     names = [".".join(map(str, name)) if isinstance(name, tuple) else str(name) for name, _ in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f"column {twice!r} stands twice", where=GIVEN_FRAME, hint="give each a name of its own")
+        raise UsageError(f"duplicate column {twice!r}", where=GIVEN_FRAME, hint="use unique names")
     return {name: [_plain(cell) for cell in series.to_list()] for name, (_, series) in zip(names, columns, strict=True)}
 
 
@@ -94,7 +94,7 @@ def _check_columns(names: list[str]) -> None:
     problem = column_problem(names)
     if problem is not None:
         hint = (problem.hint or "").partition("; `steelyard mapping suggest")[0]
-        renamed = "frame.rename(columns=...) gives columns other names, and map=... says which column is which field"
+        renamed = "rename columns with frame.rename(columns=...), or pass map=..."
         raise UsageError(
             problem.reason, where=GIVEN_FRAME, hint=f"{hint}; {renamed}" if "olumn" in problem.reason else hint
         )

@@ -19,7 +19,7 @@ Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"
 FormatKind = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
 Precedence = Literal["first", "normal", "last"]
 SQLITE = b"SQLite format 3\0"
-NOT_SEEN = " (not seen on a real file)"
+NOT_SEEN = " (not tested on real files)"
 
 
 class PlacedRun(msgspec.Struct, frozen=True):

@@ -105,9 +105,7 @@ def _not_read(job: ReadJob, head: Head) -> FileResult:
 def _sort(item: ReadItem, result: FileResult, log_format: LogFormat) -> None:
     if isinstance(item, RunPart):
         if item.run.source is None or item.run.source.format != log_format.name:
-            raise DeclarationError(
-                f"the format {log_format.name!r} gives a part of a run that names another as its origin"
-            )
+            raise DeclarationError(f"format {log_format.name!r} returned part of a run with a different origin")
         result.parts.append(item)
     elif isinstance(item, PlacedRun):
         result.entries.append(item)

@@ -40,14 +40,14 @@ def read_table(path: Path) -> Iterator[ReadItem]:
     if not _columns(head_of(path)) >= RUNS:
         if not any(_columns(head_of(other)) >= RUNS for other in path.parent.glob("*.csv")):
             yield Rejected(
-                path=str(path), reason="no table of runs lies beside this one", hint="put runs.csv in the same folder"
+                path=str(path), reason="no table of runs next to this file", hint="put runs.csv in the same folder"
             )
         return
     judgments = _judgments(path.parent)
     for number, row in _rows(path):
         if row is None:
             yield Rejected(
-                path=str(path), line=number, reason=f"{CUT}, or has other cells than the header", code="cut_off"
+                path=str(path), line=number, reason=f"{CUT}, or its cells do not match the header", code="cut_off"
             )
             continue
         try:
@@ -119,7 +119,7 @@ def _part(row: Row, judgments: dict[tuple[str, ...], list[Judgment]], path: Path
     rate, score = (_number(row.get(name, "")) for name in ("impl_rate", "score"))
     where = f"{path}:{number}"
     notes = [
-        Finding(code="rate_out_of_range", message=f"{name} {value} is not a fraction; it is left out", where=where)
+        Finding(code="rate_out_of_range", message=f"{name} {value} is not a fraction; ignored", where=where)
         for name, value in (("impl_rate", rate), ("score", score))
         if value is not None and not 0 <= value <= 1
     ]
@@ -163,7 +163,7 @@ def _score_notes(score: float | None, judgments: Sequence[Judgment], where: str)
     mean = exact_mean([judgment.score for judgment in judgments])
     if math.isclose(score, mean, abs_tol=SCORE_TOLERANCE):
         return []
-    message = f"score {score:g} is not the mean of the judges' scores, {mean:g}; the judges' scores count"
+    message = f"score {score:g} is not the mean of the judges' scores, {mean:g}; the judges' scores are used"
     return [Finding(code="stated_score", message=message, where=where)]
 
 

@@ -102,5 +102,5 @@ class _Told:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):  # a complaint may quote what is no text
             name = self._path.name
-            hint = f"close the tool that keeps it, or copy {name} together with {name}-wal, and read the copy"
-            raise UnreadableFileError(str(self._path), f"the store cannot be read: {error}", hint=hint) from error
+            hint = f"close the tool that uses it, or copy {name} together with {name}-wal and read the copy"
+            raise UnreadableFileError(str(self._path), f"cannot read the database: {error}", hint=hint) from error

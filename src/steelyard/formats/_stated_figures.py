@@ -20,14 +20,14 @@ def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: V
     """A harness's own accuracy beside ours over the scored runs, both with what they divide by."""
     scored = [verdict for verdict in verdicts if verdict is not None]
     passed = sum(scored)
-    ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no run is scored"
+    ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no scored runs"
     reproducing = [
         policy
         for policy, count in ((EXCLUDE, len(scored)), (FAIL, len(verdicts)))
         if count and _same(passed / count, stated)
     ]
     told = _reproduced(reproducing)
-    message = f"accuracy as stated: {stated:.6g} over {of} trials ({how}); ours: {ours}; {told}"
+    message = f"reported accuracy: {stated:.6g} over {of} trials ({how}); ours: {ours}; {told}"
     # a figure over other runs than those in the file is no contradiction
     contradicts = not reproducing and of == len(verdicts)
     return Finding(code="stated_accuracy", severity="warning" if contradicts else "info", message=message, where=where)
@@ -46,15 +46,15 @@ def stated_pass_at_k(where: str, stated: object, verdicts: Mapping[str, Verdicts
         for policy, own in ours.items()
         if all(own[k] is not None and _same(own[k], value) for k, value in figures.items())
     ]
-    given = "; ".join(f"{policy} gives {_listed(own)}" for policy, own in ours.items())
-    message = f"pass@k as stated: {_listed(figures)}; {given}; {_reproduced(reproducing)}"
+    given = "; ".join(f"with {policy}: {_listed(own)}" for policy, own in ours.items())
+    message = f"reported pass@k: {_listed(figures)}; {given}; {_reproduced(reproducing)}"
     yield Finding(code="stated_pass_at_k", severity="info" if reproducing else "warning", message=message, where=where)
 
 
 def stated_count(where: str, what: str, *, stated: int | None, listed: int) -> Iterator[Finding]:
     """That a harness states another number of something than it lists."""
     if stated is not None and stated != listed:
-        message = f"{what} as stated: {stated:,}; the file lists {listed:,}, which count"
+        message = f"{what} as reported: {stated:,}; the file lists {listed:,}, which are used"
         yield Finding(code="stated_count", message=message, where=where)
 
 

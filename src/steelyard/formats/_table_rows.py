@@ -56,11 +56,11 @@ def column_problem(columns: Iterable[str]) -> DecodeError | None:
         return unknown
     for name in names:
         if ALIASES.get(name, name) != name and ALIASES[name] in names:
-            return DecodeError(f"columns {name!r} and {ALIASES[name]!r} say the same thing", "leave one of them out")
+            return DecodeError(f"columns {name!r} and {ALIASES[name]!r} are the same field", "remove one of them")
     if len(set(names)) != len(names):
-        return DecodeError("a column stands twice", "leave one of them out")
+        return DecodeError("duplicate column", "remove one of them")
     if "task" not in names:
-        return DecodeError("column 'task' is missing", "each run needs the task it attempted")
+        return DecodeError("column 'task' is missing", "every run needs a task")
     return None
 
 
@@ -102,7 +102,7 @@ def run_of_row(row: dict[str, Any], *, from_text: bool, own_typed: bool = False)
         elif leaf:
             holder = values.setdefault(part, {})
             if not isinstance(holder, dict):
-                raise DecodeError(f"columns {part!r} and {name!r} say the same thing", "leave one of them out")
+                raise DecodeError(f"columns {part!r} and {name!r} are the same field", "remove one of them")
             holder[leaf] = _cell(cell)
         else:
             values[name] = _field(name, cell)
@@ -126,12 +126,12 @@ def _in_plain_words(refused: DecodeError, row: dict[str, Any]) -> DecodeError:  
 
 def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
     if isinstance(cell, str) and name in _NUMBERS and cell.strip().lower().lstrip("+-") in _NOT_FINITE:
-        raise DecodeError(f"{name}: the number is not finite", "leave the cell empty where a value is not known")
+        raise DecodeError(f"{name}: the number is not finite", "leave unknown cells empty")
     if isinstance(cell, str) and cell[:1] in "[{" and name not in _TEXT_FIELDS:
         try:
             return msgspec.json.decode(cell)
         except msgspec.DecodeError as error:
-            raise DecodeError(f"{name}: the cell does not hold JSON", "write lists and objects as JSON") from error
+            raise DecodeError(f"{name}: the cell is not JSON", "write lists and objects as JSON") from error
     return _cell(cell)
 
 
@@ -142,7 +142,7 @@ def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
             return custom_value(cell.decode())
         except UnicodeDecodeError as error:
             raise DecodeError(
-                "a column of bytes does not hold text", "write text, numbers or JSON under x_ keys"
+                "a bytes column does not contain text", "write text, numbers or JSON in custom fields"
             ) from error
     return msgspec.to_builtins(_cell(cell))
 
@@ -150,7 +150,7 @@ def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
 def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives them
     """The value without the nulls that a column format writes for absent fields; numbers must be finite."""
     if isinstance(cell, float) and not math.isfinite(cell):
-        raise DecodeError("a number is not finite", "leave the cell empty where a value is not known")
+        raise DecodeError("a number is not finite", "leave unknown cells empty")
     if isinstance(cell, dict):
         return {key: _cell(value) for key, value in cell.items() if value is not None}
     if isinstance(cell, list):
@@ -162,8 +162,8 @@ def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives the
 
 _NOT_THE_TYPE = re.compile(r"(?P<name>[\w.]+): expected (?P<type>bool|int|float)\b.*, got str$")
 _EXPECTED = {
-    "bool": ("is neither true nor false", "write true or false (1 and 0 are read too), or leave the cell empty"),
-    "int": ("is not a whole number", "write digits alone, such as 1200, or leave the cell empty"),
+    "bool": ("is not a boolean", "write true or false (or 1 and 0), or leave the cell empty"),
+    "int": ("is not an integer", "write digits only, such as 1200, or leave the cell empty"),
     "float": ("is not a number", "write it with a decimal point, such as 0.5, or leave the cell empty"),
 }
 _NUMBERS = frozenset({"cost_usd", "impl_rate", "duration_seconds"})

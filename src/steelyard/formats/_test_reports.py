@@ -51,7 +51,7 @@ def format_of_tests(path: Path) -> LogFormat | None:
     try:
         head = head_of(path)
     except OSError as error:
-        raise UnreadableFileError(str(path), f"it cannot be read: {error.strerror or error}") from error
+        raise UnreadableFileError(str(path), f"cannot be read: {error.strerror or error}") from error
     return next(
         (declared for declared in each_log_format() if declared.kind == "tests" and declared.recognizes(head)), None
     )
@@ -61,7 +61,7 @@ def tests_in(path: Path) -> TestResults | None:
     """The results in a test report (JUnit XML, CTRF, pytest-json-report); None when no test ran."""
     declared = format_of_tests(path)
     if declared is None:
-        raise UnreadableFileError(str(path), "not a test report of a known format", hint="JUnit XML, for example")
+        raise UnreadableFileError(str(path), "unknown test report format", hint="use JUnit XML, for example")
     for item in declared.read(path):
         if isinstance(item, Rejected):
             raise UnreadableFileError(

@@ -26,11 +26,11 @@ def open_timings(path: Path) -> tuple[OpenedFile, TimingFormat]:
     if declared is not None:
         return OpenedFile(path, text, None), declared
     if not for_json:
-        raise UnreadableFileError(str(path), "not a timing file of a known format", hint=_known())
+        raise UnreadableFileError(str(path), "unknown timing file format", hint=_known())
     opened = OpenedFile(path, text, parse_json(text, path))
     declared = _recognized(opened)
     if declared is None:
-        raise UnreadableFileError(str(path), "not a timing file of a known format", hint=_known())
+        raise UnreadableFileError(str(path), "unknown timing file format", hint=_known())
     return opened, declared
 
 
@@ -48,7 +48,9 @@ def read_timings(path: Path) -> TimingFile:
         if file.name.endswith(_RESULT_ENDINGS) and file.name not in _NOT_RESULTS and file.is_file()
     )
     if len(results) != 1:
-        raise UnreadableFileError(str(path), f"the folder holds {len(results)} result files", hint="name one of them")
+        raise UnreadableFileError(
+            str(path), f"the directory contains {len(results)} result files", hint="name one of them"
+        )
     return read_timings(results[0])
 
 
@@ -69,5 +71,5 @@ def _recognized(opened: OpenedFile) -> TimingFormat | None:
 
 
 def _known() -> str:
-    own = 'times of your own: a CSV headed name,seconds with one line a sample, or JSON {"parse": [0.19, 0.21]}'
+    own = 'custom timings: CSV with the header name,seconds and one line per sample, or JSON {"parse": [0.19, 0.21]}'
     return f"{own}; known: " + ", ".join(declared.name for declared in each_timing_format())

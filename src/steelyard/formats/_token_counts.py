@@ -62,7 +62,7 @@ def token_contradiction(where: str, usage: Usage, *, stated_input: int | None) -
     if stated_input is None or usage.input_tokens is not None:
         return ()
     cached = (usage.cache_read_tokens or 0) + (usage.cache_write_5m_tokens or 0)
-    message = f"the log states {cached:,} cached of {stated_input:,} input tokens; uncached input is unknown"
+    message = f"the log reports {cached:,} cached of {stated_input:,} input tokens; uncached input is unknown"
     return (Finding(code="token_contradiction", message=message, where=where),)
 
 
@@ -180,7 +180,7 @@ def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
     stated += [call.total_tokens for call in calls]
     stated.append(sum(filter(None, chain.from_iterable(map(kinds_of, calls)))))
     if max(filter(None, stated), default=0) > MAX_VALUE:
-        raise DecodeError(f"its calls add up to more than {MAX_VALUE:,} tokens")
+        raise DecodeError(f"the total of its calls exceeds {MAX_VALUE:,} tokens")
 
 
 def stated_cost(cost: float | None, usage: Usage | None) -> tuple[float | None, Provenance]:

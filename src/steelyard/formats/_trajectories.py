@@ -41,7 +41,7 @@ def trajectory_of(paths: Sequence[Path]) -> Trajectory | Missing:
         inputs = _cast_inputs(path)
         if inputs:
             return Trajectory(inputs, "cast_input")
-    return Missing("the recording has no input events" if casts else "there is no log to count interactions in")
+    return Missing("the recording has no input events" if casts else "no log to count interactions in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def usage_of(paths: Sequence[Path]) -> LoggedUsage | Missing:
             usage = _accumulated(entry, path)
             if usage is not None:
                 return usage
-    return Missing("no log states accumulated tokens")
+    return Missing("no log reports accumulated tokens")
 
 
 def _accumulated(entry: Any, path: Path) -> LoggedUsage | None:  # Any: JSON values
@@ -101,7 +101,7 @@ def _cast_inputs(path: Path) -> int:
     lines = read_text(path).splitlines()
     header = parse_json(lines[0], path) if lines else None
     if not isinstance(header, dict) or "version" not in header:
-        raise UnreadableFileError(str(path), "not an asciicast recording: its first line is no header")
+        raise UnreadableFileError(str(path), "not an asciicast recording: the first line is not a header")
     inputs = 0
     for line in lines[1:]:
         if not line.strip() or line.startswith("#"):

@@ -27,9 +27,7 @@ from steelyard.records import (
 )
 
 NAME = "aider"
-_COUNTS = (
-    "when aider streams, the log holds its own estimate of the tokens; the calls of its weak model are not in the log"
-)
+_COUNTS = "when streaming, aider logs estimated tokens, and calls of its weak model are not logged"
 BROKEN_IN = b"run_test_real"
 """The benchmark's own function, named in the traceback of an exercise that broke off."""
 
@@ -173,7 +171,7 @@ def _unanswered(events: list[Event]) -> Failure:
     said = next(
         (event.properties.exception for event in events if event.properties and event.properties.exception), None
     )
-    return failure_of(said or "the model gave no answer; aider's log does not say why")
+    return failure_of(said or "the model returned no answer; aider's log has no reason")
 
 
 def _exercise(result: Result, path: str) -> RunPart:

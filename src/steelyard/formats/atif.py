@@ -190,7 +190,7 @@ def _leaves_out(totals: Totals, steps: Sequence[_Placed]) -> bool:
 
 def contradiction_in_steps(path: str) -> tuple[Finding, ...]:
     """The finding for steps that state more cached input than input: the totals cannot be right either."""
-    message = "steps state more cached than input tokens; uncached input is unknown"
+    message = "steps report more cached than input tokens; uncached input is unknown"
     return (Finding(code="token_contradiction", message=message, where=path),)
 
 

@@ -274,7 +274,7 @@ FORMAT = LogFormat(
     yields=(
         "calls",
         "usage by kind",
-        "cost_usd where the session ended",
+        "cost_usd if the session ended",
         "tool_calls",
         "iterations",
         "files_created",

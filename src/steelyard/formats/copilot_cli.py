@@ -104,7 +104,7 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield item
     session = next((name for event in events if (name := label(event.data.session_id or event.session))), None)
     if session is None:
-        hint = "its beginning or end is missing; the session's own events.jsonl has both"
+        hint = "the beginning or end is missing; use the session's events.jsonl"
         yield Rejected(path=str(path), reason="no event names the session", hint=hint)
         return
     yield _part(session, events, path)

@@ -324,8 +324,8 @@ def _job(job: Job, path: str) -> Iterator[Finding]:
         }
         scored = sum(rewards.values())
         passed = sum(count for reward, count in rewards.items() if reward >= 1)
-        ours = f"{passed} of {scored} scored trials = {passed / scored:.4g}" if scored else "no trial is scored"
-        stated = f"mean reward as stated {mean:.6g} over all {job.n_total_trials} trials (no reward counts as 0)"
+        ours = f"{passed} of {scored} scored trials = {passed / scored:.4g}" if scored else "no scored trials"
+        stated = f"reported mean reward {mean:.6g} over all {job.n_total_trials} trials (missing rewards as 0)"
         message = f"{name}: {stated}; ours: {ours}"
         yield Finding(code="stated_accuracy", severity="info", message=message, where=path)
 
@@ -342,7 +342,7 @@ FORMAT = LogFormat(
     name=NAME,
     title="Harbor trials and jobs (result.json and the folder around it)",
     kind="trials",
-    yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "what the agent's own logs and reports add"),
+    yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "fields from the agent's logs and reports"),
     recognizes=recognizes,
     read=read,
     holds_no_run=holds_no_run,

@@ -295,7 +295,7 @@ def _summary(log: Log, verdicts: list[bool | None], path: str) -> Iterator[Findi
     total = log.results.total_samples if log.results else None
     if log.status not in (None, "success") or (total is not None and total != len(verdicts)):
         of = f" of {total}" if total is not None else ""
-        message = f"the evaluation's status is {log.status}; {len(verdicts)}{of} samples are recorded"
+        message = f"evaluation status: {log.status}; {len(verdicts)}{of} samples recorded"
         yield Finding(code="incomplete_log", message=message, where=path)
     for summary in log.results.scores[:1] if log.results else ():
         accuracy = summary.metrics.get("accuracy")

@@ -48,7 +48,7 @@ class Cases:
         """A tag opens."""
         name = tag.rpartition(":")[2]
         if not self.open and name not in ("testsuites", "testsuite"):
-            raise UnreadableFileError(str(self.path), f"not JUnit: the outermost element is {name[:40]!r}")
+            raise UnreadableFileError(str(self.path), f"not JUnit: the root element is {name[:40]!r}")
         self.open.append(name)
         if len(self.open) > MAX_NESTING:
             raise InputLimitError(str(self.path), NESTED_TOO_DEEPLY)
@@ -99,7 +99,7 @@ class Cases:
         raise UnreadableFileError(
             str(self.path),
             f"the file declares the entity {str(declaration[0])[:40]!r}",
-            hint="it is refused for safety",
+            hint="rejected for security",
         )
 
 

@@ -105,7 +105,7 @@ def _evaluated(lines: Sequence[_Line], path: Path) -> Iterator[ReadItem]:
     kept = [line for line in lines if line.question.filter == filters[0]]
     if len(filters) > 1:
         others = ", ".join(str(name) for name in filters[1:])
-        message = f"each question is scored by {len(filters)} filters; {filters[0]} counts, not {others}"
+        message = f"each question has scores of {len(filters)} filters; using {filters[0]}, not {others}"
         yield Finding(code="several_filters", severity="info", message=message, where=str(path))
     directions = summary.higher_is_better.get(task) if summary else None
     verdict = _verdict(kept, directions if isinstance(directions, dict) else {})
@@ -178,9 +178,9 @@ def _summary_beside(path: Path, time: str | None) -> tuple[Summary | None, list[
         try:
             return document(beside, _SUMMARY), []
         except UnreadableFileError as error:
-            message = f"the model is unknown: {error.message}"
+            message = f"unknown model: {error.message}"
             return None, [Finding(code="unreadable_results", message=message, where=error.where)]
-    message = "the model is unknown: it stands in results_<time>.json of the same folder, which is not here"
+    message = "unknown model: results_<time>.json is missing from this directory"
     return None, [Finding(code="model_unknown", message=message, where=str(path))]
 
 
@@ -206,17 +206,17 @@ def _of_summary(summary: Summary, path: Path) -> Finding:
     tasks = "1 task" if len(summary.results) == 1 else f"{len(summary.results)} tasks"
     time = path.stem.removeprefix("results_")
     if any(path.parent.glob(f"samples_*_{escape(time)}.jsonl")):
-        message = f"results of {tasks}; the runs are read from the samples beside it"
+        message = f"results of {tasks}; the runs are in the samples files next to it"
         return Finding(code="results_of_samples", severity="info", message=message, where=str(path))
-    message = f"results of {tasks} without their samples, so there are no runs; evaluate with --log_samples"
+    message = f"results of {tasks} without samples, so there are no runs; evaluate with --log_samples"
     return Finding(code="results_without_samples", message=message, where=str(path))
 
 
 FORMAT = LogFormat(
     name=NAME,
-    title="lm-evaluation-harness samples, with the results beside them",
+    title="lm-evaluation-harness samples and results",
     kind="trials",
-    yields=("passed", "impl_rate", "each metric as x_<metric>", "stated accuracy"),
+    yields=("passed", "impl_rate", "metrics as x_<metric>", "stated accuracy"),
     recognizes=recognizes,
     read=read,
 )

@@ -32,7 +32,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     try:
         elements = _RECORDS.decode(whole_file(path))
     except JSON_ERRORS as error:
-        hint = "mend the file, or write one record a line: then the good lines of a broken file are read"
+        hint = "fix the file, or write one record per line, so that valid lines can be read"
         raise unreadable(name, error, hint=hint) from error
     for number, element in enumerate(elements, 1):
         try:
@@ -45,7 +45,7 @@ FORMAT = LogFormat(
     name="runs-json",
     title="Steelyard run records (a JSON array)",
     kind="runs",
-    yields=("everything a run record holds",),
+    yields=("every field of a run record",),
     recognizes=recognizes,
     read=read,
     priority="last",

@@ -30,8 +30,10 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
 
 def _rejected(refused: DecodeError, path: str, line: int, *, cut: bool) -> Rejected:
     if cut and refused.reason.startswith("not JSON"):
-        reason = "the file ends in the middle of this record"
-        hint = "if it is still being written, read it again later, else copy it again or remove its last line"
+        reason = "the file ends within this record"
+        hint = (
+            "if the file is still being written, read it again later; otherwise copy it again or remove the last line"
+        )
         return Rejected(path=path, line=line, reason=reason, hint=hint)
     return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
 
@@ -40,7 +42,7 @@ FORMAT = LogFormat(
     name="runs-jsonl",
     title="Steelyard run records (JSON lines)",
     kind="runs",
-    yields=("everything a run record holds",),
+    yields=("every field of a run record",),
     recognizes=recognizes,
     read=read,
     priority="last",

@@ -206,7 +206,9 @@ def _conversation(state: Conversation, path: Path) -> RunPart:
     trouble: Any = None  # Any: text
     if state.execution_status in ("error", "stuck"):
         told = [event.detail for event in events if event.kind == "ConversationErrorEvent" and event.detail]
-        trouble = "Stuck" if state.execution_status == "stuck" else told[-1] if told else "the conversation broke off"
+        trouble = (
+            "Stuck" if state.execution_status == "stuck" else told[-1] if told else "the conversation was interrupted"
+        )
     llm = state.agent.llm if state.agent else None
     row = Row(
         instance_id=state.id, history=list(events) or None, metrics=metrics, metadata=Metadata(llm=llm), error=trouble
@@ -323,7 +325,7 @@ FORMAT = LogFormat(
         "iterations",
         "times",
         "failure",
-        "passed where reported",
+        "passed if reported",
     ),
     recognizes=recognizes,
     read=read,

@@ -305,20 +305,20 @@ def _findings(rows: Sequence[Row], stats: Stats | None, where: str) -> Iterator[
     lost = sum(1 for row, outcome in zip(rows, outcomes, strict=True) if outcome == "errored" and _usage(row) is None)
     if lost:
         message = (
-            f"{lost:,} of {len(rows):,} results ended in an error and state no tokens; a broken assertion discards "
+            f"{lost:,} of {len(rows):,} results ended in an error and report no tokens; a failing assertion discards "
             "the tokens of a paid call, so totals are lower bounds"
         )
         yield Finding(code="tokens_lost", message=message, where=where, count=lost)
     cached = sum(1 for row in rows if row.is_cached)
     if cached:
         message = (
-            f"{cached:,} of {len(rows):,} answers came from promptfoo's cache: their latency is that of the first "
+            f"{cached:,} of {len(rows):,} answers came from promptfoo's cache: their latency is from the first "
             "call, and only the total of their tokens is known (promptfoo eval --no-cache asks again)"
         )
         yield Finding(code="cached_answers", message=message, where=where, count=cached)
     prompts = {row.prompt.label for row in rows if row.prompt and row.prompt.label}
     if len(prompts) > 1:
-        message = f"the evaluation has {len(prompts):,} prompts; each run names its own in x_prompt"
+        message = f"the evaluation has {len(prompts):,} prompts; x_prompt contains the prompt of each run"
         yield Finding(code="several_prompts", severity="info", message=message, where=where)
 
 

@@ -149,7 +149,7 @@ def _part(
     match = _PLACE.search((run.workspace_path or run.logs_path or "").replace("\\", "/"))
     match = match or _PLACE.search(place or path.as_posix())
     if match is None:
-        return Rejected(path=str(path), reason="neither the record nor its folder says which tier and run this is")
+        return Rejected(path=str(path), reason="tier and run are neither in the record nor in its path")
     command = _command(path.parent / "agent" / "command_log.json") if owns else Command()
     usage = _usage(run.token_stats)
     cost, sure = stated_cost(run.cost_usd, usage)

@@ -185,7 +185,7 @@ def _report(report: RunReport, path: Path) -> Iterator[ReadItem]:
             yield _verdict(path, name, passed=False, outcome="failed", failure=failure, experiment=experiment)
     for name in report.error_ids:
         if name in errors:
-            failure = _broken(report, name) or Failure(cause="unknown", message="the evaluation broke off")
+            failure = _broken(report, name) or Failure(cause="unknown", message="the evaluation was interrupted")
             yield _verdict(path, name, outcome="errored", failure=failure, experiment=experiment)
     yield from stated_count(
         str(path), "resolved instances", stated=report.resolved_instances, listed=len(report.resolved_ids)

@@ -175,7 +175,7 @@ def _stated(results: Results, path: Path) -> Iterator[Finding]:
             str(path),
             stated=results.accuracy,
             of=len(verdicts),
-            how="a trial without a verdict counts as not resolved",
+            how="trials without a verdict count as unresolved",
             verdicts=verdicts,
         )
     yield from stated_pass_at_k(str(path), results.pass_at_k, by_task)
@@ -191,7 +191,7 @@ FORMAT = LogFormat(
         "outcome",
         "failure",
         "tests",
-        "usage where the agent counts",
+        "usage if the agent reports it",
         "times",
         "stated accuracy and pass@k",
     ),

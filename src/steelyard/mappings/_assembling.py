@@ -161,8 +161,8 @@ def _agreed(leaf: Leaf, values: list[Any]) -> Any:  # Any: values of a field
     other = next((value for value in known if value != known[0] or isinstance(value, Problem)), None)
     if other is None or isinstance(other, Problem):
         return other if other is not None else known[0] if known else None
-    hint = 'say how one value comes of several: take = "first", "last", "sum", "max", ...'
-    return Problem(f"the lines of the run differ: {shown(known[0])}, {shown(other)}", hint)
+    hint = 'set take to "first", "last", "sum", "max", ...'
+    return Problem(f"the lines of the run have different values: {shown(known[0])}, {shown(other)}", hint)
 
 
 def _joined(values: list[Any]) -> Any:  # Any: lists of parts, or a Problem

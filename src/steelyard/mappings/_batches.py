@@ -132,9 +132,7 @@ class Batch:
         if name not in self.facts.header:
             name = name.removeprefix('"').removesuffix('"')
         if name in self.facts.twice:
-            raise UnreadableFileError(
-                self.facts.shown, f"column {name!r} stands twice", hint="give each a name of its own"
-            )
+            raise UnreadableFileError(self.facts.shown, f"duplicate column {name!r}", hint="use unique names")
         if name not in self.facts.header:
             raise missing_column(name, self.facts)
         return self.facts.header[name]
@@ -166,7 +164,7 @@ def missing_column(name: str, facts: FileFacts) -> UnreadableFileError:
     known = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
     return UnreadableFileError(
         facts.shown,
-        f"the mapping names a column {name!r} that the table does not have",
+        f"unknown column {name!r}",
         hint=f"did you mean {close!r}?" if close else f"its columns: {known}",
     )
 
@@ -186,11 +184,11 @@ def check_path(text: str, mapping: Mapping, scope: Scope) -> None:
     if root is not None and root not in ROOTS and root not in mapping.extra_files:
         close = nearest(root, [*ROOTS, *mapping.extra_files])
         hint = f"did you mean ${close}?" if close else "name the file in [extra_files]"
-        raise MappingError(f"the path {text!r} begins with ${root}, which means nothing", hint=hint)
+        raise MappingError(f"the path {text!r} starts with the unknown variable ${root}", hint=hint)
     if root in ("column", "cell") and not mapping.rows.columns:
-        raise MappingError(f"${root} is for rows.columns, and the mapping has none")
+        raise MappingError(f"${root} needs rows.columns")
     if scope.levels < _LEVELS.get(root or "", 0):
-        raise MappingError(f"${root} leads to nothing here", hint='it is for rows of lists: rows.at = "results[*]"')
+        raise MappingError(f"${root} is not available here", hint='it needs a list of rows: rows.at = "results[*]"')
     if scope.is_json or root is not None:
         parse_path(text)
 

@@ -83,7 +83,7 @@ def taken(values: Sequence[Any], take: Take) -> Any:  # Any: converted values
                 (value for value in known if isinstance(value, bool) or not isinstance(value, (int, float))), None
             )
             if odd is not None and take in ("sum", "mean"):
-                return Problem(f"{shown(odd)} is not a number, so there is no {take}")
+                return Problem(f"{shown(odd)} is not a number; cannot compute {take}")
             return _REDUCED[take](known)
         case _:
             assert_never(take)
@@ -99,7 +99,7 @@ _REDUCED: dict[str, Callable[[list[Any]], Any]] = {"sum": _total, "mean": exact_
 
 def _decided(values: Sequence[Any], *, by: bool) -> Any:  # Any: flags
     if any(not isinstance(value, bool) for value in values if value is not None):
-        return Problem("any and all are for flags", "say what each word means: words = { pass = true, fail = false }")
+        return Problem("any and all need booleans", "define the values: words = { pass = true, fail = false }")
     if by in values:
         return by
     return None if None in values else not by
@@ -114,7 +114,7 @@ def operated(operation: Operation, value: Any, operand: Any) -> Any:  # Any: num
     try:
         return operation(value, operand)
     except (TypeError, OverflowError):
-        return Problem(f"{shown(value)} is not a number to reckon with")
+        return Problem(f"{shown(value)} is not a number")
 
 
 def times(value: Any, operand: Any) -> Any:  # Any: numbers or None

@@ -87,7 +87,7 @@ def compiled(mapping: Mapping) -> Template:
     for path in (*spec.where, *listed(mapping.group.by if mapping.group else None)):
         check_path(path, mapping, scope)
     if mapping.run.task is None:
-        raise MappingError("run.task is missing", where=mapping.name, hint="each run needs the task it attempted")
+        raise MappingError("run.task is missing", where=mapping.name, hint="every run needs a task")
     return _Compiler(mapping).template(mapping.run, Run, scope)
 
 
@@ -102,7 +102,9 @@ class _Compiler:
         each = getattr(specified, "each", None)
         if each is not None:
             if not scope.is_json:
-                raise MappingError(f"each = {each!r} is for JSON: a cell holds one value", where=self.mapping.name)
+                raise MappingError(
+                    f"each = {each!r} is only for JSON: a CSV cell has one value", where=self.mapping.name
+                )
             check_path(each, self.mapping, scope)
             scope = Scope(is_json=True, levels=INSIDE_EACH)
         when: Conditions = getattr(specified, "when", {})
@@ -128,11 +130,11 @@ class _Compiler:
                 (scope.is_json or root_of(path)) and parse_path(path).is_several for path in field.paths
             )
             if is_several and field.take is None and not is_list:
-                raise MappingError("[*] leads to several values", hint='say how they become one: take = "sum"')
+                raise MappingError("[*] selects several values", hint='combine them: take = "sum"')
             convert = self._conversion(field, kind, name)
             if field.take is not None and not is_several and self.mapping.group is None:
                 raise MappingError(
-                    "take is for several values, and there is one", hint="a path with [*], all_of or [group]"
+                    "take needs several values, and there is one", hint="a path with [*], all_of or [group]"
                 )
             if is_list:
                 convert = _listing(
@@ -306,7 +308,7 @@ def _finisher(field: Field, kind: str) -> Convert | None:
 def _whole(value: Any) -> Any:  # Any: a number, None or a Problem
     if not isinstance(value, float):
         return value
-    return int(value) if value.is_integer() else Problem(f"{shown(value)} is not a whole number")
+    return int(value) if value.is_integer() else Problem(f"{shown(value)} is not an integer")
 
 
 def _chained(steps: tuple[Convert, ...]) -> Convert:

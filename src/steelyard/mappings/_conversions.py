@@ -125,7 +125,7 @@ def to_number(numbers: Numbers, field: Field, *, money: bool = False) -> Convert
         if match is None or digits is None:
             return _no_number(value)
         if money and not converts_currency and (match["before"] or match["after"]) not in _DOLLARS:
-            return Problem(f"{shown(value)} is not in US dollars", "give the rate: times = 1.08")
+            return Problem(f"{shown(value)} is not in USD", "set the exchange rate: times = 1.08")
         sign = "-" if match["sign"] in ("-", "−") else ""  # noqa: RUF001 # a minus as sheets have it
         written = Fraction(sign + digits + (match["exponent"] or ""))
         return scaled(written, _SUFFIXES[(match["suffix"] or "").lower()] or unit)
@@ -183,7 +183,7 @@ def to_whole(numbers: Numbers, field: Field) -> Convert:
     def convert(value: Any) -> Any:  # Any: as above
         converted = number(value)
         if isinstance(converted, float):
-            return int(converted) if converted.is_integer() else Problem(f"{shown(value)} is not a whole number")
+            return int(converted) if converted.is_integer() else Problem(f"{shown(value)} is not an integer")
         return converted
 
     return convert
@@ -198,7 +198,7 @@ def to_flag(value: Any) -> Any:  # Any: as above
         return True
     if word in FAIL_WORDS:
         return False
-    return Problem(f"{shown(value)} is neither true nor false", "say what it means: words = { ... = true }")
+    return Problem(f"{shown(value)} is not a boolean", "define it: words = { ... = true }")
 
 
 def to_outcome(value: Any) -> Any:  # Any: as above
@@ -209,7 +209,7 @@ def to_outcome(value: Any) -> Any:  # Any: as above
     flag = to_flag(value)
     if isinstance(flag, bool):
         return "passed" if flag else "failed"
-    return Problem(f"{shown(value)} is no outcome that is known", 'say what it means: words = { ... = "errored" }')
+    return Problem(f"{shown(value)} is not a known outcome", 'define it: words = { ... = "errored" }')
 
 
 def _word(value: Any) -> str | None:  # Any: as above
@@ -249,7 +249,7 @@ def _clock(clock: re.Match[str], meaning: str | None, value: str) -> Any:  # Any
     if clock["third"] is not None:
         return scaled(first * 3600 + second * 60 + Fraction(clock["third"].replace(",", ".")), None)
     if meaning is None:
-        return Problem(f"{shown(value)} has two meanings", 'say which: clock = "m:ss" or "h:mm"')
+        return Problem(f"{shown(value)} is ambiguous", 'set clock = "m:ss" or "h:mm"')
     return first * 60 + second if meaning == "m:ss" else first * 3600 + second * 60
 
 
@@ -274,8 +274,8 @@ def to_time(field: Field) -> Convert:
                 return _since_1970(value)
         except (ValueError, OverflowError, OSError):
             pass
-        written = f"written as {field.format}" if field.format else "that is known"
-        return Problem(f"{shown(value)} is no time {written}", 'say how it is written: format = "%d.%m.%Y %H:%M"')
+        written = f"in the format {field.format}" if field.format else "in a known format"
+        return Problem(f"{shown(value)} is not a time {written}", 'set format = "%d.%m.%Y %H:%M"')
 
     return convert
 
@@ -291,7 +291,7 @@ def _since_1970(number: float) -> datetime:
         if 0 < number < most:
             return datetime.fromtimestamp(number / seconds, UTC)
     if number <= 0:
-        raise ValueError("times begin in 1970")
+        raise ValueError("times start in 1970")
     return datetime.fromtimestamp(number / 1_000_000_000, UTC)
 
 
@@ -301,7 +301,7 @@ def _zone(name: str | None) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError
-        raise MappingError(f"unknown time zone {name!r}", hint="Europe/Berlin is one") from error
+        raise MappingError(f"unknown time zone {name!r}", hint="use a name such as Europe/Berlin") from error
 
 
 def to_json(value: Any) -> Any:  # Any: as above
@@ -317,7 +317,7 @@ def by_words(words: Mapping[str, Scalar]) -> Convert:
     def convert(value: Any) -> Any:  # Any: as above
         meaning = meanings.get(_word(value) or "", others)
         if meaning is None:
-            return Problem(f"{shown(value)} has no meaning", f"add it to words, or a meaning for all others: {_STAR}")
+            return Problem(f"{shown(value)} is not in words", f"add it to words, or a default: {_STAR}")
         return meaning
 
     return convert
@@ -333,12 +333,12 @@ def by_patterns(patterns: tuple[str, ...], *, else_absent: bool) -> Convert:
     def convert(value: Any) -> Any:  # Any: as above
         text = plain_text(value)
         if text is None or len(text) > MAX_CHARS:
-            return Problem(f"{shown(value)} is no text of at most {MAX_CHARS:,} characters")
+            return Problem(f"{shown(value)} is not a string of at most {MAX_CHARS:,} characters")
         for pattern in compiled:
             match = pattern.search(text)
             if match is not None:
                 return match[1] if pattern.groups else match[0]
-        return None if else_absent else Problem(f"no pattern fits {shown(value)}", 'or say else = "absent"')
+        return None if else_absent else Problem(f"no pattern matches {shown(value)}", 'or set else = "absent"')
 
     return convert
 
@@ -347,9 +347,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise MappingError(f"{pattern[:100]!r} is no regular expression: {error}") from error
+        raise MappingError(f"{pattern[:100]!r} is not a valid regular expression: {error}") from error
     if _repeats_a_repeat(pattern):
-        hint = "write the inner repeat so that it gives nothing back, as (?:a++)* or (?>a+)*, or once only"
+        hint = "use a possessive or atomic inner repetition, such as (?:a++)* or (?>a+)*"
         raise MappingError(f"{pattern[:100]!r} has nested repetition, which can take exponential time", hint=hint)
     return compiled
 

@@ -53,9 +53,9 @@ class EventLines:
         return sum(len(cells) == 1 for cells in self._cells(column)) / len(self.runs)
 
     def with_id(self, found: Sequence[Match]) -> list[Match]:
-        """The matches, with what the lines of a run share as its id."""
+        """The matches, with shared by the lines of a run as its id."""
         spec = Field(from_=self.key.name)
-        shared = Match("id", self.key, SURE, spec, len(self.key.present), "what the lines of a run share")
+        shared = Match("id", self.key, SURE, spec, len(self.key.present), "shared by the lines of a run")
         return [shared, *(match for match in found if match.field != shared.field)]
 
     def of_runs(self, found: Sequence[Match]) -> tuple[Match, ...]:
@@ -81,7 +81,7 @@ class EventLines:
         by_run = self._cells(match.column)
         if all(len(cells if is_added else set(map(plain_text, cells))) < 2 for cells in by_run):
             return match
-        sums = 'added up over the lines of a run: take = "last" if each line states the total so far'
+        sums = 'summed over the lines of a run; use take = "last" if lines contain running totals'
         remarks = "; ".join(text for text in (match.remark, sums if is_added else "") if text)
         take = "sum" if is_added else TAKES.get(match.field, "first")
         if match.field in SAME:
@@ -127,7 +127,7 @@ def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
 
 def _of_single_lines(duration: Match) -> Match:
     """The duration as a line that the user has to confirm."""
-    remark = "durations of single lines, added up: the times of the first and the last line tell how long a run took"
+    remark = "sum of the durations of single lines; prefer the times of the first and last line"
     return replace(duration, score=SURE / 2, remark=remark)
 
 

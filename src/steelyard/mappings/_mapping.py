@@ -84,11 +84,11 @@ class Field(Record, frozen=True, kw_only=True):
         sources = [name for name in ("from", "first_of", "all_of", "value") if self._given(name)]
         if len(sources) != 1:
             named = " and ".join(sources) or "none"
-            raise ValueError(f"a field has one of from, first_of, all_of and value; this one has {named}")
+            raise ValueError(f"a field needs exactly one of from, first_of, all_of and value (got {named})")
         if self.all_of is not None and self.take is None:
-            raise ValueError("all_of needs take, which says how its values become one")
+            raise ValueError("all_of needs take")
         if self.else_ is not None and self.pattern is None:
-            raise ValueError("else is for a pattern that does not fit, and there is no pattern")
+            raise ValueError("else needs a pattern")
 
     def _given(self, name: str) -> bool:
         return getattr(self, "from_" if name == "from" else name) is not None
@@ -216,7 +216,7 @@ class Mapping(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.extra_files:
             if not _ROOT_NAME.fullmatch(name) or name in ROOTS:
-                raise ValueError(f"extra_files: {name!r} cannot name a file; use lowercase letters")
+                raise ValueError(f"extra_files: {name!r} is not a valid name; use lowercase letters")
 
     @property
     def format_name(self) -> str:
@@ -297,7 +297,7 @@ def mapping_of(values: AbstractMapping[str, Any], where: str = "mapping") -> Map
         return msgspec.convert(values, Mapping)
     except msgspec.ValidationError as error:
         unknown = unknown_field(error, Mapping)
-        message, hint = unknown or (problem_text(error), "steelyard schema mapping shows what may stand there")
+        message, hint = unknown or (problem_text(error), "see: steelyard schema mapping")
         raise MappingError(message, where=where, hint=hint) from error
 
 

@@ -309,7 +309,7 @@ def _as_verdict(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     if not any(meaning in ("passed", "failed") for meaning in meanings.values()):
         return None, ""
     unknown = [word for word in words if word not in meanings]
-    remark = f"no meaning yet, so these rows are rejected: {', '.join(map(repr, unknown))[:200]}" if unknown else ""
+    remark = f"not in words, so these rows are rejected: {', '.join(map(repr, unknown))[:200]}" if unknown else ""
     return Field(from_=column.name, words=dict[str, Scalar](meanings)), remark
 
 

@@ -56,7 +56,7 @@ def suggest(paths: Sequence[Path]) -> SuggestedMapping:
     """A mapping for the first file, and what it reads of the first rows of each."""
     path = paths[0]
     if archive_kind(beginning_of(path)[:512]):
-        raise UnreadableFileError(str(path), "it is an archive", hint="extract it and name one of its files")
+        raise UnreadableFileError(str(path), "is an archive", hint="extract it and name one of its files")
     layout = layout_of(path)
     numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
     draft = _draft(_name(path), layout, numbers)
@@ -70,8 +70,8 @@ def suggest(paths: Sequence[Path]) -> SuggestedMapping:
     if draft.lines_of_run is not None:
         head += draft.lines_of_run.told()
     if not draft.has_task:
-        head.append("No column is surely the task, which every run needs: remove the # of one `task` line below.")
-    as_it_stands = "As it stands" if draft.has_task else "With the first of these"
+        head.append("The task column, which every run needs, is uncertain: uncomment one `task` line below.")
+    as_it_stands = "As is," if draft.has_task else "With the first of these,"
     head += [line for claim in claims for line in claim.lines(as_it_stands)]
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
     set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
@@ -88,7 +88,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
         found = lines_of_run.with_id(without_key.found) if without_key.has("task") else draft.found
         return replace(draft, found=lines_of_run.of_runs(found), lines_of_run=lines_of_run)
     columns = draft.columns_of_verdicts()
-    remark = f"one figure for {len(columns)} runs: use it only if it holds for each of them"
+    remark = f"one value for {len(columns)} runs: use it only if it applies to each of them"
     weighed = (
         replace(match, score=SURE / 2, remark=remark) if columns and match.field.startswith(ADDED) else match
         for match in draft.found
@@ -110,7 +110,7 @@ class _Claim(NamedTuple):
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
         yield f"{read} and rejects {rows}."
         if self.runs and not self.with_verdict:
-            yield "No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below."
+            yield "No run has a verdict, so no pass rate can be computed: set `outcome` or `passed` below."
         yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
 
 
@@ -215,7 +215,7 @@ class _Draft:
             absent = {row for row, cell in enumerate(match.column.cells) if cell is None}
             if absent == empty and match.score >= SURE:
                 rows = "1 row is" if len(empty) == 1 else f"{len(empty)} rows are"
-                yield f"# {rows} much emptier than the others (a sum?) and left out:"
+                yield f"# {rows} mostly empty (a total?) and excluded:"
                 yield f'where = {{ {_toml(match.column.name)} = "*" }}'
                 return
 
@@ -227,7 +227,7 @@ class _Draft:
             return
         guesses = [match.column for match in self.found if match.field == "task"]
         likely = sorted(filter(may_be_task, self.layout.columns), key=self._like_a_task, reverse=True)
-        yield "# The task: remove the # of the line that is right."
+        yield "# The task: uncomment the correct line."
         for name in list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]:
             yield from (f"# {_cells(column)}" for column in self.layout.columns if column.name == name)
             yield f"# {TASK} {_toml(name)}"
@@ -254,7 +254,7 @@ class _Draft:
             return
         given = {"task", "verdict", *self._of_column_names()} if unpivoted else {"task"}
         yield ""
-        yield "# Not used: remove the # of what you want, and name the field of a run that it is, if it is one:"
+        yield "# Not used: uncomment what you want and set the field of the run:"
         yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
         for match in doubtful:
             if match.column.name in taken or match.field in given:
@@ -296,7 +296,7 @@ class _Draft:
         for field, pattern in self._of_column_names().items():
             part = "the number in" if field == "attempt" else "the beginning of"
             of_name = "the name" if pattern is None else f"{part} the name"
-            yield f"# {of_name} of each column, taken as the {field}"
+            yield f"# {of_name} of each column is the {field}"
             yield _line(Match(field, self.unpivoted[0], SURE, Field(from_="$column", pattern=pattern), 0))
         words = dict.fromkeys((plain_text(cell) or "") for column in self.unpivoted for cell in column.present)
         meanings = {word: meaning_of(word) for word in words}
@@ -318,7 +318,7 @@ def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
 def _about_errored(meanings: Collection[object]) -> Iterator[str]:
     """What becomes of runs that broke off, for whoever expects them among the failures."""
     if "errored" in meanings:
-        yield "# errored runs have no verdict: pass rates leave them out, and --unscored fail counts them as failed"
+        yield "# errored runs have no verdict: pass rates exclude them; --unscored fail counts them as failed"
 
 
 def _line(match: Match) -> str:

@@ -14,7 +14,7 @@ ONE: Form = {CONSTANT: 1.0}
 class Followed:
     """The outcome of the inputs: one weighed sum over another, or something else (`above` is None).
 
-    It equals no number, so that `ratio` divides, and is neither true nor false, so that no branch is followed.
+    It equals no number, so that `ratio` divides, and is not a boolean, so that no branch is followed.
     Any: whatever a formula combines with it.
     """
 

@@ -245,9 +245,9 @@ def _whole(kind: str, column: NDArray[Any]) -> tuple[Ints, Flags, Flags]:  # Any
     filled = np.where(absent | beyond, 0, column) if absent.any() or beyond.any() else column
     counts: Ints = filled.astype(np.int64)
     if counts.min(initial=0) < 0:
-        raise ValueError(f"{kind} holds a negative count")
+        raise ValueError(f"{kind} contains a negative count")
     if (counts != filled).any() or np.isinf(column).any():
-        raise ValueError(f"{kind} holds a count that is not whole")
+        raise ValueError(f"{kind} contains a count that is not an integer")
     return counts, absent, beyond
 
 

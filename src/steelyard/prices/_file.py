@@ -116,7 +116,7 @@ class FilePriceTable(PriceTable):
             prices = ModelPrices(model, None, _periods(model, entry, where))
             for alias in dict.fromkeys(text.lower() for text in (model, *entry.aliases)):
                 if alias in self._own:
-                    raise PriceTableError(f"the name {alias!r} is given to two models", where=where)
+                    raise PriceTableError(f"name {alias!r} is used for two models", where=where)
                 self._own[alias] = prices
 
     def look_up(self, model: str) -> ModelPrices | None:
@@ -166,10 +166,10 @@ def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
         sizes = [tier.above_input_tokens for tier in tiers]
         if sizes[0] is not None:
             raise PriceTableError(
-                f"{model}: the smallest calls have no price; leave out above_input_tokens once", where=where
+                f"{model}: the smallest calls have no price; add an entry without above_input_tokens", where=where
             )
         if len(set(sizes)) != len(sizes):
-            raise PriceTableError(f"{model}: two prices hold for the same calls", where=where)
+            raise PriceTableError(f"{model}: two prices apply to the same calls", where=where)
         periods.append(Period(tiers, since=since))
     if periods[0].since is not None:
         periods.insert(0, Period((_NOTHING,)))
@@ -197,6 +197,6 @@ def read_price_file(path: Path, *, open_base: Callable[[str], PriceTable]) -> Fi
     except (msgspec.ValidationError, ArithmeticError) as problem:
         raise PriceTableError(str(problem), where=where, hint="docs/prices.md shows the format") from problem
     if file.format != FORMAT_VERSION:
-        raise PriceTableError(f"format {file.format} is not known; this version reads {FORMAT_VERSION}", where=where)
+        raise PriceTableError(f"unknown format {file.format}; supported: {FORMAT_VERSION}", where=where)
     base = open_base(file.extends) if file.extends is not None else None
     return FilePriceTable(file, name=path.stem, where=where, base=base)

@@ -28,7 +28,7 @@ def open_price_table(name_or_path: str = DEFAULT_PRICE_TABLE) -> PriceTable:
 
 def _open(name_or_path: str, *, depth: int) -> PriceTable:
     if depth > _DEEPEST_EXTENSION:
-        raise PriceTableError("price tables extend each other in a circle", where=name_or_path)
+        raise PriceTableError("circular extends in price tables", where=name_or_path)
     if name_or_path in price_table_names():
         return _shipped(name_or_path)
     path = Path(name_or_path)

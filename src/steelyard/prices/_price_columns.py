@@ -85,7 +85,7 @@ def price_columns(
     moments = np.full(rows, "NaT", "datetime64[us]") if at is None else np.asarray(at).astype("datetime64[us]")
     columns = {kind: np.asarray(column) for kind, column in tokens.items()}
     if any(len(column) != rows for column in (moments, *columns.values())):
-        raise ValueError("the columns to be priced differ in length")
+        raise ValueError("price columns differ in length")
     compiled = Compiled(price_table, list(code_of), span)
     cost_usd = np.empty(rows, np.float64)
     reason_of = np.empty(rows, np.int32)

@@ -18,7 +18,7 @@ Priced: TypeAlias = float | Missing
 """A cost in USD, or why there is none."""
 
 Pico: TypeAlias = int | Decimal
-"""Pico-dollars; a Decimal where a price is not a whole number of them."""
+"""Pico-dollars; a Decimal where a price is not an integer of them."""
 
 Span: TypeAlias = Literal["call", "run", "least"]
 """What a usage covers: one model call, or an unknown number of them. Context tiers and request fees go by the call.
@@ -50,16 +50,16 @@ NAMES_TRIED = 10
 EXACT = Context(prec=60)
 """Room for every digit of a sum of prices, so that sums do not depend on their order."""
 
-UNDATED = "the price of {model} depends on the {what}, and it is not known"
-WHOLE_RUN_TIERS = "{model} has another price in calls of more than {above} input tokens, and the calls are not known"
-WHOLE_RUN_FEES = "{model} charges for each request, and the number of calls is not known"
-TOO_MANY = f"a count of more than {MAX_TOKENS:,} tokens cannot be right"
-NO_MODEL = "the model is not known"
+UNDATED = "the price of {model} depends on the {what}, which is unknown"
+WHOLE_RUN_TIERS = "the price of {model} differs for calls above {above} input tokens, and the calls are unknown"
+WHOLE_RUN_FEES = "{model} is charged per request, and the number of calls is unknown"
+TOO_MANY = f"token counts above {MAX_TOKENS:,} are invalid"
+NO_MODEL = "the model is unknown"
 
 
 def unknown_tokens(kind: str) -> str:
     """The reason given where a needed kind of tokens is not known."""
-    return f"the {KIND_WORDS[kind]} tokens are not known"
+    return f"the {KIND_WORDS[kind]} tokens are unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def token_cost(run: Run, price_table: PriceTable) -> RunCost:
     """
     silent = 0 if run.usage is not None else sum(1 for call in run.calls or () if call.usage is None)
     if silent:
-        return RunCost(None, "unknown", f"{silent} of {len(run.calls or ())} calls state no tokens")
+        return RunCost(None, "unknown", f"{silent} of {len(run.calls or ())} calls report no tokens")
     parts = charges(run, price_table)
     if not parts:
         return RunCost(None, "unknown", NO_USAGE)

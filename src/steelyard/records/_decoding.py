@@ -90,9 +90,7 @@ def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a reco
         _refuse_infinite(run)
         raise
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DecodeError(
-            f"a value cannot stand in a record: {error}", "steelyard schema run shows the fields"
-        ) from error
+        raise DecodeError(f"invalid value in the record: {error}", "see: steelyard schema run") from error
     if again != run:
         _refuse_infinite(run)
     return again
@@ -102,7 +100,7 @@ def _refuse_infinite(run: Run) -> None:
     """Refuse numbers that JSON cannot hold; it would write null for them."""
     non_finite = find_non_finite(msgspec.to_builtins(run))
     if non_finite is not None:
-        raise DecodeError(f"{non_finite[0]}: the number {non_finite[1]} is not finite", "leave out what is not known")
+        raise DecodeError(f"{non_finite[0]}: must be a finite number (got {non_finite[1]})", "omit unknown values")
 
 
 def encode_run(run: Run) -> bytes:
@@ -161,7 +159,7 @@ def _explained(error: msgspec.ValidationError) -> DecodeError:
     at = _AT_PATH.search(text)
     place = f"{at['path']}: " if at and at["path"] else ""
     reason = _AT_PATH.sub("", text).replace("`", "")
-    hint = _known_values(place, text) or "steelyard schema run shows what each field may hold"
+    hint = _known_values(place, text) or "see: steelyard schema run"
     return DecodeError(place + reason[:1].lower() + reason[1:], hint)
 
 

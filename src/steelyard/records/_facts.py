@@ -102,8 +102,8 @@ _NO_CHANGES = "the record has no changes"
 _NO_COMPONENTS = "the record has no components"
 _NO_TESTS = "the record has no test results"
 _TEST_COUNTS = ("tests.passed", "tests.failed", "tests.errors")
-_NO_PROVENANCE = "the record does not say"
-_NO_CALLS = "the record does not state both its tokens and those of every call"
+_NO_PROVENANCE = "not in the record"
+_NO_CALLS = "the record lacks its tokens or those of some call"
 
 KEY_PARTS: tuple[FactGroup, ...] = (
     _simple("id", "str", "The run's id."),
@@ -128,10 +128,10 @@ KEY_PARTS: tuple[FactGroup, ...] = (
     _simple(
         "tier_scheme",
         "str",
-        "The naming of tiers.",
+        "Naming scheme of the tiers.",
         flat=FromColumns("value", ("tier_scheme",), otherwise=DEFAULT_SCHEME),
     ),
-    _simple("attempt", "int", "Which attempt at the task."),
+    _simple("attempt", "int", "Attempt number on the task."),
     _simple("outcome", "str", "How the run ended."),
 )
 
@@ -139,9 +139,9 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple(
         "passed",
         "bool",
-        "The verdict as stated.",
+        "Verdict, as reported.",
         field="stated_pass",
-        absent="the record states no verdict",
+        absent="the record has no verdict",
         flat=FromColumns("verdict", ("passed", "outcome")),
     ),
     FactGroup(
@@ -152,7 +152,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "tests_not_passed",
                 "int",
-                "How many failed or broke.",
+                "How many failed or errored.",
                 _NO_TESTS,
                 FromColumns("sum", _TEST_COUNTS[1:], known_by=_TEST_COUNTS),
             ),
@@ -170,15 +170,20 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         (
             Fact("weighted_score", "float", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
             Fact("judge_votes", "int", "How many judges voted.", _NO_JUDGMENTS),
-            Fact("judge_passes", "int", "How many of them voted for a pass.", _NO_JUDGMENTS),
+            Fact("judge_passes", "int", "How many of them voted pass.", _NO_JUDGMENTS),
             Fact("judge_lowest_passing_score", "float", "Lowest score with a pass vote.", _NO_JUDGMENTS),
             Fact("judge_highest_failing_score", "float", "Highest score with a fail vote.", _NO_JUDGMENTS),
-            Fact("judge_score_error", "float", "Largest gap between a stated and a recomputed score.", _NO_JUDGMENTS),
-            Fact("judge_cost_usd", "float", "What judging cost.", _NO_JUDGMENTS),
+            Fact(
+                "judge_score_error",
+                "float",
+                "Largest difference between a reported and a recomputed score.",
+                _NO_JUDGMENTS,
+            ),
+            Fact("judge_cost_usd", "float", "Cost of judging.", _NO_JUDGMENTS),
         ),
     ),
-    _simple("stated_impl_rate", "float", "Fraction of requirements met, as stated.", field="impl_rate"),
-    _simple("stated_duration_seconds", "float", "How long the run took, as stated.", field="duration_seconds"),
+    _simple("stated_impl_rate", "float", "Fraction of requirements met, as reported.", field="impl_rate"),
+    _simple("stated_duration_seconds", "float", "Duration of the run, as reported.", field="duration_seconds"),
     _simple(
         "elapsed_seconds",
         "float",
@@ -230,14 +235,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "stated_total_tokens",
                 "int",
-                "All tokens together, as stated.",
-                "the record states no total of tokens",
+                "Total tokens, as reported.",
+                "the record has no total tokens",
                 FromColumns("value", ("usage.total_tokens",)),
             ),
             Fact(
                 "total_tokens",
                 "int",
-                "All tokens together: the kinds, or the stated total where not all of them are known.",
+                "Total tokens: the sum of the kinds, or the reported total if some are unknown.",
                 _NO_USAGE,
                 FromColumns("total", (*(f"usage.{kind}" for kind in TOKEN_KINDS), "usage.total_tokens")),
             ),
@@ -247,14 +252,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         stated_and_calls,
         gaps_values,
         (
-            Fact("tokens_outside_calls", "int", "Tokens that the run states beyond those of its calls.", _NO_CALLS),
-            Fact("tokens_beyond_usage", "int", "Tokens of the calls beyond those that the run states.", _NO_CALLS),
+            Fact("tokens_outside_calls", "int", "Tokens reported by the run beyond those of its calls.", _NO_CALLS),
+            Fact("tokens_beyond_usage", "int", "Tokens of the calls beyond those reported by the run.", _NO_CALLS),
         ),
     ),
     _simple(
         "cost_is_lower_bound",
         "bool",
-        "The cost or the tokens are known to be too low.",
+        "Whether cost or tokens are lower bounds.",
         absent=_NO_PROVENANCE,
     ),
     FactGroup(
@@ -263,14 +268,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             provenance.get(field) == "lower_bound" for field in ("usage", "tool_calls", "iterations")
         ),
         (
-            Fact("usage_is_lower_bound", "bool", "The tokens are known to be too few.", _NO_PROVENANCE),
-            Fact("tool_calls_are_lower_bound", "bool", "The tool calls are known to be too few.", _NO_PROVENANCE),
-            Fact("iterations_are_lower_bound", "bool", "The turns are known to be too few.", _NO_PROVENANCE),
+            Fact("usage_is_lower_bound", "bool", "Whether the tokens are a lower bound.", _NO_PROVENANCE),
+            Fact("tool_calls_are_lower_bound", "bool", "Whether the tool calls are a lower bound.", _NO_PROVENANCE),
+            Fact("iterations_are_lower_bound", "bool", "Whether the turns are a lower bound.", _NO_PROVENANCE),
         ),
     ),
     _simple("tool_calls", "int", "Tools called."),
     _simple("iterations", "int", "Turns taken."),
-    _simple("success", "bool", "The agent's own claim."),
+    _simple("success", "bool", "Success as claimed by the agent."),
     FactGroup(
         lambda run: run.steps,
         steps_values,
@@ -319,10 +324,8 @@ _NOT_PRICED = "the tokens could not be priced"
 
 PRICED_FACTS: tuple[Fact, ...] = (
     Fact("priced_cost_usd", "float", "Cost of the run's tokens by the price table.", _NOT_PRICED),
-    Fact("input_price", "float", "Price of a million input tokens, where the record states one.", "no price is given"),
-    Fact(
-        "output_price", "float", "Price of a million output tokens, where the record states one.", "no price is given"
-    ),
+    Fact("input_price", "float", "Price per million input tokens, if the record has one.", "no price is given"),
+    Fact("output_price", "float", "Price per million output tokens, if the record has one.", "no price is given"),
     *(
         Fact(component_column(type_, "cost_usd"), "float", f"Cost of {type_.value} tokens.", _NOT_PRICED)
         for type_ in ComponentType

@@ -180,10 +180,10 @@ def finding_dict(finding: Finding) -> dict[str, Any]:  # Any: JSON values
 
 
 _ADVICE = {
-    "invalid_record": "correct the record, or take it out",
-    EMPTY_FILE: "check what should have written it, or leave it out",
-    "cut_off": "if it is still being written, read it again later, else copy it again; all before the break is read",
-    "unreadable_file": "check the file, or leave it out",
+    "invalid_record": "fix or remove the record",
+    EMPTY_FILE: "check what should have written it, or remove it",
+    "cut_off": "read it again when it is complete, or copy it again; all data before this point was read",
+    "unreadable_file": "check or remove the file",
 }
 
 

@@ -58,8 +58,8 @@ class RunIds:
         return Rejected(
             path=path,
             line=line,
-            reason=f"id {id_!r} was seen before with other content",
-            hint="an id names one run: give this one its own",
+            reason=f"id {id_!r} is already used by a different run",
+            hint="use a unique id per run",
             code="id_conflict",
         )
 
@@ -75,12 +75,12 @@ class RunIds:
         if self._repeated:
             findings.append(repeated_finding(self._repeated.on_demand()))
         if self._alike:
-            message = "the record has no id and the same content as another; it counts as an attempt of its own"
+            message = "the record has no id and the same content as another; it is treated as a separate attempt"
             findings.append(Finding(code="alike", severity="info", message=message, places=self._alike.on_demand()))
         return findings
 
 
 def repeated_finding(places: Sequence[Place]) -> Finding:
     """What is said of runs that stand in more than one place; the places are those that add no run."""
-    message = "the run was read before under the same id; it counts once"
+    message = "the run was already read with the same id; it is included once"
     return Finding(code="repeated", severity="info", message=message, places=places)

@@ -67,7 +67,7 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
     texts: dict[str, str] = {}
     for pair in each_pair(given, option=OPTION):
         if not pair.equal:
-            raise UsageError(f"{OPTION} {pair.key}!={pair.value} sets nothing", hint=f"{OPTION} {pair.key}=VALUE")
+            raise UsageError(f"{OPTION} {pair.key}!={pair.value} sets no value", hint=f"{OPTION} {pair.key}=VALUE")
         if pair.key not in LABELS and not (pair.key.startswith("x_") and len(pair.key) > len("x_")):
             raise UnknownNameError("label", pair.key, (*LABELS, "x_..."), where=OPTION)
         if pair.key in texts:
@@ -88,14 +88,12 @@ def _part_of(path: str, key: str, match: re.Match[str]) -> str:
     part = "" if path in (PIPED, GIVEN_RECORDS) else parts.get(name)
     if part:
         return part
-    raise DecodeError(f"{OPTION} {key}: {path} has no {{{name}}}", f"name the value: {OPTION} {key}=VALUE")
+    raise DecodeError(f"{OPTION} {key}: no {{{name}}} in {path}", f"name the value: {OPTION} {key}=VALUE")
 
 
 def _whole(text: str, path: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise DecodeError(
-            f"{OPTION} attempt: {text[:200]!r} is not a whole number ({path})", "attempts are 1, 2, 3, ..."
-        )
+        raise DecodeError(f"{OPTION} attempt: {text[:200]!r} is not an integer ({path})", "use 1, 2, 3, ...")
     return int(text[:20])
 
 

@@ -106,7 +106,7 @@ class Judgment(Record, frozen=True, kw_only=True):
         if self.weighted_score is None and not self.criteria:
             raise ValueError("a judgment needs weighted_score or criteria")
         if self.criteria and sum_in_order(line.weight for line in self.criteria) <= 0:
-            raise ValueError("the weights of a judgment's criteria add up to 0")
+            raise ValueError("the weights of a judgment's criteria sum to 0")
 
     @property
     def recomputed_score(self) -> float | None:
@@ -155,7 +155,7 @@ class TestResults(Record, frozen=True, kw_only=True):
 
     @property
     def not_passed(self) -> int:
-        """How many failed or broke."""
+        """How many failed or errored."""
         return self._count(self.failed) + self._count(self.errors)
 
     @property

@@ -124,7 +124,7 @@ def unmet(condition: KeyCondition, values: Iterable[str], *, where: str) -> Find
     error = UnknownValueError(condition.key, condition.value, values, where=where)
     if condition.equal:
         raise error
-    message = f"{error.message}, so it leaves nothing out; {error.hint}"
+    message = f"{error.message}, so it excludes nothing; {error.hint}"
     return Finding(code="where_unmatched", message=message, where=where)
 
 
@@ -143,7 +143,7 @@ def pooled_schemes(choice: RunChoice, schemes: Sequence[str]) -> list[Finding]:
     if "tier" not in keys or "tier_scheme" in keys or len(schemes) < 2:
         return []
     means = " and ".join(f"{tier_text(keys['tier'], scheme)} in {scheme}" for scheme in schemes)
-    message = f"the chosen runs are of {len(schemes)} tier schemes: {means}; tier_scheme={schemes[0]} chooses one"
+    message = f"the selected runs use {len(schemes)} tier schemes: {means}; select one with tier_scheme={schemes[0]}"
     return [Finding(code="tier_schemes", message=message)]
 
 
@@ -151,8 +151,8 @@ def outside_findings(count: int) -> list[Finding]:
     """How many runs the limits of time left out."""
     if not count:
         return []
-    runs = "1 run lies" if count == 1 else f"{count:,} runs lie"
-    message = f"{runs} outside the asked-for time, or without a time, and did not count"
+    runs = "1 run is" if count == 1 else f"{count:,} runs are"
+    message = f"{runs} outside the requested time range or without a time; excluded"
     return [Finding(code="outside_time", severity="info", message=message)]
 
 
@@ -199,7 +199,7 @@ def _each(chosen: Chosen, option: str) -> Iterator[KeyCondition]:
         else [_condition(part, option) for part in _parts(chosen)]
     )
     if not conditions:
-        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
+        raise UsageError(f"{option} selects no runs", hint=f"{option} agent=NAME,model=NAME")
     yield from conditions
 
 

@@ -84,7 +84,7 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
             try:
                 moment = as_utc(self.submitted_at).astimezone(UTC)
             except OverflowError as error:
-                raise ValueError("submitted_at lies outside the years 1 to 9999 of UTC") from error
+                raise ValueError("submitted_at is outside the years 1 to 9999 UTC") from error
             if self.submitted_at.tzinfo is not UTC:
                 msgspec.structs.force_setattr(self, "submitted_at", moment)
 
@@ -290,7 +290,7 @@ def submission_from_run(
     }
     for name in ("id", "total_tokens", "tool_calls"):
         if values[name] is None:
-            raise DecodeError(f"the run does not state {name}", "an arena scores only what is known")
+            raise DecodeError(f"the run has no {name}", "the arena only scores runs with this field")
     return convert_submission(msgspec.to_builtins({key: value for key, value in values.items() if value is not None}))
 
 
@@ -323,7 +323,7 @@ def _checked(submission: Submission) -> Submission:
 
 def _briefly_named(submission: Submission) -> Submission:
     if is_too_long(submission.id):
-        raise DecodeError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8", "give it a shorter one")
+        raise DecodeError(f"the id is longer than {MAX_NAME_BYTES} bytes in UTF-8", "use a shorter id")
     return submission
 
 

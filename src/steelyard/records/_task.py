@@ -135,7 +135,7 @@ class ScoreWeights(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         total = self.efficiency + self.speed + self.cost + self.correctness
         if abs(total - 1) > WEIGHTS_TOLERANCE:
-            raise ValueError(f"the four weights add up to {total:g}, not to 1")
+            raise ValueError(f"the four weights sum to {total:g}, not 1")
 
 
 class BaselineDefaults(Record, frozen=True, kw_only=True):
@@ -188,7 +188,7 @@ class Task(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if "\0" in self.id:
-            raise ValueError("the task's id holds a NUL byte")
+            raise ValueError("the task id contains a NUL byte")
 
 
 def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
@@ -225,12 +225,12 @@ def check_task(task: Task) -> str:
     for name in ("tools", "models"):
         admitted = getattr(task, name)
         if admitted is not None and not admitted:
-            raise ValueError(f"{name} is empty, so that nobody could take part (leave it out to admit all)")
+            raise ValueError(f"{name} is empty, so no one could participate (omit it to allow everyone)")
     try:
         definition = msgspec.json.encode(task, order="deterministic")
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
-        raise ValueError(f"a value cannot stand in a task: {error}") from error
+        raise ValueError(f"invalid value in the task: {error}") from error
     convert_task(msgspec.json.decode(definition))
     if is_too_long(task.id):
-        raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8 (give the task a shorter one)")
+        raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes in UTF-8 (use a shorter id)")
     return definition.decode()

@@ -100,7 +100,7 @@ class Timing(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.process_sizes is not None and sum(self.process_sizes) != len(self.samples or ()):
-            raise ValueError(f"benchmark {self.name!r}: the processes do not add up to its samples")
+            raise ValueError(f"benchmark {self.name!r}: the sample counts of its processes do not sum to its samples")
 
     @property
     def place(self) -> BenchmarkPlace:

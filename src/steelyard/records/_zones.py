@@ -36,8 +36,8 @@ def zone_of(name: str) -> Zone:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:  # a path, a folder, or no such place
         known = available_timezones()
-        hint = "local, UTC, +02:00 or a place such as Europe/Berlin" if known else "pip install tzdata, or +02:00"
-        raise UsageError(f"--tz {name!r} is not a known time zone", hint=hint) from error
+        hint = "use local, UTC, +02:00 or a name such as Europe/Berlin" if known else "pip install tzdata, or +02:00"
+        raise UsageError(f"unknown time zone {name!r} (--tz)", hint=hint) from error
 
 
 def in_zone(moment: datetime, zone: Zone) -> datetime:

@@ -19,11 +19,11 @@ def reading_sentence(summary: ReadSummary) -> str:
     total = summary.total
     formats = f" in {counted(len(summary.formats), 'format')}" if summary.formats else ""
     if not total.runs:
-        return f"No runs were found{formats}."
+        return f"No runs found{formats}."
     priced = total.cost_known_runs + total.cost_lower_bound_runs
     spent = sum_in_order([cost for cost in (total.cost_known_usd, total.cost_lower_bound_usd) if cost is not None])
     least = "at least " if total.cost_lower_bound_runs or total.cost_unknown_runs else ""
-    cost = f"cost {least}{quantity(spent, 'USD')}" if priced else "no cost is known"
+    cost = f"cost {least}{quantity(spent, 'USD')}" if priced else "cost unknown"
     return f"{counted(total.runs, 'run')} from {counted(total.files, 'file')}{formats}; {cost}."
 
 
@@ -39,14 +39,14 @@ def reading_tables(summary: ReadSummary) -> Iterator[TextTable | str]:
         add_row(table, "all", *_cells(summary.total))
     yield table
     if not (summary.formats or summary.unknown or summary.rejected_count):
-        yield "no file was found"
+        yield "no file found"
     if summary.unknown:
         unknown = len(summary.unknown)
         yield "1 file was not recognized" if unknown == 1 else f"{unknown:,} files were not recognized"
     if summary.without_runs:
         skipped = sum(summary.without_runs.values())
         names = ", ".join(f"{name} ({count:,})" for name, count in sorted(summary.without_runs.items()))
-        yield f"{skipped:,} {'file holds' if skipped == 1 else 'files hold'} no runs: {names}"
+        yield f"{skipped:,} {'file contains' if skipped == 1 else 'files contain'} no runs: {names}"
     if summary.archives:
         yield "1 archive was opened" if summary.archives == 1 else f"{summary.archives:,} archives were opened"
     if summary.rejected_count:
@@ -59,7 +59,7 @@ def reading_tables(summary: ReadSummary) -> Iterator[TextTable | str]:
 def _set_aside(summary: ReadSummary) -> TextTable:
     table = plain_table()
     table.add_column("rejected", justify="right")
-    for heading in ("reason", "first seen in", "what to do"):
+    for heading in ("reason", "first location", "hint"):
         table.add_column(heading)
     for first, number in summary.reasons[:REASONS_SHOWN]:
         add_row(table, f"{number:,}", first.reason, first.where, first.advice)

@@ -29,7 +29,9 @@ def check_runs_folder(path: Path) -> None:
     """Refuses a folder that runs cannot be written to, and one that holds something already."""
     check_folder(path)
     if path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"the folder {path} is not empty", hint="name a new one: what it holds would be read with it")
+        raise UsageError(
+            f"directory {path} is not empty", hint="use a new directory: existing files would be read with it"
+        )
 
 
 def write_runs_folder(runs: Iterable[Run], folder: Path) -> int:

@@ -72,7 +72,7 @@ def completeness_tables(result: CompletenessSummary) -> Iterator[TextTable]:
     """For each group a row a field that some run has."""
     for group in result.groups:
         name = key_label(group.key, group.key.values())
-        table = plain_table(f"What is known of {group.n:,} runs{f', {name}' if name else ''}")
+        table = plain_table(f"Completeness of {group.n:,} runs{f', {name}' if name else ''}")
         table.add_column("field")
         for way in WAYS:
             table.add_column(way.replace("_", " "), justify="right")

@@ -35,10 +35,10 @@ class FormatCount:
         """The counts for `--json`."""
         counts = {name: getattr(self, name) for name in self.__slots__}
         if self.total_tokens is None:
-            counts["reason"] = f"none of the {self.runs:,} runs states its tokens" if self.runs else "there are no runs"
+            counts["reason"] = f"none of the {self.runs:,} runs reports tokens" if self.runs else "there are no runs"
         if self.calls is None:
             counts["calls_reason"] = (
-                f"none of the {self.runs:,} runs lists its calls" if self.runs else "there are no runs"
+                f"none of the {self.runs:,} runs reports its calls" if self.runs else "there are no runs"
             )
         return counts
 

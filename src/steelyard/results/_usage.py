@@ -43,7 +43,7 @@ class UsageCount:
         """The counts for `--json`; a cost that is not known has its reason beside it."""
         counts = {name: getattr(self, name) for name in self.__slots__} | {"tokens": dict(self.tokens)}
         if self.cost_usd is None:
-            counts["reason"] = "no price is known for the tokens" if self.unpriced_runs else "no tokens are stated"
+            counts["reason"] = "the tokens have no price" if self.unpriced_runs else "no tokens reported"
         return counts
 
 
@@ -126,7 +126,7 @@ class UsageSummary(Result):
         doubts = list(self._doubts())
         if not self.total.runs and self.runs_outside:
             outside = "; ".join([f"{_many(self.runs_outside, 'run')}, {self._outside}", *doubts])
-            return f"{self._amount} in the asked-for time: {outside}."
+            return f"{self._amount} in the requested time range: {outside}."
         head = ", ".join([self._amount, f"{_many(self.total.runs, 'run')}", *self._calls, *self._period])
         return f"{head}: {'; '.join(doubts)}." if doubts else f"{head}."
 

@@ -24,7 +24,7 @@ WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 def usage_days(result: UsageSummary, width: int) -> Figure:
     """What each day cost, stacked by the first key that is no time."""
     if not any(each.cost_usd for each in result.days):
-        raise UsageError("no day has a known cost", hint="the figure tokens needs no cost")
+        raise UsageError("no day has a known cost", hint="use --figure tokens")
     sums: defaultdict[str, float] = defaultdict(float)
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
@@ -51,7 +51,7 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
 def usage_run_costs(result: UsageSummary, width: int) -> Figure:
     """Distribution of costs per run."""
     if not any(result.run_costs):
-        raise UsageError("no run has a known cost", hint="the figure tokens needs no cost")
+        raise UsageError("no run has a known cost", hint="use --figure tokens")
     note = "lower bounds included" if result.total.lower_bound else ""
     axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
     return histogram(result.run_costs, title="Cost of each run", axis=axis, note=note, width=width)
@@ -60,7 +60,7 @@ def usage_run_costs(result: UsageSummary, width: int) -> Figure:
 def usage_tokens(result: UsageSummary, width: int) -> Figure:
     """Tokens by kind of each group."""
     if not result.total.total_tokens:
-        raise UsageError("no tokens are known", hint="steelyard completeness tells what is")
+        raise UsageError("no tokens are known", hint="see: steelyard completeness")
     names = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
     rows = [
         StackedRow(
@@ -91,7 +91,7 @@ def completeness_fields(result: CompletenessSummary, width: int) -> Figure:
         rows,
         kinds=WAYS,
         hatched="unknown",
-        title="What is known of the runs",
+        title="Completeness of the runs",
         axis=Axis(title="Runs", unit="count", high=result.total.n),
         note=result.sentence,
         width=width,

@@ -113,7 +113,7 @@ def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: Gath
     The paths are those that workers see; one that is relative is taken from the folder that this process works in.
     """
     if any(is_stdin(path) for path in paths):
-        raise UsageError("a cluster cannot read what is piped in", hint="name files or folders that its workers see")
+        raise UsageError("a cluster cannot read stdin", hint="use files or directories that its workers can access")
     relative = any(not path.is_absolute() for path in paths)
     reading = ReadingOnWorkers(
         folder=os.getcwd() if relative else None,
@@ -205,6 +205,6 @@ def _told(rows: Iterator[Row], repeated: AbstractMapping[bytes, str], absent: Se
 def _same_version(version: str) -> None:
     if version != __version__:
         raise UsageError(
-            f"the cluster's workers have steelyard {version}, this is {__version__}",
+            f"the cluster's workers run steelyard {version}, this machine {__version__}",
             hint=f"install steelyard {__version__} on every worker",
         )

@@ -58,11 +58,11 @@ def _not_recognized(file: Found) -> Rejected:
     from steelyard.mappings import shipped_for  # makes some twenty classes that readers of logs do not need
 
     proposes = f"steelyard mapping suggest {shlex.quote(file.shown)}"
-    hint = f"`{proposes}` suggests a mapping; steelyard formats lists the formats"
-    reason, line = "not recognized as any known format", None
+    hint = f"`{proposes}` suggests a mapping; see also: steelyard formats"
+    reason, line = "unknown format", None
     refused = run_refusal(head_of(file.path))
     if refused is not None:
-        reason, line = f"not recognized; as run records: {refused.reason}", 1
+        reason, line = f"unknown format; as run records: {refused.reason}", 1
         told = (refused.hint or "").replace("steelyard mapping suggest FILE", proposes)
         hint = told if proposes in told else f"{told}; or {hint}" if told else hint
     shipped = shipped_for(PurePath(file.shown).name)

@@ -59,7 +59,7 @@ def assemble(
 def calls_counted_once(copies: int) -> Iterator[Finding]:
     """What is said of calls that several sessions hold."""
     if copies:
-        message = f"{copies:,} calls stand in more than one session; each is counted once, where it was made"
+        message = f"{copies:,} calls appear in more than one session; each is counted once, in its own session"
         yield Finding(code="copied_calls", severity="info", message=message)
 
 
@@ -99,7 +99,7 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPl
         first = group[0]
         for other in group[1:]:
             if _contradicts(first.run, other.run):
-                reason = f"id {first.run.id!r} stands with another verdict or cost in {first.path}"
+                reason = f"id {first.run.id!r} has a different verdict or cost in {first.path}"
                 told.append((place, Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict")))
             else:
                 told.append((place, repeated_run(first, other)))
@@ -300,8 +300,8 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     gap = difference(run.usage, usage)
     if usage is not None and (run.usage is None or sure):
         if gap > HARNESS_DIFFERENCE and sure:
-            stated = f"the harness states {tokens_in(run.usage):,} tokens, the agent's own log {tokens_in(usage):,}"
-            message = f"{stated}; the log's are taken"
+            stated = f"the harness reports {tokens_in(run.usage):,} tokens, the agent's log {tokens_in(usage):,}"
+            message = f"{stated}; the log is used"
             owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
         word = "reported" if sure else weakest(chosen, "usage")
         owner.change(usage=usage, calls=tuple(call for session in chosen for call in session.run.calls or ()) or None)
@@ -335,7 +335,7 @@ def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[B
         beside = [building for building in (*owners, *sessions) if building.folder == report.folder]
         if len(beside) != 1:
             if beside:
-                message = f"it lies beside {len(beside)} runs and is counted with none of them"
+                message = f"next to {len(beside)} runs; assigned to none of them"
                 report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
             return False
         home = beside[0]

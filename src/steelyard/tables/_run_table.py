@@ -195,7 +195,7 @@ class TableBuilder:
             elif isinstance(entry, Finding):
                 self.note(entry)
             else:
-                assert isinstance(entry, PlacedRun), "parts of runs are put together before they come here"
+                assert isinstance(entry, PlacedRun), "parts of runs must be merged first"
                 self._waiting.append(entry)
                 if len(self._waiting) >= BATCH_ROWS:
                     self._flush(name)

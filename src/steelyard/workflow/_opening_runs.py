@@ -125,15 +125,15 @@ def prices_of(runs: Runs | None, asked: str, *, is_named: bool) -> str:
         return asked
     known = None if runs.source is None else runs.source.prices
     if is_named and asked != known:
-        hint = f"leave prices out, or name the price table when reading: sy.read(path, prices={asked!r})"
-        raise UsageError(f"the table of runs is priced already, by {runs.price_table}", hint=hint)
+        hint = f"omit prices, or set the price table when reading: sy.read(path, prices={asked!r})"
+        raise UsageError(f"the run table is already priced with {runs.price_table}", hint=hint)
     return asked if known is None else known
 
 
 def refuse_labels(labels: Labels) -> None:
     """Refuse labels for a table: its runs are priced and their paths forgotten."""
     if labels:
-        raise UsageError("a table of runs takes no labels", hint="set them when reading: sy.read(path, set=...)")
+        raise UsageError("labels cannot be set on a run table", hint="set them when reading: sy.read(path, set=...)")
 
 
 def open_mapping(given: PathInput | AbstractMapping[str, Any]) -> Mapping:  # Any: TOML values
@@ -150,8 +150,8 @@ def reading_cluster(engine: EngineName) -> Cluster | None:
     from steelyard.engines import SparkCluster, is_spark, spark_session  # brings Polars, and pyspark where it is asked
 
     if not is_spark(engine):
-        hint = "local, spark, spark://HOST:PORT, sc://HOST:PORT, or in Python a session of Spark"
-        raise UsageError(f"files cannot be read by the engine {engine!r}", hint=hint)
+        hint = "use local, spark, spark://HOST:PORT, sc://HOST:PORT, or in Python a Spark session"
+        raise UsageError(f"engine {engine!r} cannot read files", hint=hint)
     return SparkCluster(spark_session(engine))
 
 
@@ -159,9 +159,9 @@ def nothing_read(rejected: Sequence[Rejected]) -> NoValidInputError:
     """The error of a command that could use nothing of its input; it names the first problem."""
     if rejected:
         first = rejected[0]
-        more = f" (and {len(rejected) - 1:,} more)" if len(rejected) > 1 else ""
-        return NoValidInputError(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
-    return NoValidInputError("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
+        more = f" (and {len(rejected) - 1:,} more); no valid runs" if len(rejected) > 1 else ""
+        return NoValidInputError(f"{first.reason}{more}", where=first.where, hint=first.hint)
+    return NoValidInputError("the input contains no runs", hint="see: steelyard schema run")
 
 
 def refuse_unrecognized(inputs: object) -> None:
@@ -176,8 +176,10 @@ def refuse_unrecognized(inputs: object) -> None:
 
 def outside_time(count: int) -> NoValidInputError:
     """The error of limits of time that leave no run."""
-    runs = "the only run lies" if count == 1 else f"all {count:,} runs lie"
-    return NoValidInputError(f"{runs} outside the asked-for time, or have no time", hint="check --since and --until")
+    runs = "the only run is" if count == 1 else f"all {count:,} runs are"
+    return NoValidInputError(
+        f"{runs} outside the requested time range or without a time", hint="check --since and --until"
+    )
 
 
 def table_of(
@@ -260,8 +262,8 @@ def _mapped(
 
 
 def _no_runs(given: object) -> UsageError:
-    hint = "give paths, Run records, data frames, or dicts with the fields of a run record (steelyard schema run)"
-    return UsageError(f"runs cannot be had from a value of type {type(given).__name__}", hint=hint)
+    hint = "pass paths, Run records, data frames, or dicts (see: steelyard schema run)"
+    return UsageError(f"cannot read runs from type {type(given).__name__}", hint=hint)
 
 
 def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | None, mapping: Mapping | None) -> None:
@@ -304,8 +306,8 @@ def log_places() -> tuple[LogLocation, ...]:
     )
     if not any(place.exists for place in places):
         raise UsageError(
-            f"no agent's logs were found in their usual places: {places_text(places)}",
-            hint="name a file or a folder to read",
+            f"no agent logs found; searched: {places_text(places)}",
+            hint="pass a file or directory",
         )
     return places
 
@@ -333,8 +335,8 @@ class RecordReader:
             refuse_labels(reading.labels)
             source = runs.source
             if source is None:
-                message = "a table of runs holds their figures, and the whole records cannot be read again"
-                raise UsageError(message, hint="pass the path or the records themselves")
+                message = "the run table has no full records, and its input cannot be read again"
+                raise UsageError(message, hint="pass the path or the records")
             reading, runs = replace(reading, labels=source.labels, mapping=source.mapping), source.inputs
         given = list(each_input(cast("RunsInput", runs), reading.mapping))
         with without_collection():

@@ -43,5 +43,5 @@ class RecordSums:
         return summary if is_told and summary.total.runs else None
 
     def covered(self) -> CompletenessSummary:
-        """What is known of the runs."""
+        """Completeness of the runs."""
         return self._counting.summary(())

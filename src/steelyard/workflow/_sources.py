@@ -77,7 +77,7 @@ class RunsSource:
 
     def __init__(self, paths: Sequence[Path], *, map: str | None = None) -> None:  # noqa: A002 # as verbs call it
         if any(is_stdin(path) for path in paths):
-            raise UsageError("what is piped in cannot be watched", hint="name files or folders")
+            raise UsageError("stdin cannot be watched", hint="pass files or directories")
         for path in paths:
             if not path.exists():
                 raise UnreadableFileError(str(path), "no such file or directory", hint="check the path for a typo")
@@ -188,9 +188,7 @@ def open_source(paths: Sequence[Path], store: str, *, map: str | None = None) ->
     if paths:
         return RunsSource(paths, map=map)
     if map is not None:
-        raise UsageError(
-            "--map says how files of runs are read, and none is named", hint="steelyard serve FILE --map ..."
-        )
+        raise UsageError("--map needs a file of runs", hint="steelyard serve FILE --map ...")
     return ArenaSource(store)
 
 

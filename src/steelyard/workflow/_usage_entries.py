@@ -70,7 +70,7 @@ def _priced(run: Run, part: Charge, count: int, *, is_low: bool) -> UsageEntry:
         entry,
         is_low=is_low or not part.unpriced,
         unpriced_calls=part.unpriced if part.calls else 0,
-        unpriced=part.reason or "a call states no tokens" if part.unpriced else None,
+        unpriced=part.reason or "a call reports no tokens" if part.unpriced else None,
     )
 
 

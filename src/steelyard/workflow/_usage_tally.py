@@ -46,7 +46,7 @@ Amount: TypeAlias = "int | Fraction | None"
 
 
 class _Outside(NamedTuple):
-    """The place of a call outside the asked-for time."""
+    """The place of a call outside the requested time range."""
 
     is_before: bool
     day: date
@@ -220,7 +220,7 @@ class UsageTally:
         self._unpriced: Counter[tuple[str | None, str]] = Counter()
         self._notes: Counter[str] = Counter()
         self.runs_outside = 0
-        """Runs that have calls of the asked-for models, all of them outside the asked-for time."""
+        """Runs that have calls of the asked-for models, all of them outside the requested time range."""
         self.last_before: date | None = None
         self.first_after: date | None = None
 
@@ -374,9 +374,9 @@ class UsageTally:
 
 
 _NOTES = {
-    SHARED: "{runs} reported one cost for calls on several days or models; it is divided in proportion to their prices",
-    UNSHARED: "{runs} reported one cost for calls on several days or models without a price; it stands with the first",
-    _UNDATED: "{runs} have calls without a time, which were left out",
+    SHARED: "{runs} reported one cost for several days or models; it is allocated in proportion to their prices",
+    UNSHARED: "{runs} reported one cost for several days or models without a price; it is assigned to the first",
+    _UNDATED: "{runs} have calls without a time, which were excluded",
 }
 
 

@@ -32,7 +32,7 @@ class CompletenessOptions(PricedRunOptions):
 
 @verb(CompletenessOptions)
 def completeness(runs: Runs, options: CompletenessOptions, progress: Progress | None) -> CompletenessSummary:
-    """What is known of the runs: each field by how it came, or unknown.
+    """Completeness of the runs: each field by how it came, or unknown.
 
     >>> import steelyard as sy
     >>> known = sy.completeness([{"task": "t", "passed": True}, {"task": "u"}])

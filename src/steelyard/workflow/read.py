@@ -52,7 +52,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
         return choose(runs, reading.choice)
     paths_or_records = list(each_input(runs, reading.mapping))
     if not paths_or_records:
-        raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
+        raise UsageError("nothing to read: no path and no record given", hint="pass paths or run records")
     cluster = options.cluster()
     for given in paths_or_records:
         if cluster is None and isinstance(given, Path) and not given.exists() and not is_stdin(given):

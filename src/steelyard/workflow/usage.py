@@ -161,9 +161,9 @@ def _keys(by: Sequence[str]) -> tuple[str, ...]:
     keys = tuple(by)
     for name in keys:
         if name not in USAGE_KEYS and not is_custom_field(name):
-            raise UnknownNameError("key to sum by", name, (*USAGE_KEYS, "x_..."))
+            raise UnknownNameError("grouping key", name, (*USAGE_KEYS, "x_..."))
     if len(set(keys)) != len(keys):
-        raise UsageError("a key to sum by is named twice")
+        raise UsageError("duplicate grouping key")
     return keys
 
 
@@ -173,7 +173,7 @@ def _read(reader: RecordReader, places: Sequence[LogLocation]) -> list[Finding]:
         return reader.finish()
     except NoValidInputError as error:
         if places:
-            error.message += f"; looked in {places_text(place for place in places if place.exists)}"
+            error.message += f"; searched {places_text(place for place in places if place.exists)}"
         raise
 
 
@@ -182,7 +182,7 @@ def _budget(usd: float | None, total: UsageCount) -> Budget | None:
     if usd is None:
         return None
     if not 0 <= usd < inf:
-        raise UsageError(f"--budget {usd} is not an amount of dollars", hint="--budget 50")
+        raise UsageError(f"--budget {usd} must be a non-negative amount in USD", hint="--budget 50")
     if total.cost_usd is not None and total.cost_usd > usd:
         return Budget(usd=usd, status="fail")
     return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")

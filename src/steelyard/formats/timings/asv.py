@@ -40,9 +40,7 @@ def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     version = values.get("version")
     if version not in (1, 2):
-        raise UnreadableFileError(
-            str(path), f"asv result format {version!r} is not known", hint="formats 1 and 2 are read"
-        )
+        raise UnreadableFileError(str(path), f"unknown asv result format {version!r}", hint="supported: 1 and 2")
     columns = values.get("result_columns")
     if version == 2 and not (isinstance(columns, list) and "result" in columns):
         raise UnreadableFileError(str(path), "an asv result file of format 2 needs result_columns")
@@ -106,7 +104,7 @@ def _timings(
     name: str, cells: dict[str, Any], about: dict[str, Any], environment: str | None
 ) -> Iterator[Timing]:  # Any: JSON values
     if not name:
-        raise ValueError("it has no name")
+        raise ValueError("missing name")
     combinations = _combinations(cells.get("params") or [])
     results = _spread(cells.get("result"), len(combinations), "result")
     samples = _spread(cells.get("samples"), len(combinations), "samples")
@@ -132,9 +130,9 @@ def _timings(
 
 def _combinations(params: Any) -> list[tuple[str, ...]]:  # Any: JSON values
     if not isinstance(params, list) or not all(isinstance(values, list) for values in params):
-        raise ValueError("its params are not a list of lists")
+        raise ValueError("params is not a list of lists")
     if math.prod(len(values) for values in params) > MAX_COMBINATIONS:
-        raise ValueError(f"it has more than {MAX_COMBINATIONS} combinations of parameters")
+        raise ValueError(f"more than {MAX_COMBINATIONS} parameter combinations")
     return [tuple(str(value) for value in combination) for combination in product(*params)]
 
 
@@ -144,9 +142,9 @@ def _spread(cell: Any, size: int, what: str) -> list[Any]:  # Any: JSON values
         return [None] * size
     if not isinstance(cell, list):
         kind = cell.kind if isinstance(cell, _Bad) else type(cell).__name__
-        raise ValueError(f"its {what} is a {kind}, not a list")  # noqa: TRY004 - a fault of the file, not of a caller
+        raise ValueError(f"{what} is a {kind}, not a list")  # noqa: TRY004 - a fault of the file, not of a caller
     if len(cell) != size:
-        raise ValueError(f"its {what} has {len(cell)} values for {size} combinations of parameters")
+        raise ValueError(f"{what} has {len(cell)} values for {size} parameter combinations")
     return cell
 
 
@@ -197,7 +195,7 @@ def _benchmarks_of(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  #
         try:
             values = parse_json(read_text(beside), beside)
         except UnreadableFileError as error:
-            message = f"units and classes are taken from the names of benchmarks: {error.message}"
+            message = f"units and classes are inferred from benchmark names: {error.message}"
             return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
         return values if isinstance(values, dict) else {}, ()
     return {}, ()

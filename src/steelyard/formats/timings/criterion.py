@@ -44,7 +44,7 @@ def _timing(values: dict[str, Any], about: dict[str, Any], path: Path) -> Timing
 def _times(iterations: list[Any], times: list[Any]) -> list[float]:  # Any: JSON values
     """Seconds of one iteration, for each sample."""
     if not times or len(iterations) != len(times):
-        raise ValueError(f"it has {len(times)} times for {len(iterations)} numbers of iterations")
+        raise ValueError(f"{len(times)} times for {len(iterations)} iteration counts")
     seconds = []
     for made, total in zip(iterations, times, strict=True):
         many, nanoseconds = number(made), number(total)
@@ -62,14 +62,14 @@ def _about(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JS
     try:
         values = parse_json(read_text(beside), beside)
     except UnreadableFileError as error:
-        message = f"the benchmark is named by its folder: {error.message}"
+        message = f"the benchmark is named after its directory: {error.message}"
         return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
     return values if isinstance(values, dict) else {}, ()
 
 
 FORMAT = TimingFormat(
     name="criterion",
-    title="Criterion.rs, the folder target/criterion",
+    title="Criterion.rs, directory target/criterion",
     yields=("benchmarks",),
     recognizes=_recognizes,
     read=_read,

@@ -21,8 +21,8 @@ _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
 _METRICS = "agent_metrics_by_agent"
 NO_BLOCK = Snapshot(status="missing")
 """What a missing snapshot block says: FC-Eval's harness takes it for a status that is not passed."""
-NOT_SCORED = Missing("the harness gave no verdict (is_resolved is null)")
-NOT_THE_DIFFERENCE = "the stated advantage is not agent/nop - oracle/nop, which is used"
+NOT_SCORED = Missing("no verdict from the harness (is_resolved is null)")
+NOT_THE_DIFFERENCE = "the reported advantage differs from agent/nop - oracle/nop, which is used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
 def _refuse(opened: OpenedFile) -> TimingFile:
     raise UnreadableFileError(
         str(opened.path),
-        "an FC-Eval file holds many agents",
-        hint=f"give it alone: steelyard speedup {opened.path.name}",
+        "an FC-Eval file contains several agents",
+        hint=f"pass it alone: steelyard speedup {opened.path.name}",
     )
 
 
@@ -105,7 +105,7 @@ def read_trials(opened: OpenedFile) -> TrialFile:
         if trial.agents or metrics is not None:
             trials.append(trial)
         else:
-            reason = f"trial {position + 1} has no parser_extra_metrics.{_METRICS}, and nothing says whose it is"
+            reason = f"trial {position + 1} has no parser_extra_metrics.{_METRICS}, so its agent is unknown"
             rejected.append(Rejected(path=str(opened.path), reason=reason, code="trial_without_metrics"))
     return TrialFile(str(opened.path), tuple(trials), tuple(rejected))
 
@@ -271,7 +271,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
     if not isinstance(by_agent, dict):
         by_agent = {last: result.get("per_benchmark_speedups")} if last else {}
     if not by_agent:
-        reason = text_or_none(result.get("error")) or "its RESULT block names no agent"
+        reason = text_or_none(result.get("error")) or "the RESULT block names no agent"
         raise UnreadableFileError(str(opened.path), f"nothing to measure: {reason}")
     agents: dict[str, TrialAgent] = {}
     for key in sorted(by_agent):
@@ -301,7 +301,7 @@ def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # An
         return None
     inner, closed, _ = rest.partition(end)
     if not closed:
-        raise UnreadableFileError(str(path), f"the {block} block is cut off: no {end}")
+        raise UnreadableFileError(str(path), f"the {block} block is truncated: no {end}")
     try:
         values = parse_json(inner.strip(), path)
     except UnreadableFileError as error:

@@ -60,7 +60,7 @@ def _about(row: Row, names: set[str]) -> tuple[str | None, str]:
 
 def _timing(name: str | None, rows: dict[str, list[Row]], suite: str | None, environment: str | None) -> Timing:
     if not name:
-        raise ValueError("it has no name")
+        raise ValueError("missing name")
     repetitions, medians = rows.get("iteration", []), rows.get("median", [])
     status = _status(repetitions)
     times = [] if status == "failed" else [_seconds(row) for row in repetitions if not row.get("skipped")]
@@ -89,9 +89,9 @@ def _seconds(row: Row) -> float:
     unit = row.get("time_unit", "ns")
     time = number(row.get("real_time"))
     if not isinstance(unit, str) or unit not in _PER_SECOND:
-        raise ValueError(f"its time_unit is {unit!r}, not one of {', '.join(_PER_SECOND)}")
+        raise ValueError(f"unknown time_unit {unit!r}; supported: {', '.join(_PER_SECOND)}")
     if time is None or not math.isfinite(time):
-        raise ValueError("its real_time is not a number")
+        raise ValueError("real_time is not a number")
     return time / _PER_SECOND[unit]
 
 

@@ -32,7 +32,7 @@ def _read(opened: OpenedFile) -> TimingFile:
 def _timing(result: dict[str, Any]) -> Timing:  # Any: JSON values
     command = text_or_none(result["command"])
     if command is None:
-        raise ValueError("it has no command")
+        raise ValueError("missing command")
     parameters = result.get("parameters")
     params = tuple(f"{key}={value}" for key, value in parameters.items()) if isinstance(parameters, dict) else ()
     samples = finite_numbers(result.get("times"))

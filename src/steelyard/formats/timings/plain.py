@@ -70,7 +70,7 @@ def _of_table(opened: OpenedFile, separator: str) -> Iterator[Timing | Rejected 
         yield Rejected(path=str(opened.path), line=rows.line_num, reason=f"not CSV: {error}")
     yield from (_timing(name, seconds) for name, seconds in samples.items())
     if not opened.text.endswith(("\n", "\r")):
-        message = "the last row has no line end: if the file was cut off, its last cell is short"
+        message = "the last row has no line end; if the file was truncated, its last cell is incomplete"
         where = f"{opened.path}:{rows.line_num}"
         yield Finding(code="no_line_end", severity="info", message=message, where=where)
 
@@ -89,7 +89,7 @@ def _timing(name: str, seconds: list[float]) -> Timing:
 
 FORMAT = TimingFormat(
     name="plain",
-    title="names and seconds, as CSV (`name,seconds`, one line a sample) or JSON (`{name: [seconds, ...]}`)",
+    title="names and seconds, as CSV (`name,seconds`, one line per sample) or JSON (`{name: [seconds, ...]}`)",
     yields=("benchmarks",),
     recognizes=_recognizes,
     read=_read,

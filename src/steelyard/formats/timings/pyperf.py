@@ -39,11 +39,11 @@ def _read(opened: OpenedFile) -> TimingFile:
 def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any: JSON values
     runs = benchmark["runs"]
     if not isinstance(runs, list):
-        raise ValueError("its runs are not a list")  # noqa: TRY004 - a fault of the file, not of a caller
+        raise ValueError("runs is not a list")  # noqa: TRY004 - a fault of the file, not of a caller
     metadata = common | _run_metadata(runs) | _table(benchmark.get("metadata"))
     name = text_or_none(metadata.get("name"))
     if name is None:
-        raise ValueError("it has no name")
+        raise ValueError("missing name")
     processes = [_values(run) for run in runs]
     processes = [values for values in processes if values]
     samples = tuple(value for values in processes for value in values)

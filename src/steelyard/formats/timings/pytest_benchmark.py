@@ -34,7 +34,7 @@ def _read(opened: OpenedFile) -> TimingFile:
 def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON values
     name = text_or_none(benchmark.get("fullname")) if isinstance(benchmark, dict) else None
     if name is None:
-        raise ValueError("it has no fullname")
+        raise ValueError("missing fullname")
     stats = benchmark.get("stats")
     stats = stats if isinstance(stats, dict) else {}
     suite, place, params = _place(name)

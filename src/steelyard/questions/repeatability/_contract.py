@@ -146,7 +146,7 @@ class Contract(_Part, frozen=True, kw_only=True):
         if not is_storable(self.id):
             raise ValueError("the id contains a NUL byte or a lone surrogate")
         if is_too_long(self.id):
-            raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes of UTF-8")
+            raise ValueError(f"the id is longer than {MAX_NAME_BYTES} bytes in UTF-8")
         language_named(self.language)
         if (self.entry_point is None) == (self.program is None):
             raise ValueError("a contract needs exactly one of entry_point and program")

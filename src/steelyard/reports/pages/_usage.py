@@ -42,10 +42,10 @@ def usage_page(result: UsageSummary) -> Page:
         facts=(
             ("prices", result.prices),
             ("time zone", result.tz),
-            ("since", result.since or "the first call"),
-            ("until", result.until or "the last call"),
+            ("since", result.since or "first call"),
+            ("until", result.until or "last call"),
             ("models without a price", ", ".join(result.unpriced_models) or "none"),
-            ("records that could not be used", f"{result.rejected_count:,}"),
+            ("rejected records", f"{result.rejected_count:,}"),
         ),
     )
     return with_figures(page, result, ("days", "tokens", "costs"))
@@ -61,14 +61,14 @@ def completeness_page(result: CompletenessSummary) -> Page:
         *(count_column(way, way.replace("_", " "), [each[way] for each in counts]) for way in WAYS),
     )
     known = sum(not result.total.fields[field].unknown for field in result.stated)
-    whole = f"{known:,} of {counted(len(result.stated), 'field')} that some run has are known of every run."
+    whole = f"{known:,} of {counted(len(result.stated), 'field')} present in some run are known for every run."
     findings = findings_page(result.findings, rejected=result.rejected_count)
     page = Page(
         name="completeness",
         title="Which data are known, and which are missing?",
         answer=result.sentence,
         notes=(whole, *((findings.answer,) if findings.table is not None else ())),
-        table=PageTable(caption="Runs by how a field came", columns=columns),
+        table=PageTable(caption="Runs by provenance of each field", columns=columns),
         also=() if findings.table is None else (findings.table,),
         facts=(("prices", result.prices), ("runs", f"{result.total.n:,}")),
     )

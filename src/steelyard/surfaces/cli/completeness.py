@@ -38,4 +38,4 @@ def _show(result: CompletenessSummary) -> None:
     for table in completeness_tables(result):
         terminal.print(table)
     if result.absent:
-        terminal.print(f"In no run: {', '.join(result.absent)}.")
+        terminal.print(f"Never reported: {', '.join(result.absent)}.")

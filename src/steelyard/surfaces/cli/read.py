@@ -33,7 +33,7 @@ DEFAULTS = typed(ReadOptions)()
 
 def read(
     paths: Annotated[
-        Paths | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst, bz2, xz); - is stdin.")
+        Paths | None, Parameter(help="Files, directories or archives (zip, tar, gz, zst, bz2, xz); - for stdin.")
     ] = None,
     /,
     *,
@@ -42,9 +42,7 @@ def read(
     no_csv_escape: NoCsvEscape = False,
     out: Annotated[
         str | None,
-        Parameter(
-            help="Write the runs to this file: .jsonl, .csv or .parquet; with a / at its end, to Parquet in a folder."
-        ),
+        Parameter(help="Write runs to .jsonl, .csv or .parquet, or to a Parquet directory (DIR/)."),
     ] = None,
     showing: Showing = SHOWING,
 ) -> int:
@@ -65,7 +63,7 @@ def read(
         reading = RunReading(paths or [], options=options, progress=progress)
         if not showing.quiet:
             for searched_paths in reading.summary.searched_paths:
-                console(stderr=True).print(clean(f"looking in {searched_paths}"))
+                console(stderr=True).print(clean(f"searching {searched_paths}"))
         if out is not None:
             write_runs_folder(reading, place) if is_folder else write_runs(reading, place)
         else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.errors import UnreadableFileError
 from steelyard.formatting import quantity
 from steelyard.reports import clean
 from steelyard.results import UsageSummary
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from steelyard.results import Budget, LogLocation
 
 DEFAULTS = typed(UsageOptions)()
+PERIODS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session", "blocks": "session"}
+"""Keys to group by for the subcommands of ccusage."""
 STATUS = {"pass": 0, "fail": 3, "inconclusive": 4}
 
 
 def usage(
-    paths: Annotated[Paths | None, Parameter(help="Logs or run records: files, folders, archives; - is stdin.")] = None,
+    paths: Annotated[
+        Paths | None, Parameter(help="Logs or run records: files, directories, archives; - for stdin.")
+    ] = None,
     /,
     *,
     options: Typed[UsageOptions] = DEFAULTS,
@@ -37,6 +42,9 @@ def usage(
     Example: steelyard usage logs/ --by month,model --tz Europe/Berlin --budget 50
     """
     output.check_drawn(UsageSummary)
+    for path in paths or []:
+        if (period := PERIODS.get(path.name)) and not path.exists():
+            raise UnreadableFileError(str(path), "no such file or directory", hint=f"steelyard usage --by {period}")
     with reading_progress(shown=not output.quiet) as progress:
         result = add_up(paths or None, options=options, progress=progress)
     if not output.quiet:
@@ -55,7 +63,7 @@ def _places(searched_paths: Sequence[LogLocation]) -> Iterator[str]:
     without = {place.tool for place in searched_paths} - {place.tool for place in searched_paths if place.exists}
     if without:
         agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
-        yield f"no logs of {agents}; --json lists every place"
+        yield f"no logs of {agents}; --json lists all searched paths"
 
 
 def _show(result: UsageSummary) -> None:
@@ -77,6 +85,6 @@ def _budget_line(budget: Budget) -> str:
     said = {
         "pass": "within the budget",
         "fail": "over the budget",
-        "inconclusive": "inconclusive: what is known is within the budget, and the rest is unknown",
+        "inconclusive": "inconclusive: the known cost is within the budget, but part of the cost is unknown",
     }
     return f"Budget {quantity(budget.usd, 'USD')}: {said[budget.status]}."

@@ -367,7 +367,7 @@ def _segment(name: str) -> str:
     try:
         return quote(name, safe="")
     except UnicodeEncodeError as error:
-        raise InputError(f"{name[:200]!r} is no text", hint="use plain text") from error
+        raise InputError(f"{name[:200]!r} is not a string", hint="use plain text") from error
 
 
 def _reject_unblind(*, unblind: bool) -> None:

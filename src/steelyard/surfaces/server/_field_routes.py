@@ -49,7 +49,7 @@ FIELD_ROUTES = (
     ),
     Route(
         path="/completeness",
-        sentence="What is known of the runs and what is missing: each field by how it came.",
+        sentence="Completeness of the runs and what is missing: each field by how it came.",
         verb="completeness",
         result=CompletenessSummary,
         query=CompletenessQuery,
