@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from house_words import KINDS, ROOT, Text, asset_texts, json_texts, matches, openapi_texts, page_texts, source_texts
+from house_words import (
+    KINDS,
+    ROOT,
+    WORDS,
+    Text,
+    asset_texts,
+    json_texts,
+    matches,
+    openapi_texts,
+    page_texts,
+    source_texts,
+)
 
 pytestmark = pytest.mark.checkout
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -94,6 +106,12 @@ def test_house_words_finds_planted_openapi_name(tmp_path: Path) -> None:
 )
 def test_house_words_patterns(text: str, count: int) -> None:
     assert len(phrases([Text("here", 1, text)])) == count
+
+
+def test_house_words_differ_from_their_standard_terms() -> None:
+    listed = tomllib.loads(WORDS.read_text("utf-8"))
+    for phrase, standard in listed["phrases"].items():
+        assert not phrases([Text("here", 1, standard)]) or phrase == "false finding", (phrase, standard)
 
 
 def test_glossary_terms_are_unique() -> None:
