@@ -44,7 +44,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
     )
     at = ("--store", store_address)
     assert run(["arena", "init", "--profile", str(path), *at]) == 2
-    assert f"{path}: constants.baseline.max_tokens is {number}" in capsys.readouterr().err
+    assert f"{path}: constants.baseline.max_tokens must be a finite number (got {number})" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.db"))
     assert run(["arena", "init", *at]) == 0
     assert run(["arena", "rescore", "--profile", str(path), *at]) == 2
@@ -55,8 +55,8 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
     ("changed", "reason"),
     [
         ({"token_weight": 5.0}, "token_weight is 5, expected float <= 1.0"),
-        ({"efficiency_weight": 0.9}, "the weights of overall_score add up to 1.55, not to 1"),
-        ({"iteration_weight": 0.1}, "the weights of efficiency_score add up to 0.9, not to 1"),
+        ({"efficiency_weight": 0.9}, "the weights of overall_score sum to 1.55, not 1"),
+        ({"iteration_weight": 0.1}, "the weights of efficiency_score sum to 0.9, not 1"),
         ({"speed_weight": -0.25, "cost_weight": 0.7}, "speed_weight is -0.25, expected float >= 0.0"),
         ({"token_weight": -0.1, "tool_call_weight": 0.9}, "token_weight is -0.1"),
         ({"speed_exponent": -1}, "speed_exponent is -1, expected float > 0.0"),

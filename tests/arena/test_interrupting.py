@@ -80,8 +80,8 @@ def test_ctrl_c_keeps_what_was_checked_and_says_how_much(
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "4 submissions accepted before" in said
-    assert "submit the same again" in said
+    assert "accepted so far: 4 submissions" in said
+    assert "run the same command again" in said
     assert "Traceback" not in said + out
     until(lambda: alive(marker) == [])
     for row in rows:

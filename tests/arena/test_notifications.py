@@ -60,7 +60,7 @@ class Receiver:
 
     def __call__(self, target: Target, *, event_id: str, **_: Any) -> str | None:
         self.seen.append((target.name, event_id))
-        return "answered 500" if target.name in self.failing else None
+        return "HTTP status 500" if target.name in self.failing else None
 
 
 def later(seconds: float) -> int:
@@ -203,7 +203,7 @@ class TestTargetsInTrouble:
         first = Receiver()
 
         def sender(target: Target, **message: Any) -> str | None:
-            return first(target, **message) if len(first.seen) < 3 else "answered 500"
+            return first(target, **message) if len(first.seen) < 3 else "HTTP status 500"
 
         assert notify_once(arena.store, [HOOK], sender=sender).settled == 3
         assert notify_once(arena.store, [HOOK, OTHER], sender=Receiver(), now=later(60)).sent == 2
@@ -278,8 +278,8 @@ def test_a_redirect_is_not_followed_and_a_refusal_is_an_error(server: str) -> No
     _Server.answers[:] = [302, 500]
     target = Target(name="hook", network="loopback", url=server)
     message: dict[str, Any] = {"event_id": "e", "kind": "k", "body": b"{}", "timestamp": 1}
-    assert send(target, **message) == "answered 302"
-    assert send(target, **message) == "answered 500"
+    assert send(target, **message) == "HTTP status 302"
+    assert send(target, **message) == "HTTP status 500"
     assert send(target, **message) is None
     assert len(_Server.got) == 3
 
@@ -312,7 +312,7 @@ def test_a_target_that_answers_byte_by_byte_is_given_up_in_its_time() -> None:
         given_up.set()
         thread.join()
     assert isinstance(answer, NoAnswer)
-    assert answer == "no answer within 0.3 seconds"
+    assert answer == "no response within 0.3 seconds"
 
 
 def test_a_secret_that_is_not_set_is_an_error() -> None:

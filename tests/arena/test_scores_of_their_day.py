@@ -166,7 +166,7 @@ def test_the_table_names_profiles_where_they_differ(arena: Arena, capsys: pytest
     assert run(["arena", "leaderboard", "task", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert any("profile" in line and "rank" in line for line in shown)
-    assert "scores of their day by arena-1 (6 submissions), mine (2 submissions); now mine, policy" in "\n".join(shown)
+    assert "scored by arena-1 (6 submissions), mine (2 submissions); current mine, policy" in "\n".join(shown)
     assert run(["arena", "leaderboard", "task", "--policy", "current", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert not any("profile" in line and "rank" in line for line in shown)
@@ -198,7 +198,7 @@ def test_a_rescore_says_that_scores_of_their_day_stay(
     assert run(["arena", "rescore", "--profile", files["profile"], *at(store)]) == 0
     shown = capsys.readouterr().out
     assert "scored by mine, policy" not in shown
-    assert "6 submissions ranked again by the scores of their day, which stay; new ones are scored by mine" in shown
+    assert "6 submissions ranked by their original scores; new submissions are scored by mine" in shown
     assert [one.overall_score for one in task_leaderboard(arena, "task").leaderboard] == before
     found = asked(capsys, "arena", "rescore", *at(store))
     assert (found["submissions"], found["rescored"], found["profile"]) == (6, 0, "mine")

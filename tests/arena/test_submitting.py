@@ -274,8 +274,8 @@ def test_a_task_admits_only_the_tools_and_models_it_names(arena: Arena) -> None:
     )
     assert isinstance(outcomes[0], Receipt)
     assert [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)] == [
-        "the task allows only these tools ant, not 'bee'",
-        "the task allows only these models large, not an unnamed one",
+        "the task allows only these tools: ant; got 'bee'",
+        "the task allows only these models: large; got an unnamed one",
     ]
 
 
@@ -295,7 +295,7 @@ def test_unknown_numbers_are_listed_and_never_zero(arena: Arena) -> None:
 def test_the_arena_remembers_its_rules(store: Store, arena: Arena) -> None:
     assert open_arena(store).rules == arena.rules
     assert create_arena(store, load_profile("arena-1")).rules == arena.rules
-    with pytest.raises(UsageError, match="other rules"):
+    with pytest.raises(UsageError, match="another profile or policy"):
         create_arena(store, load_profile("arena-1"), policy="as-submitted")
 
 
@@ -357,7 +357,7 @@ def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> No
     assert found.trend_per_day == pytest.approx((scores[-1] - scores[0]) / 3, abs=0.01)  # a straight line
     assert score_history(arena, task_id="task").n == 4
     arena.add_task(as_task({"id": "new"}))
-    assert score_history(arena, task_id="new", submitter="ada").reason == "0 of 3 submissions for a trend"
+    assert score_history(arena, task_id="new", submitter="ada").reason == "not enough submissions for a trend: 0 of 3"
     assert score_history(arena).n == 4  # without a name it tells of all
 
 

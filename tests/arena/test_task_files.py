@@ -119,7 +119,7 @@ def test_a_folder_that_is_missing_or_empty_is_refused_when_the_task_is_defined(
         "gone": "no such directory",
         "file": "no such directory",
         "empty": "is empty",
-        "n" * 5000: "cannot be read",
+        "n" * 5000: "cannot read the directory",
     }
     for name, why in names.items():
         made = {"type": kind, "command": ["true"], field: name} | ({"threshold": 0.5} if kind == "judge" else {})

@@ -67,7 +67,7 @@ def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
     with pytest.raises(UnknownNameError, match="pr_revert_rate"):
         task_leaderboard(arena, "t", metrics=["pr_revert"])
     rescore(arena, profile="arena-1")
-    with pytest.raises(UsageError, match="names no metrics"):
+    with pytest.raises(UsageError, match="lists no tool metrics"):
         task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
 
 

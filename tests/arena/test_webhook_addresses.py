@@ -141,7 +141,7 @@ def test_of_several_addresses_only_those_that_are_allowed_are_tried() -> None:
 
 def test_a_name_without_an_address_is_an_error() -> None:
     target = Target(name="a", url="https://hooks.example.org/", seconds=2)
-    assert send(target, **MESSAGE, resolve=Names([])) == "OSError: hooks.example.org has no address"
+    assert send(target, **MESSAGE, resolve=Names([])) == "OSError: cannot resolve hooks.example.org"
 
 
 def test_the_receiver_has_to_prove_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

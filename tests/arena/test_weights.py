@@ -105,7 +105,7 @@ def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> Non
     arena = filled(store)
     add_rating(arena, "s1", reviewer="xia", score=50)
     (version,) = weights(arena, fit=True).versions
-    assert version.reason == "1 ratings of 1 submissions; 60 ratings of 30 are needed"
+    assert version.reason == "1 ratings of 1 submissions; required: 60 ratings of 30 submissions"
     assert version.weights == version.fixed
     row = task_leaderboard(arena, "u").leaderboard[0]
     assert row.extra_scores["community_score"] == pytest.approx(row.overall_score, abs=0.02)
@@ -131,5 +131,5 @@ def test_order_and_batches_do_not_matter(tmp_path: Path) -> None:
 
 def test_a_profile_without_them_learns_nothing(store: Store) -> None:
     arena = create_arena(store, load_profile("arena-1"))
-    with pytest.raises(UsageError, match="no dynamic weights"):
+    with pytest.raises(UsageError, match="does not enable dynamic weights"):
         weights(arena, fit=True)
