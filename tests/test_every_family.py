@@ -212,7 +212,7 @@ def test_accuracy_is_the_share_of_attempts_with_success(places: dict[str, str]) 
     [
         ("STORE", ["r_raw"], "r_raw is a metric of a prompt, but the input contains submissions"),
         ("RUNS", ["r_raw", "task_speedup"], "r_raw is a metric of a prompt and task_speedup is a metric of an attempt"),
-        ("RUNS", ["mean_speedup"], "one figure over all tasks"),
+        ("RUNS", ["mean_speedup"], "single value over all tasks"),
         ("RUNS", ["overall_score"], "scores need an arena store"),
     ],
 )

@@ -95,7 +95,7 @@ def _branch(part: Explanation) -> TextTree:
 
 def _sentence(part: Explanation) -> str:
     shown = f"{part.value}" if isinstance(part.value, Missing) else f"= {_short(part.value)}"
-    unit = f" {part.unit}" if part.unit and not isinstance(part.value, Missing) else ""
+    unit = f" {part.unit}" if part.unit not in (None, "", "fraction") and not isinstance(part.value, Missing) else ""
     source = f" [{part.provenance}]" if part.provenance else ""
     formula = f"\n{part.formula}" if part.formula else f"  {part.title}"
     constants = "".join(f"\n{name} = {value} (profile)" for name, value in part.constants.items())
