@@ -39,9 +39,12 @@ def metrics_page() -> str:
         NOTE,
         "# Metrics",
         "",
-        "Every metric is declared once, in `src/steelyard/metrics/`, and this page is made from the",
+        "Metrics are declared in `src/steelyard/metrics/`; this page is generated from the",
     ]
-    lines += ["declarations. `steelyard metrics NAME` shows one in full; `steelyard explain` shows how a value came."]
+    lines += [
+        "declarations. `steelyard metrics NAME` prints one in full, and `steelyard explain` shows how a value was"
+    ]
+    lines += ["computed."]
     by_spec: dict[str, list[Metric]] = {}
     for one in catalog().values():
         by_spec.setdefault(one.spec, []).append(one)
@@ -56,8 +59,8 @@ def metrics_page() -> str:
 
 
 def _statistics() -> list[str]:
-    lines = ["", "## Statistics of a group", "", "Taken of every per-run metric in each group. A group metric may name"]
-    lines += ["those that reduce: `Mean`, `Sum`, or `Annotated[Any, Input(reduce=...)]`.", ""]
+    lines = ["", "## Statistics of a group", "", "Computed for every per-run metric in each group. A group metric may"]
+    lines += ["use the reductions: `Mean`, `Sum`, or `Annotated[Any, Input(reduce=...)]`.", ""]
     lines += ["| statistic | shown by `measure` | reduces | meaning |", "|---|---|---|---|"]
     for statistic in STATISTICS.values():
         marks = ("yes" if mark else "no" for mark in (statistic.shown, statistic.reduces))

@@ -1,4 +1,4 @@
-"""Scores of a submission against its task's baseline (arena specification). All are 0 to 100 and unrounded here."""
+"""Scores of a submission relative to its task's baseline (arena specification). All are 0 to 100 and unrounded here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from steelyard.metrics._words import Value, clip, first_known, power, ratio, whe
 
 
 def _between(value: Value, low: Value, high: Value, share: Value) -> Value:
-    """100 at or below the lowest, 0 at or above the highest, else the share. The lowest is tested first."""
+    """100 at or below the lowest, 0 at or above the highest, else the fraction. The lowest is tested first."""
     return when(value <= low, 100.0, when(value >= high, 0.0, share * 100.0))
 
 
@@ -23,7 +23,7 @@ def _between(value: Value, low: Value, high: Value, share: Value) -> Value:
     example=Example({"total_tokens": 5_000, "min_tokens": 1_000, "max_tokens": 9_000}, 50.0),
 )
 def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_tokens: Required) -> Value:
-    """How few tokens were used, between the task's lowest and highest."""
+    """Token use on the scale from the task's lowest (100) to its highest (0)."""
     share = ratio(max_tokens - total_tokens, max_tokens - min_tokens, at_zero=0.0)
     return _between(total_tokens, min_tokens, max_tokens, share)
 
@@ -39,7 +39,7 @@ def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_
     example=Example({"tool_calls": 8, "min_tool_calls": 2, "max_tool_calls": 10}, 25.0),
 )
 def tool_call_efficiency_score(*, tool_calls: Required, min_tool_calls: Required, max_tool_calls: Required) -> Value:
-    """How few tool calls were made, between the task's lowest and highest."""
+    """Tool calls on the scale from the task's lowest (100) to its highest (0)."""
     share = ratio(max_tool_calls - tool_calls, max_tool_calls - min_tool_calls, at_zero=0.0)
     return _between(tool_calls, min_tool_calls, max_tool_calls, share)
 
@@ -65,7 +65,7 @@ def iteration_efficiency_score(
     iteration_floor: Param,
     iteration_over_step: Param,
 ) -> Value:
-    """How few iterations were needed. Unknown iterations count as one."""
+    """Number of iterations relative to the median. Unknown iterations count as one."""
     count = first_known(iterations, 1.0)
     within = clip(100.0 - (count - 1) * iteration_step, iteration_floor, 100.0)
     beyond = clip(iteration_floor - (count - median_iterations) * iteration_over_step, 0.0, 100.0)
@@ -95,7 +95,7 @@ def efficiency_score(
     tool_call_weight: Param,
     iteration_weight: Param,
 ) -> Value:
-    """Frugality with tokens, tool calls and iterations, weighted."""
+    """Weighted mean of token, tool-call and iteration efficiency."""
     return (
         token_efficiency_score * token_weight
         + tool_call_efficiency_score * tool_call_weight
@@ -124,7 +124,7 @@ def speed_score(
     speed_exponent: Param,
     unknown_speed_score: Param,
 ) -> Value:
-    """How fast it was, between the task's fastest and slowest. A time of 0 or none is unknown."""
+    """Time on the scale from the task's fastest (100) to its slowest (0). A time of 0 is unknown."""
     time = first_known(execution_time, 0.0)
     share = ratio(max_execution_time - time, max_execution_time - min_execution_time, at_zero=0.0)
     # Both branches of `when` are evaluated, and a negative number has no real power.
@@ -151,7 +151,7 @@ def cost_score(
     max_cost: Required,
     unknown_cost_score: Param,
 ) -> Value:
-    """How cheap it was, between the task's cheapest and dearest. A cost of 0 or none is unknown."""
+    """Cost on the scale from the task's lowest (100) to its highest (0). A cost of 0 is unknown."""
     cost = first_known(estimated_cost, 0.0)
     share = ratio(max_cost - cost, max_cost - min_cost, at_zero=0.0)
     return when(cost == 0, unknown_cost_score, _between(cost, min_cost, max_cost, share))
@@ -164,7 +164,7 @@ def cost_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x criteria met / criteria of the task; 100 when the task has none",
+    formula="100 x criteria met / criteria of the task; 100 if the task has none",
     example=Example({"criteria_met": 3, "criteria_total": 4}, 75.0),
 )
 def correctness_score(*, criteria_met: Required, criteria_total: Required) -> Value:
@@ -199,7 +199,7 @@ def overall_score(
     cost_weight: Param,
     correctness_weight: Param,
 ) -> Value:
-    """Efficiency, speed, cost and correctness, by the weights of the task, else of its category, else the general."""
+    """Efficiency, speed, cost and correctness, by the weights of the task, else of its category, else the defaults."""
     return (
         efficiency_score * efficiency_weight
         + speed_score * speed_weight
@@ -219,5 +219,5 @@ def overall_score(
     example=Example({"overall_score": 95.0, "difficulty_factor": 1.2}, 100.0),
 )
 def adjusted_score(*, overall_score: Required, difficulty_factor: Param = 1.0) -> Value:
-    """The overall score with a bonus for difficult tasks. It stands beside the overall score, not in it."""
+    """Overall score with a bonus for difficult tasks. It is an extra score and not part of the overall score."""
     return clip(overall_score * difficulty_factor, 0.0, 100.0)

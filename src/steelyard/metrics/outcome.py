@@ -1,4 +1,4 @@
-"""What one run delivered and what it cost (outcome specification, "Per-Run Metrics")."""
+"""Results and cost of one run (outcome specification, "Per-Run Metrics")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pass_rate(
     judge_passes: Optional = None,
     unscored_fails: Param = 0,
 ) -> Value:
-    """Whether the run passed. Test results decide, else the stated verdict, else a strict majority of the judges.
+    """Whether the run passed: by test results, else the stated verdict, else a strict majority of the judges.
 
     A run without any of them has no verdict: it is left out, or with `unscored_fails` it has failed.
     """
@@ -78,7 +78,7 @@ def cost_usd(
     input_price: Optional = None,
     output_price: Optional = None,
 ) -> Value:
-    """What the run cost. A cost that the record states wins over one priced from tokens."""
+    """Cost of the run. A cost stated in the record takes precedence over one priced from tokens."""
     by_hand = (input_tokens * input_price + output_tokens * output_price) / 1_000_000
     return first_known(reported_cost_usd, priced_cost_usd, by_hand)
 
@@ -101,7 +101,7 @@ def duration_seconds(
     start_time: Optional = None,
     end_time: Optional = None,
 ) -> Value:
-    """Time from start to end, or as the record states it.
+    """Duration as stated in the record, else end minus start.
 
     The record's own difference is exact where seconds since 1970 lose digits.
     """
@@ -121,7 +121,7 @@ def duration_seconds(
     overview=5,
 )
 def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
-    """The expected price of one pass."""
+    """Expected cost of one pass."""
     return ratio(cost_usd, pass_rate, at_zero=INFINITY)
 
 
@@ -137,7 +137,7 @@ def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
     overview=3,
 )
 def composite_score(*, pass_rate: Required, impl_rate: Required, pass_weight: Param, impl_weight: Param) -> Value:
-    """Passing and meeting the requirements, weighted."""
+    """Weighted mean of pass rate and implementation rate."""
     if min(pass_weight, impl_weight) < 0 or pass_weight + impl_weight <= 0:
         message = f"pass_weight {pass_weight} and impl_weight {impl_weight} cannot weigh anything"
         raise UsageError(message, hint="neither may be negative, and together they must be more than 0")

@@ -1,4 +1,4 @@
-"""How the agent went about it (outcome specification, "Process Metrics")."""
+"""Process of the agent (outcome specification, "Process Metrics")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_CHANGES = "there were no changes"
     example=Example({"achieved_weighted_steps": 3.0, "expected_weighted_steps": 4.0}, 0.75),
 )
 def r_prog(*, achieved_weighted_steps: Required, expected_weighted_steps: Required) -> Value:
-    """Fraction of the expected way that was covered, by weight. A step that nobody expected earns nothing."""
+    """Weighted fraction of the expected steps that were achieved. Unexpected steps do not count."""
     return ratio(achieved_weighted_steps, expected_weighted_steps, at_zero=missing(_NO_STEPS))
 
 
@@ -52,7 +52,7 @@ def r_prog_simple(*, achieved_steps: Required, expected_steps: Required) -> Valu
     example=Example({"aligned_weight": 3.0, "action_weight": 4.0}, 0.25),
 )
 def strategic_drift(*, aligned_weight: Required, action_weight: Required) -> Value:
-    """How far the actions strayed from the goal, by weight."""
+    """Weighted deviation of the actions from the goal."""
     return 1 - ratio(aligned_weight, action_weight, at_zero=missing(_NO_ACTIONS))
 
 
@@ -67,7 +67,7 @@ def strategic_drift(*, aligned_weight: Required, action_weight: Required) -> Val
     example=Example({"goal_aligned_actions": 4, "total_actions": 5}, 0.19999999999999996),
 )
 def strategic_drift_simple(*, goal_aligned_actions: Required, total_actions: Required) -> Value:
-    """Fraction of the actions that did not serve the goal."""
+    """Fraction of actions that are not aligned with the goal."""
     return 1 - ratio(goal_aligned_actions, total_actions, at_zero=missing(_NO_ACTIONS))
 
 

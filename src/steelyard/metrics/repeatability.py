@@ -1,4 +1,4 @@
-"""The same prompt many times: how repeatable the answers are, before and after repair (repeatability specification).
+"""Repeatability of outputs for one prompt, before and after repair (repeatability specification).
 
 Inputs are lists with one entry an output: signatures, digests of the bytes, and distances to the canon.
 """
@@ -48,7 +48,7 @@ def _rescued(d_pre: Sequence[float], d_post: Sequence[float]) -> list[bool]:
     defined_when_empty=0.0,
 )
 def r_raw(*, signatures: Optional = None) -> Value:
-    """Fraction of the most frequent signature among the outputs before repair."""
+    """Relative frequency of the most common signature among the outputs before repair."""
     return _modal_mass(signatures)
 
 
@@ -63,7 +63,7 @@ def r_raw(*, signatures: Optional = None) -> Value:
     example=Example({"digests": ["a", "a", "b", "c"]}, 0.5),
 )
 def r_bytes(*, digests: Required) -> Value:
-    """Fraction of the most frequent text, byte for byte, as extracted from the answers."""
+    """Relative frequency of the most common extracted text, compared byte for byte."""
     return _modal_mass(digests) if digests else missing(_NONE)
 
 
@@ -80,7 +80,7 @@ def r_bytes(*, digests: Required) -> Value:
     counts_outputs=True,
 )
 def r_anchor(*, d_post: Optional = None) -> Value:
-    """Fraction of outputs that are the canon after repair."""
+    """Fraction of outputs that equal the canon after repair."""
     return _share(d_post, [distance == 0 for distance in d_post]) if d_post else 0.0
 
 
@@ -96,7 +96,7 @@ def r_anchor(*, d_post: Optional = None) -> Value:
     counts_outputs=True,
 )
 def r_anchor_pre(*, d_pre: Required) -> Value:
-    """Fraction of outputs that are the canon without repair, as measured (the specification sets it to 0)."""
+    """Fraction of outputs that equal the canon before repair, as measured (the specification sets it to 0)."""
     return _share(d_pre, [distance == 0 for distance in d_pre])
 
 
@@ -130,11 +130,11 @@ def rescue_rate(*, d_pre: Required, d_post: Required) -> Value:
     needs_canon=True,
 )
 def rescue_rate_noncanonical(*, d_pre: Required, d_post: Required) -> Value:
-    """Fraction of the outputs that were not the canon and that repair turned into it."""
+    """Fraction of the non-canonical outputs that repair turned into the canon."""
     away = sum(1 for distance in d_pre if distance > 0)
     if not d_pre:
         return missing(_NONE)
-    return sum(_rescued(d_pre, d_post)) / away if away else missing("every output was the canon before repair")
+    return sum(_rescued(d_pre, d_post)) / away if away else missing("all outputs equal the canon before repair")
 
 
 @metric(
@@ -179,7 +179,7 @@ def mu_post(*, d_post: Required) -> Value:
     counts_outputs=True,
 )
 def p_tau_pre(*, d_pre: Required, tau: Param) -> Value:
-    """Fraction of outputs that are nearly the canon before repair."""
+    """Fraction of outputs within tau of the canon before repair."""
     return _share(d_pre, [distance <= tau for distance in d_pre])
 
 
@@ -195,7 +195,7 @@ def p_tau_pre(*, d_pre: Required, tau: Param) -> Value:
     counts_outputs=True,
 )
 def p_tau_post(*, d_post: Required, tau: Param) -> Value:
-    """Fraction of outputs that are nearly the canon after repair."""
+    """Fraction of outputs within tau of the canon after repair."""
     return _share(d_post, [distance <= tau for distance in d_post])
 
 
@@ -210,7 +210,7 @@ def p_tau_post(*, d_post: Required, tau: Param) -> Value:
     example=Example({"r_anchor": 0.75}, 0.75),
 )
 def delta_r_anchor(*, r_anchor: Required) -> Value:
-    """What repair reached, counted from 0: the specification says that no canon exists before repair.
+    """Gain by repair from 0: in the specification no canon exists before repair.
 
     So a prompt without a canon has 0, as its r_anchor is.
     """
@@ -229,7 +229,7 @@ def delta_r_anchor(*, r_anchor: Required) -> Value:
     needs_canon=True,
 )
 def delta_r_anchor_measured(*, r_anchor: Required, r_anchor_pre: Required) -> Value:
-    """What repair added to the share that was the canon already."""
+    """Increase by repair of the fraction of outputs that equal the canon."""
     return r_anchor - r_anchor_pre
 
 
@@ -245,7 +245,7 @@ def delta_r_anchor_measured(*, r_anchor: Required, r_anchor_pre: Required) -> Va
     needs_canon=True,
 )
 def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
-    """Change of the mean distance by repair; below 0 is better."""
+    """Change of the mean distance by repair; negative is better."""
     return mu_post - mu_pre
 
 
@@ -261,7 +261,7 @@ def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
     needs_canon=True,
 )
 def delta_p_tau(*, p_tau_post: Required, p_tau_pre: Required) -> Value:
-    """Change of the share that is nearly the canon by repair."""
+    """Change by repair of the fraction of outputs within tau of the canon."""
     return p_tau_post - p_tau_pre
 
 
@@ -276,7 +276,7 @@ def delta_p_tau(*, p_tau_post: Required, p_tau_pre: Required) -> Value:
     example=Example({"signatures": ["sig1", "sig1", "sig2", "sig3"]}, 3),
 )
 def unique_signatures(*, signatures: Required) -> Value:
-    """How many different programs there are before repair."""
+    """Number of distinct programs before repair."""
     return len(set(signatures)) if signatures else missing(_NONE)
 
 
@@ -313,7 +313,7 @@ def signature_entropy(*, signatures: Required) -> Value:
 )
 def mean_pairwise_distance(*, pair_distance_sum: Required, output_pairs: Required) -> Value:
     """Mean distance between two outputs before repair; computed over unique signatures, weighted by their counts."""
-    return pair_distance_sum / output_pairs if output_pairs else missing("there is no pair of outputs")
+    return pair_distance_sum / output_pairs if output_pairs else missing("fewer than two outputs")
 
 
 @metric(
@@ -327,5 +327,5 @@ def mean_pairwise_distance(*, pair_distance_sum: Required, output_pairs: Require
     example=Example({"near_pairs": 3, "output_pairs": 6}, 0.5),
 )
 def pairs_within_tau(*, near_pairs: Required, output_pairs: Required) -> Value:
-    """Fraction of pairs of outputs that are nearly the same before repair; it needs no canon."""
-    return near_pairs / output_pairs if output_pairs else missing("there is no pair of outputs")
+    """Fraction of pairs of outputs within tau of each other before repair; no canon is needed."""
+    return near_pairs / output_pairs if output_pairs else missing("fewer than two outputs")

@@ -1,4 +1,4 @@
-"""Code made faster: an agent's change against no change and against the expert's (speedup specification).
+"""Speedups: an agent's change vs. unchanged code and vs. the reference solution (speedup specification).
 
 A speedup is time before over time after, so above 1 is faster. nop is the unchanged code, oracle the expert's patch.
 """
@@ -65,7 +65,7 @@ def _level_advantage(agent: Sequence[float], oracle: Sequence[float], groups: Se
     example=Example({"nop_median": 3.0, "agent_median": 1.5}, 2.0),
 )
 def agent_speedup(*, nop_median: Required, agent_median: Required) -> Value:
-    """How many times faster the benchmark runs under the agent's change; stored under the key `agent/nop`."""
+    """Speedup of the benchmark with the agent's change; stored under the key `agent/nop`."""
     return ratio(nop_median, agent_median, at_zero=missing("the agent's median is 0"))
 
 
@@ -80,7 +80,7 @@ def agent_speedup(*, nop_median: Required, agent_median: Required) -> Value:
     example=Example({"nop_median": 3.0, "oracle_median": 0.75}, 4.0),
 )
 def oracle_speedup(*, nop_median: Required, oracle_median: Required) -> Value:
-    """How many times faster the benchmark runs under the expert's change; stored under the key `oracle/nop`."""
+    """Speedup of the benchmark with the reference solution; stored under the key `oracle/nop`."""
     return ratio(nop_median, oracle_median, at_zero=missing("the oracle's median is 0"))
 
 
@@ -95,7 +95,7 @@ def oracle_speedup(*, nop_median: Required, oracle_median: Required) -> Value:
     example=Example({"agent_speedup": 2.0, "oracle_speedup": 4.0}, -2.0),
 )
 def advantage(*, agent_speedup: Required, oracle_speedup: Required) -> Value:
-    """By how much the agent's speedup exceeds the expert's."""
+    """Agent's speedup minus that of the reference solution."""
     return agent_speedup - oracle_speedup
 
 
@@ -110,7 +110,7 @@ def advantage(*, agent_speedup: Required, oracle_speedup: Required) -> Value:
     example=Example({"agent_speedups": _AGENT}, 2.0),  # (2 x 8 x 0.5) ^ (1/3) = 8 ^ (1/3)
 )
 def task_speedup(*, agent_speedups: Required) -> Value:
-    """How many times faster the task's benchmarks run under the agent's change."""
+    """Speedup of the task's benchmarks with the agent's change."""
     return geometric_mean(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -128,7 +128,7 @@ def task_speedup(*, agent_speedups: Required) -> Value:
     ),
 )
 def agent_advantage_level1(*, agent_speedups: Required, oracle_speedups: Required, modules: Required) -> Value:
-    """Advantage over the expert, every module counting the same."""
+    """Advantage over the reference solution, with equal weight per module."""
     return _level_advantage(agent_speedups, oracle_speedups, modules)
 
 
@@ -144,7 +144,7 @@ def agent_advantage_level1(*, agent_speedups: Required, oracle_speedups: Require
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "classes": ("m.A", "m.A", "m")}, -0.25),
 )
 def agent_advantage_level2(*, agent_speedups: Required, oracle_speedups: Required, classes: Required) -> Value:
-    """Advantage over the expert, every class counting the same; a module's plain functions are one class."""
+    """Advantage over the reference solution, with equal weight per class; a module's functions are one class."""
     return _level_advantage(agent_speedups, oracle_speedups, classes)
 
 
@@ -163,7 +163,7 @@ def agent_advantage_level2(*, agent_speedups: Required, oracle_speedups: Require
     ),
 )
 def agent_advantage_level3(*, agent_speedups: Required, oracle_speedups: Required, functions: Required) -> Value:
-    """Advantage over the expert, every function counting the same whatever its parameters."""
+    """Advantage over the reference solution, with equal weight per function."""
     return _level_advantage(agent_speedups, oracle_speedups, functions)
 
 
@@ -178,7 +178,7 @@ def agent_advantage_level3(*, agent_speedups: Required, oracle_speedups: Require
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, -0.5198420997897459),
 )
 def agent_advantage_level4(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
-    """Advantage over the expert on all benchmarks together."""
+    """Advantage over the reference solution over all benchmarks."""
     return (
         geometric_mean(agent_speedups) - geometric_mean(oracle_speedups) if agent_speedups else missing(_NO_BENCHMARK)
     )
@@ -195,7 +195,7 @@ def agent_advantage_level4(*, agent_speedups: Required, oracle_speedups: Require
     example=Example({"agent_advantage_level4": -0.5}, -0.5),
 )
 def agent_advantage(*, agent_advantage_level4: Required) -> Value:
-    """The primary figure: advantage over the expert on all benchmarks together."""
+    """Primary metric: advantage over the reference solution over all benchmarks."""
     return agent_advantage_level4
 
 
@@ -210,7 +210,7 @@ def agent_advantage(*, agent_advantage_level4: Required) -> Value:
     example=Example({"task_speedups": (1.0, 2.0)}, 1.5),
 )
 def mean_speedup(*, task_speedups: Required) -> Value:
-    """Arithmetic mean over tasks, as the specification has it; one large speedup can carry it."""
+    """Arithmetic mean over tasks, as specified; sensitive to single large speedups."""
     return exact_mean(task_speedups) if task_speedups else missing(_NO_TASK)
 
 
@@ -225,7 +225,7 @@ def mean_speedup(*, task_speedups: Required) -> Value:
     example=Example({"successes": (0.5, 1.0, 0.0, 1.0)}, 0.625),
 )
 def mean_success_rate(*, successes: Required) -> Value:
-    """Fraction of a task's attempts that broke neither tests nor snapshot, every task counting once."""
+    """Fraction of attempts that pass tests and snapshot, with equal weight per task."""
     return exact_mean(successes) if successes else missing("no task's success is known")
 
 
@@ -253,11 +253,11 @@ def accuracy(*, successes: Required) -> Value:
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="mean over tasks of the chance that one of k attempts succeeds: 1 - C(n - c, k) / C(n, k)",
+    formula="mean over tasks of the probability that one of k attempts succeeds: 1 - C(n - c, k) / C(n, k)",
     example=Example({"chances": (1.0, 0.5)}, 0.75),
 )
 def pass_at_k(*, chances: Required) -> Value:
-    """Fraction of tasks that k attempts would solve, by the unbiased estimator: n attempts at a task, c with success.
+    """Fraction of tasks that k attempts would solve, by the unbiased estimator: n attempts on a task, c successful.
 
     `rank` shows it of runs, with pass^k (all k attempts pass) beside it, `speedup` of attempts.
     """
@@ -275,7 +275,7 @@ def pass_at_k(*, chances: Required) -> Value:
     example=Example({"costs": (0.5, 1.5)}, 1.0),
 )
 def mean_cost_per_task(*, costs: Required) -> Value:
-    """What an attempt costs on average, every task whose attempts all have a known cost counting once."""
+    """Mean cost per attempt, with equal weight per task, over tasks whose attempts all have a known cost."""
     return exact_mean(costs) if costs else missing("no task's cost is known")
 
 
@@ -290,7 +290,7 @@ def mean_cost_per_task(*, costs: Required) -> Value:
     example=Example({"costs": (0.5, 1.5)}, 2.0),
 )
 def total_cost(*, costs: Required) -> Value:
-    """What all attempts cost together."""
+    """Total cost of all attempts."""
     return fsum(costs) if costs else missing("no task's cost is known")
 
 
@@ -301,11 +301,11 @@ def total_cost(*, costs: Required) -> Value:
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="mean agent_advantage / mean_cost_per_task; 0 when the cost is 0",
+    formula="mean agent_advantage / mean_cost_per_task; 0 if the cost is 0",
     example=Example({"advantages": (-0.1, -0.3), "costs": (2.0, 2.0)}, -0.1),
 )
 def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
-    """Advantage per dollar. Below 0 it favors the dearer agent: read cost_per_log_gain beside it."""
+    """Advantage per dollar. Negative values favor the more expensive agent: see also cost_per_log_gain."""
     if not advantages:
         return missing(_NO_TASK)
     if not costs:
@@ -324,5 +324,5 @@ def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
     example=Example({"lengths": (10, 20)}, 15.0),
 )
 def mean_trajectory_length(*, lengths: Required) -> Value:
-    """How many times the agent acted on average, every task with a known length counting once."""
+    """Mean number of actions, with equal weight per task of known length."""
     return exact_mean(lengths) if lengths else missing("no task's trajectory length is known")

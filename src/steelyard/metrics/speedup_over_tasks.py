@@ -1,4 +1,4 @@
-"""Beside the speedup specification, over tasks: how an agent stands to the expert, and how often it is fast enough."""
+"""Additional speedup metrics over tasks: agent relative to the reference solution, and success rates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_TASK = "no task has a value"
     example=Example({"log_advantages": (-0.5, 0.25)}, -0.125),
 )
 def mean_log_advantage(*, log_advantages: Required) -> Value:
-    """Advantage over the expert, every task counting the same; its interval is over tasks."""
+    """Advantage over the reference solution, with equal weight per task; its interval is over tasks."""
     return exact_mean(log_advantages) if log_advantages else missing(_NO_TASK)
 
 
@@ -39,7 +39,7 @@ def mean_log_advantage(*, log_advantages: Required) -> Value:
     example=Example({"speedup_ratios": (0.5, 2.0, 0.125)}, 0.5),  # (1/2 x 2 x 1/8) ^ (1/3)
 )
 def speedup_ratio_gmean_over_tasks(*, speedup_ratios: Required) -> Value:
-    """How much of the expert's speed the agent reaches, every task counting the same; failed, it gains nothing."""
+    """Agent's speed relative to the reference solution, with equal weight per task; failed attempts gain nothing."""
     return geometric_mean(speedup_ratios) if speedup_ratios else missing(_NO_TASK)
 
 
@@ -54,7 +54,7 @@ def speedup_ratio_gmean_over_tasks(*, speedup_ratios: Required) -> Value:
     example=Example({"speedup_ratios": (0.5, 2.0, 0.125)}, 0.2857142857142857),  # 3 / (2 + 1/2 + 8) = 2/7
 )
 def speedup_ratio_hmean_over_tasks(*, speedup_ratios: Required) -> Value:
-    """SWE-fficiency's score: the same with the harmonic mean, which a task far from the expert pulls down hardest."""
+    """SWE-fficiency's score: the harmonic mean, which is dominated by tasks far from the reference solution."""
     return harmonic_mean(speedup_ratios) if speedup_ratios else missing(_NO_TASK)
 
 
@@ -87,7 +87,7 @@ def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -
 def opt_p(
     *, speedups: Required, ratios: Required, successes: Required, opt_p_at: Param, opt_min_speedup: Param
 ) -> Value:
-    """Fraction of attempts that are correct, clearly faster, and reach the share p of the expert's speed."""
+    """Fraction of attempts that are correct, faster, and reach the fraction p of the reference solution's speed."""
     met = [
         bool(good) and fast >= opt_min_speedup and reached > opt_p_at
         for fast, reached, good in zip(speedups, ratios, successes, strict=True)
@@ -102,11 +102,11 @@ def opt_p(
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="mean over tasks of the chance that one of k attempts is optimal: 1 - C(n - c, k) / C(n, k)",
+    formula="mean over tasks of the probability that one of k attempts is optimal: 1 - C(n - c, k) / C(n, k)",
     example=Example({"chances": (1.0, 0.5)}, 0.75),
 )
 def opt_at_k(*, chances: Required) -> Value:
-    """Fraction of tasks that k attempts would solve as well as the expert, by the exact estimator."""
+    """Fraction of tasks that k attempts would solve as well as the reference solution, by the exact estimator."""
     return exact_mean(chances) if chances else missing("no task has k attempts")
 
 
@@ -121,7 +121,7 @@ def opt_at_k(*, chances: Required) -> Value:
     example=Example({"cost": 1.0, "gain": 0.2, "other_costs": (2.0, 1.0), "other_gains": (0.5, 0.1)}, 1.0),
 )
 def pareto_optimal(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:
-    """Whether no other agent is a better bargain in both cost and gain."""
+    """Whether no other agent is better in cost and gain."""
     others = zip(other_costs, other_gains, strict=True)
     beaten = any(paid <= cost and won >= gain and (paid < cost or won > gain) for paid, won in others)
     return 0.0 if beaten else 1.0

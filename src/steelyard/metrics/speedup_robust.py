@@ -1,4 +1,4 @@
-"""Beside the speedup specification: figures that one lucky benchmark, noise or a missing number cannot carry."""
+"""Additional robust speedup metrics: insensitive to single benchmarks, noise and missing values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _log_ratios(agent: Sequence[float], oracle: Sequence[float]) -> list[float]:
     example=Example({"agent_speedup": 2.0}, 0.6931471805599453),
 )
 def log_speedup(*, agent_speedup: Required) -> Value:
-    """The speedup on a scale where twice as fast and twice as slow are equally far from 0."""
+    """Speedup on the log scale: twice as fast and twice as slow have the same absolute value."""
     return logarithm(when(agent_speedup > 0, agent_speedup, missing("the speedup is not above 0")))
 
 
@@ -58,7 +58,7 @@ def log_speedup(*, agent_speedup: Required) -> Value:
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, -0.23104906018664842),
 )
 def log_advantage(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
-    """Advantage over the expert on the log scale: swapping agent and expert only changes its sign."""
+    """Advantage over the reference solution on the log scale; swapping the two only changes its sign."""
     return exact_mean(_log_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -73,7 +73,7 @@ def log_advantage(*, agent_speedups: Required, oracle_speedups: Required) -> Val
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, 0.7937005259840998),  # (1/2) ^ (1/3)
 )
 def speedup_ratio_gmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
-    """How much of the expert's speed the agent reaches; 1 is level with the expert."""
+    """Agent's speed relative to the reference solution; 1 is equal."""
     return geometric_mean(_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -88,7 +88,7 @@ def speedup_ratio_gmean(*, agent_speedups: Required, oracle_speedups: Required) 
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, 0.6666666666666666),  # 3 / (2 + 1/2 + 2)
 )
 def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
-    """The same with the harmonic mean, which a benchmark left slow pulls down hardest."""
+    """Harmonic mean of the ratio, which is dominated by slow benchmarks."""
     return harmonic_mean(_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -103,7 +103,7 @@ def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) 
     example=Example({"agent_speedups": _AGENT}, 1.1428571428571428),  # 3 / (1/2 + 1/8 + 2) = 8/7
 )
 def harmonic_speedup(*, agent_speedups: Required) -> Value:
-    """The speedup of a day in which every benchmark took the same time before."""
+    """Speedup of a workload in which every benchmark took the same time before."""
     return harmonic_mean(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -118,7 +118,7 @@ def harmonic_speedup(*, agent_speedups: Required) -> Value:
     example=Example({"agent_speedups": _AGENT}, 0.5),
 )
 def worst_speedup(*, agent_speedups: Required) -> Value:
-    """The benchmark that fared worst; below 1 something became slower."""
+    """Smallest speedup; below 1 a benchmark became slower."""
     return min(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -129,11 +129,11 @@ def worst_speedup(*, agent_speedups: Required) -> Value:
     better="lower",
     bounds=(0, 1),
     spec="speedup",
-    formula="benchmarks whose interval of log_speedup lies below 0 / benchmarks with an interval",
+    formula="benchmarks whose interval of log_speedup is below 0 / benchmarks with an interval",
     example=Example({"log_speedup_highs": (-0.1, 0.2, 0.5, 0.3)}, 0.25),
 )
 def significant_regressions(*, log_speedup_highs: Required) -> Value:
-    """Fraction of benchmarks that surely became slower."""
+    """Fraction of benchmarks that became significantly slower."""
     highs = log_speedup_highs
     return sum(high < 0 for high in highs) / len(highs) if highs else missing(_NO_INTERVAL)
 
@@ -145,12 +145,12 @@ def significant_regressions(*, log_speedup_highs: Required) -> Value:
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="mean of max(0, 1 - exp(-low)) over benchmarks, low being the lower end of log_speedup's interval",
+    formula="mean of max(0, 1 - exp(-low)) over benchmarks, low being the lower bound of log_speedup's interval",
     # surely half the time saved on one of two: 1 - exp(-ln 2) = 0.5
     example=Example({"log_speedup_lows": (0.6931471805599453, -0.2)}, 0.25),
 )
 def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
-    """Fraction of the time that was surely saved; noise gives nothing."""
+    """Lower bound of the fraction of time saved; noise counts as 0."""
     lows = log_speedup_lows
     return exact_mean([max(0.0, 1 - exp(-low)) for low in lows]) if lows else missing(_NO_INTERVAL)
 
@@ -162,7 +162,7 @@ def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with the benchmarks missing under the agent left out or at its worst speedup, at most 1: "
+    formula="log_advantage with the benchmarks missing under the agent excluded or at its worst speedup, at most 1: "
     "the lower of the two",
     # ratios 2/4, 8/4, 0.5/1 and 0.5/2: (-1 + 1 - 1 - 2) ln 2 / 4
     example=Example(
@@ -176,7 +176,7 @@ def log_advantage_low(
     unmatched_oracle_speedups: Required,
     log_advantage: Optional,
 ) -> Value:
-    """The lowest that log_advantage could be, had the benchmarks missing under the agent been as bad as its worst."""
+    """Lower bound of log_advantage if the benchmarks missing under the agent were as bad as its worst."""
     worst = _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, min([1.0, *agent_speedups]))
     return _outermost(min, log_advantage, worst)
 
@@ -188,7 +188,7 @@ def log_advantage_low(
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with the benchmarks missing under the agent left out or at its best speedup, at least 1: "
+    formula="log_advantage with the benchmarks missing under the agent excluded or at its best speedup, at least 1: "
     "the higher of the two",
     # ratios 2/4, 8/4, 0.5/1 and 8/2: (-1 + 1 - 1 + 2) ln 2 / 4
     example=Example(
@@ -202,7 +202,7 @@ def log_advantage_high(
     unmatched_oracle_speedups: Required,
     log_advantage: Optional,
 ) -> Value:
-    """The highest that log_advantage could be, had the benchmarks missing under the agent been as good as its best."""
+    """Upper bound of log_advantage if the benchmarks missing under the agent were as good as its best."""
     best = _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, max([1.0, *agent_speedups]))
     return _outermost(max, log_advantage, best)
 
@@ -226,12 +226,12 @@ def _outermost(outer: Callable[[list[float]], float], *values: float | Missing) 
     better="lower",
     bounds=(0, inf),
     spec="speedup",
-    formula="task_cost_usd / ln(task_speedup), only where task_speedup is above 1",
+    formula="task_cost_usd / ln(task_speedup), only if task_speedup is above 1",
     example=Example({"task_cost": 0.6931471805599453, "task_speedup": 2.0}, 1.0),
 )
 def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
-    """What a speedup of e would cost at this rate; without a gain there is no price of gain."""
-    return task_cost / log(task_speedup) if task_speedup > 1 else missing("there is no gain to pay for")
+    """Cost of a speedup of e at this rate; missing without a gain."""
+    return task_cost / log(task_speedup) if task_speedup > 1 else missing("no gain")
 
 
 @metric(
@@ -246,7 +246,7 @@ def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
     example=Example({"repeat_log_ratios": (0.1, -0.3, 0.2)}, 0.29),
 )
 def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
-    """How far apart two measurements of the same code are: a change smaller than this cannot be told from none."""
+    """Difference between two measurements of the same code; smaller changes are not distinguishable from noise."""
     sizes = sorted(abs(log_ratio) for log_ratio in repeat_log_ratios)
     if not sizes:
         return missing("the unchanged code was not measured twice")
@@ -267,6 +267,6 @@ def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
     example=Example({"items": (0.5, -0.25, 0.25)}, 0.5),
 )
 def max_fraction(*, items: Required) -> Value:
-    """How much of a mean its largest item gives: near 1 the mean says little of the others."""
+    """Contribution of the largest item to a mean; near 1 the mean is outlier-dominated."""
     total = fsum(abs(item) for item in items)
     return max(abs(item) for item in items) / total if total > 0 else missing("all items are 0, or there is none")

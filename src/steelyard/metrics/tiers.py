@@ -1,4 +1,4 @@
-"""What a tier gains over the first, and how much tiers differ (outcome specification, "Cross-Tier Metrics")."""
+"""Differences between tiers (outcome specification, "Cross-Tier Metrics")."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tier_uplift(*, tier_score: TierScore, t0_score: BaseScore) -> Value:
     example=Example({"pass_rates": [0.0, 1.0]}, 0.25),
 )
 def pass_rate_variance(*, pass_rates: PassRateMedians, variance_ddof: Param) -> Value:
-    """How much tiers differ in passing."""
+    """Variation of the pass rate between tiers."""
     return _variance(pass_rates, variance_ddof)
 
 
@@ -66,7 +66,7 @@ def pass_rate_variance(*, pass_rates: PassRateMedians, variance_ddof: Param) -> 
     example=Example({"costs": [1.0, 3.0]}, 1.0),
 )
 def cost_variance(*, costs: CostMedians, variance_ddof: Param) -> Value:
-    """How much tiers differ in cost."""
+    """Variation of the cost between tiers."""
     return _variance(costs, variance_ddof)
 
 
@@ -82,7 +82,7 @@ def cost_variance(*, costs: CostMedians, variance_ddof: Param) -> Value:
     example=Example({"composite_scores": [0.70, 0.80, 0.85, 0.90]}, 0.005468750000000001),
 )
 def composite_variance(*, composite_scores: CompositeMedians, variance_ddof: Param) -> Value:
-    """How much tiers differ in composite score."""
+    """Variation of the composite score between tiers."""
     return _variance(composite_scores, variance_ddof)
 
 
@@ -97,5 +97,5 @@ def composite_variance(*, composite_scores: CompositeMedians, variance_ddof: Par
     example=Example({"costs": [0.25, 1.0, 0.5]}, 0.75),
 )
 def cost_delta(*, costs: CostMedians) -> Value:
-    """Gap between the dearest and the cheapest tier."""
+    """Difference between the most and the least expensive tier."""
     return max(costs) - min(costs) if costs else missing("no tier's cost is known")

@@ -1,4 +1,4 @@
-"""Where the tokens went (outcome specification, "Token Tracking")."""
+"""Token use (outcome specification, "Token Tracking")."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from steelyard.metrics._words import INFINITY, Value, first_known, missing, rati
     per_run=True,
 )
 def schema_overhead(*, schema_tokens: Sum) -> Value:
-    """Tokens taken by tool schemas."""
+    """Tokens of tool schemas."""
     return schema_tokens
 
 
@@ -37,7 +37,7 @@ def schema_overhead(*, schema_tokens: Sum) -> Value:
     per_run=True,
 )
 def skill_efficiency(*, skill_tokens: Sum, schema_tokens: Sum) -> Value:
-    """Fraction of skills among skill and schema tokens. Skills are SKILL_PROMPT and DOMAIN_EXPERTISE."""
+    """Fraction of skill tokens (SKILL_PROMPT and DOMAIN_EXPERTISE) among skill and schema tokens."""
     nothing = missing("there are neither skill nor schema tokens")
     return ratio(skill_tokens, skill_tokens + schema_tokens, at_zero=nothing)
 
@@ -54,7 +54,7 @@ def skill_efficiency(*, skill_tokens: Sum, schema_tokens: Sum) -> Value:
     per_run=True,
 )
 def token_efficiency_ratio(*, schema_tokens: Sum, skill_tokens: Sum) -> Value:
-    """Schema tokens for each skill token."""
+    """Schema tokens per skill token."""
     nothing = missing("there are neither skill nor schema tokens")
     return ratio(schema_tokens, skill_tokens, at_zero=when(schema_tokens > 0, INFINITY, nothing))
 
@@ -77,7 +77,7 @@ def cache_hit_rate(
     cache_write_5m_tokens: Optional = None,
     cache_write_1h_tokens: Optional = None,
 ) -> Value:
-    """Fraction of the input that was served from a cache. Writes count where the record states them, as in a total."""
+    """Fraction of the input served from a cache. The input includes cache writes if the record states them."""
     written = first_known(cache_write_5m_tokens, 0.0) + first_known(cache_write_1h_tokens, 0.0)
     whole = input_tokens + cache_read_tokens + written
     return ratio(cache_read_tokens, whole, at_zero=missing("there was no input"))
@@ -96,10 +96,10 @@ def cache_hit_rate(
 def sub_agent_fraction(
     *, sub_agent_input_tokens: Required, sub_agent_output_tokens: Required, total_tokens: Required
 ) -> Value:
-    """Fraction of the run's tokens that sub-agents took, by its components."""
+    """Fraction of the run's tokens used by sub-agents, from its components."""
     own = sub_agent_input_tokens + sub_agent_output_tokens
-    share = ratio(own, total_tokens, at_zero=missing("the run took no tokens"))
-    return when(own > total_tokens, missing("the components hold more tokens than the run"), share)
+    share = ratio(own, total_tokens, at_zero=missing("the run used no tokens"))
+    return when(own > total_tokens, missing("the components have more tokens than the run"), share)
 
 
 @metric(
@@ -144,7 +144,7 @@ def component_cost_usd(*, cost_usd: Required) -> Value:
 )
 def component_token_fraction(*, component_tokens: Required, total_component_tokens: Required) -> Value:
     """The component type's fraction of all component tokens."""
-    return ratio(component_tokens, total_component_tokens, at_zero=missing("no component took any tokens"))
+    return ratio(component_tokens, total_component_tokens, at_zero=missing("no component used tokens"))
 
 
 @metric(
@@ -159,4 +159,4 @@ def component_token_fraction(*, component_tokens: Required, total_component_toke
 )
 def component_cost_fraction(*, component_cost_usd: Required, total_component_cost_usd: Required) -> Value:
     """The component type's fraction of the cost of all components."""
-    return ratio(component_cost_usd, total_component_cost_usd, at_zero=missing("no component cost anything"))
+    return ratio(component_cost_usd, total_component_cost_usd, at_zero=missing("all component costs are 0"))

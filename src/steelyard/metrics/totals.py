@@ -1,4 +1,4 @@
-"""What all runs of a group took together: sums, never weighted.
+"""Totals over the runs of a group: sums, never weighted.
 
 A total that some runs are missing from, or that a run entered with a lower bound, is told as "at least".
 """
@@ -29,59 +29,59 @@ def _total(title: str, unit: str, of: str, *, lower_bound: str) -> Callable[[Cal
 
 @_total("Total cost", "USD", "cost_usd", lower_bound="cost_is_lower_bound")
 def total_cost_usd(*, cost_usd: Sum) -> Value:
-    """What all runs cost together."""
+    """Total cost of all runs."""
     return cost_usd
 
 
 @_total("All tokens", "tokens", "total_tokens", lower_bound="usage_is_lower_bound")
 def total_tokens_all_kinds(*, total_tokens: Sum) -> Value:
-    """Tokens of all kinds and runs together."""
+    """Total tokens of all kinds."""
     return total_tokens
 
 
 @_total("Total input tokens", "tokens", "input_tokens", lower_bound="usage_is_lower_bound")
 def total_input_tokens(*, input_tokens: Sum) -> Value:
-    """Input tokens outside any cache, of all runs."""
+    """Total uncached input tokens."""
     return input_tokens
 
 
 @_total("Total output tokens", "tokens", "output_tokens", lower_bound="usage_is_lower_bound")
 def total_output_tokens(*, output_tokens: Sum) -> Value:
-    """Output tokens without reasoning, of all runs."""
+    """Total output tokens, without reasoning."""
     return output_tokens
 
 
 @_total("Total cache reads", "tokens", "cache_read_tokens", lower_bound="usage_is_lower_bound")
 def total_cache_read_tokens(*, cache_read_tokens: Sum) -> Value:
-    """Tokens read from a cache, of all runs."""
+    """Total tokens read from a cache."""
     return cache_read_tokens
 
 
 @_total("Total 5-minute cache writes", "tokens", "cache_write_5m_tokens", lower_bound="usage_is_lower_bound")
 def total_cache_write_5m_tokens(*, cache_write_5m_tokens: Sum) -> Value:
-    """Tokens written to a cache for five minutes, of all runs."""
+    """Total tokens written to a cache for five minutes."""
     return cache_write_5m_tokens
 
 
 @_total("Total 1-hour cache writes", "tokens", "cache_write_1h_tokens", lower_bound="usage_is_lower_bound")
 def total_cache_write_1h_tokens(*, cache_write_1h_tokens: Sum) -> Value:
-    """Tokens written to a cache for an hour, of all runs."""
+    """Total tokens written to a cache for one hour."""
     return cache_write_1h_tokens
 
 
 @_total("Total reasoning tokens", "tokens", "reasoning_tokens", lower_bound="usage_is_lower_bound")
 def total_reasoning_tokens(*, reasoning_tokens: Sum) -> Value:
-    """Reasoning tokens, of all runs."""
+    """Total reasoning tokens."""
     return reasoning_tokens
 
 
 @_total("Total tool calls", "tool calls", "tool_calls", lower_bound="tool_calls_are_lower_bound")
 def total_tool_calls(*, tool_calls: Sum) -> Value:
-    """How many tools all runs called."""
+    """Total number of tool calls."""
     return tool_calls
 
 
 @_total("Total iterations", "iterations", "iterations", lower_bound="iterations_are_lower_bound")
 def total_iterations(*, iterations: Sum) -> Value:
-    """How many turns all runs took."""
+    """Total number of iterations."""
     return iterations

@@ -36,9 +36,7 @@ class Statistic:
 STATISTICS: dict[str, Statistic] = {
     statistic.name: statistic
     for statistic in (
-        Statistic(
-            "median", "The middle value, or halfway between the two in the middle.", lambda groups: groups.median
-        ),
+        Statistic("median", "The median.", lambda groups: groups.median),
         Statistic("mean", "The arithmetic mean.", lambda groups: groups.mean),
         Statistic(
             "mode", "The most frequent value, the smallest among equals.", lambda groups: groups.mode, reduces=False
@@ -53,10 +51,10 @@ STATISTICS: dict[str, Statistic] = {
             between=False,
         ),
         Statistic("sum", "The sum.", lambda groups: groups.total, shown=False, between=False),
-        Statistic("count", "How many runs have a value.", lambda groups: groups.counts, between=False, counts=True),
+        Statistic("count", "Number of runs with a value.", lambda groups: groups.counts, between=False, counts=True),
         Statistic(
             "missing",
-            "How many runs have none.",
+            "Number of runs without a value.",
             lambda groups: groups.missing,
             reduces=False,
             between=False,
