@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
 from steelyard.profiles import load_profile
 from steelyard.standings import Samples, StatisticsOptions, estimate_ranks, significant_by_permutation
-from steelyard.statistics import Floats, holm, rank_intervals, sign_flip_many, strengths_by_task, surely_better
+from steelyard.statistics import Floats, holm, rank_intervals, sign_flip_many, significantly_better, strengths_by_task
 
 DRAWS = 499
 
@@ -32,7 +32,7 @@ def places(
 
     def run(random: np.random.Generator, trials: int) -> float:
         def once() -> bool:
-            sure = surely_better(by_task(results(random)), resamples=DRAWS, seed=fresh_seed(random))
+            sure = significantly_better(by_task(results(random)), resamples=DRAWS, seed=fresh_seed(random))
             first, last = rank_intervals(sure)
             return bool(np.all(first <= best) and np.all(last >= worst))
 
@@ -122,7 +122,7 @@ def power(results: Results, means: tuple[float, ...], *, trials: int = 500) -> l
     wrong, right = np.zeros(2), np.zeros(2)
     for _ in range(trials):
         columns, seed = results(random), fresh_seed(random)
-        both = surely_better(columns, resamples=DRAWS, seed=seed), _holm_of_signs(columns, seed)
+        both = significantly_better(columns, resamples=DRAWS, seed=seed), _holm_of_signs(columns, seed)
         wrong += [bool((sure & ~better).any()) for sure in both]
         right += [np.count_nonzero(sure & better) / max(np.count_nonzero(better), 1) for sure in both]
     return [*(wrong / trials), *(right / trials)]

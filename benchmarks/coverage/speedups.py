@@ -10,7 +10,7 @@ from benchmarks.coverage._scenario import Simulation, share_of
 from steelyard.records import BenchmarkPlace
 from steelyard.speedups import SpeedupConstants
 from steelyard.speedups._benchmark_table import Attempt, table_of
-from steelyard.speedups._measures import surety_of
+from steelyard.speedups._measures import speedup_intervals_of
 from steelyard.speedups._sides import Side
 from steelyard.speedups._summary import _over_tasks
 from steelyard.statistics import Floats
@@ -52,7 +52,7 @@ def benchmarks(logs: Logs) -> Simulation:
     def run(random: np.random.Generator, trials: int) -> float:
         before, after = (_side(np.exp(logs(random, trials))) for _ in range(2))
         table = table_of([Attempt(task="t", agent="a:m", nop=before, oracle=before, side=after)])
-        found = surety_of(table, SpeedupConstants()).speedup
+        found = speedup_intervals_of(table, SpeedupConstants()).speedup
         return float(np.mean((found.low <= 0) & (found.high >= 0)))
 
     return run

@@ -16,7 +16,7 @@ from steelyard.records import BenchmarkPlace, Timing, TimingSummary
 from steelyard.speedups import SpeedupConstants
 from steelyard.speedups._asv_rule import mann_whitney_p
 from steelyard.speedups._benchmark_table import Attempt, table_of
-from steelyard.speedups._measures import surety_of
+from steelyard.speedups._measures import speedup_intervals_of
 from steelyard.speedups._sides import Side, pooled, side_of
 from steelyard.speedups._speedup_intervals import bootstrap_weights, samples_needed, widening_by_order
 from timing_sides import attempt, measured, side
@@ -51,11 +51,11 @@ def coverage(before: Shape, after: Shape, sizes: tuple[int, int], method: str, b
     random = np.random.default_rng(11)
     nop, agent = columns(before(random, (benchmarks, sizes[0]))), columns(0.5 * after(random, (benchmarks, sizes[1])))
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-    surety = surety_of(table, SpeedupConstants(interval_method=method))
+    speedup_intervals = speedup_intervals_of(table, SpeedupConstants(interval_method=method))
     truth = math.log(2)
     if before is not after:
         truth += true_log_median(before) - true_log_median(after)
-    return float(np.mean((surety.speedup.low <= truth) & (truth <= surety.speedup.high)))
+    return float(np.mean((speedup_intervals.speedup.low <= truth) & (truth <= speedup_intervals.speedup.high)))
 
 
 @pytest.mark.parametrize("sizes", [(20, 20), (21, 34), (50, 50)], ids=str)
@@ -176,7 +176,7 @@ def test_the_result_says_what_samples_were_taken_as() -> None:
         assert entry["benchmarks"]["a.time_x"]["samples"] == expected
     processes = process_side(drawn(random, 6))
     table = table_of([Attempt(task="t", agent="a:m", nop=processes, oracle=processes, side=processes)])
-    assert surety_of(table, SpeedupConstants(resamples=100)).speedup.basis(0) == "processes"
+    assert speedup_intervals_of(table, SpeedupConstants(resamples=100)).speedup.basis(0) == "processes"
 
 
 def test_samples_of_a_process_hang_together() -> None:
@@ -189,8 +189,8 @@ def test_samples_of_a_process_hang_together() -> None:
         bare = [side({"m.time_x": sorted(itertools.chain(*values))}) for values in (first, second)]
         for number, (nop, agent) in enumerate((sides, bare)):
             table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-            surety = surety_of(table, SpeedupConstants(resamples=400))
-            inside = bool(surety.speedup.low[0] <= 0 <= surety.speedup.high[0])
+            speedup_intervals = speedup_intervals_of(table, SpeedupConstants(resamples=400))
+            inside = bool(speedup_intervals.speedup.low[0] <= 0 <= speedup_intervals.speedup.high[0])
             held, plain = held + (inside and number == 0), plain + (inside and number == 1)
     assert held / 150 >= 0.9
     assert plain / 150 < 0.85  # the same values taken as independent promise too much
@@ -199,7 +199,7 @@ def test_samples_of_a_process_hang_together() -> None:
 def test_too_few_processes_have_no_interval() -> None:
     nop = process_side([[1.0, 1.1], [1.2, 1.3], [1.0, 1.2]])
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=nop)])
-    assert np.isnan(surety_of(table, SpeedupConstants()).speedup.low[0])
+    assert np.isnan(speedup_intervals_of(table, SpeedupConstants()).speedup.low[0])
 
 
 # asv's rule
@@ -245,7 +245,7 @@ def test_mann_whitney_of_many_samples_is_the_normal_one() -> None:
 def asv_verdict(nop: Timing, agent: Timing) -> str:
     base = side_of([nop])
     table = table_of([Attempt(task="t", agent="a:m", nop=base, oracle=base, side=side_of([agent]))])
-    return surety_of(table, SpeedupConstants(verdict="asv")).verdict(0)
+    return speedup_intervals_of(table, SpeedupConstants(verdict="asv")).verdict(0)
 
 
 def kept(median: float, low: float, high: float, rounds: int) -> Timing:

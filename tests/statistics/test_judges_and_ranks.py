@@ -26,8 +26,8 @@ from steelyard.statistics import (
     rank_intervals,
     ranked_pairs,
     severity,
+    significantly_better,
     strengths_by_task,
-    surely_better,
     total_wins,
 )
 from steelyard.statistics._agreement import _made_up
@@ -254,7 +254,7 @@ def test_names_and_order_decide_no_rank(seed, order):
     for places, turned in zip(ranked_pairs(wins), ranked_pairs(wins[np.ix_(order, order)]), strict=True):
         assert places[order].tolist() == turned.tolist()
     for columns in (scores, strengths_by_task(scores)):
-        shown, turned = (surely_better(part, level=0.5, resamples=40) for part in (columns, columns[:, order]))
+        shown, turned = (significantly_better(part, level=0.5, resamples=40) for part in (columns, columns[:, order]))
         assert np.array_equal(shown[np.ix_(order, order)], turned)
 
 
@@ -262,7 +262,7 @@ def test_places_hold_clear_differences_apart():
     scores = np.random.default_rng(1).normal(0, 1, (100, 1)) + np.array([0.0, 5.0, 5.0])
     scores += np.random.default_rng(2).normal(0, 0.5, (100, 3))
     for columns in (scores, strengths_by_task(scores)):
-        best, worst = rank_intervals(surely_better(columns, resamples=200))
+        best, worst = rank_intervals(significantly_better(columns, resamples=200))
         assert (best.tolist(), worst.tolist()) == ([3, 1, 1], [3, 2, 2])
     assert rank_intervals(np.zeros((3, 3), dtype=bool))[1].tolist() == [3, 3, 3]
 
@@ -290,7 +290,7 @@ def _stepped_one_at_a_time(scores, level):
 def test_pairs_are_shown_as_stepping_down_one_at_a_time_shows_them(seed, level):
     random = np.random.default_rng(seed)
     scores = random.normal(0, 1, (9, 4)) + random.normal(0, 1.5, 4)
-    assert set(zip(*np.nonzero(surely_better(scores, level=level)), strict=True)) == _stepped_one_at_a_time(
+    assert set(zip(*np.nonzero(significantly_better(scores, level=level)), strict=True)) == _stepped_one_at_a_time(
         scores, level
     )
 
@@ -299,13 +299,13 @@ def test_heavy_tails_hide_no_difference_that_signs_show():
     # costs of five agents are e^2 times those of five others: in units of standard errors some pairs stay open
     random = np.random.default_rng(11)
     logs = random.normal(0, 1.06, (60, 1)) + random.normal(0, 1.06, (60, 10)) + np.repeat([0.0, 2.0], 5)
-    assert surely_better(-np.exp(logs)).tolist() == [[i < 5 <= j for j in range(10)] for i in range(10)]
+    assert significantly_better(-np.exp(logs)).tolist() == [[i < 5 <= j for j in range(10)] for i in range(10)]
 
 
 def test_rounding_is_no_difference():
     scores = np.tile([[0.1 + 0.2, 0.3]], (20, 1))
-    assert not surely_better(scores).any()
-    assert surely_better(scores + np.array([0.0, 1e-6])).tolist() == [[False, False], [True, False]]
+    assert not significantly_better(scores).any()
+    assert significantly_better(scores + np.array([0.0, 1e-6])).tolist() == [[False, False], [True, False]]
 
 
 def test_what_tasks_add_to_strengths_is_how_far_they_move_them():
@@ -323,7 +323,7 @@ def test_ten_equal_agents_on_ten_tasks_are_rarely_told_apart():
     # by draws of tasks with a normal quantile, some of them had a place of their own in every fourth data set
     random = np.random.default_rng(5)
     false = sum(
-        surely_better(strengths_by_task(random.binomial(5, random.beta(1, 1, (10, 1)), (10, 10)) / 5)).any()
+        significantly_better(strengths_by_task(random.binomial(5, random.beta(1, 1, (10, 1)), (10, 10)) / 5)).any()
         for _ in range(200)
     )
     assert false <= 19  # 5% are 10, three standard errors of 3.1 more

@@ -13,7 +13,13 @@ from steelyard.results import BenchmarkNode, SpeedupAttempt, SpeedupResult, Spee
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable, table_of
 from steelyard.speedups._benchmark_tree import tree_of
 from steelyard.speedups._constants import SpeedupConstants
-from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of, task_figures
+from steelyard.speedups._measures import (
+    SpeedupIntervals,
+    benchmark_measures,
+    measures,
+    speedup_intervals_of,
+    task_figures,
+)
 from steelyard.speedups._payload import payloads
 from steelyard.speedups._speedup_findings import coverage, dominant, findings_of, unscored_attempts
 from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
@@ -28,7 +34,7 @@ class Speedups:
     table: BenchmarkTable
     options: SpeedupConstants
     profile: str
-    surety: Surety | None
+    speedup_intervals: SpeedupIntervals | None
     """Intervals and verdicts; None when they were not asked for."""
     unscored: Unscored = "fail"
     """What an attempt without a verdict counts as."""
@@ -39,7 +45,7 @@ class Speedups:
     def figures(self) -> list[dict[str, float | Missing]]:
         """The declared figures of each attempt."""
         attempts = range(len(self.table.attempts))
-        return [task_figures(self.table, index, self.surety, self.options) for index in attempts]
+        return [task_figures(self.table, index, self.speedup_intervals, self.options) for index in attempts]
 
     @cached_property
     def overall(self) -> dict[str, Fields]:
@@ -76,7 +82,7 @@ class Speedups:
         """All findings, those of reading first."""
         findings = [
             *self.earlier,
-            *findings_of(self.table, self.surety, self.figures, self.options),
+            *findings_of(self.table, self.speedup_intervals, self.figures, self.options),
             *unscored_attempts(self.table.attempts, self.unscored),
         ]
         for key, fields in self.overall.items():
@@ -85,7 +91,7 @@ class Speedups:
 
     def tree(self, index: int) -> BenchmarkNode:
         """The tree of one attempt."""
-        return tree_of(self.table, index, self.surety)
+        return tree_of(self.table, index, self.speedup_intervals)
 
     def result(self, *, many: bool, rejected_count: int = 0) -> SpeedupResult:
         """All of it as a record; trees only of one task's files, since nobody draws a thousand of them."""
@@ -98,7 +104,9 @@ class Speedups:
                 payload=payload,
                 missing=reasons,
                 measures=measures(self.table, index, self.figures[index]),
-                benchmarks={} if self.surety is None else benchmark_measures(self.table, index, self.surety),
+                benchmarks={}
+                if self.speedup_intervals is None
+                else benchmark_measures(self.table, index, self.speedup_intervals),
                 tree=None if many else self.tree(index),
             )
             for index, (attempt, (payload, reasons)) in enumerate(
@@ -136,7 +144,7 @@ def speedups_of(
     """
     ordered = sorted(attempts, key=lambda attempt: (attempt.task, attempt.number, attempt.agent))
     table = table_of(ordered, agent_only_failures=options.agent_only_failures)
-    surety = surety_of(table, options) if intervals else None
+    speedup_intervals = speedup_intervals_of(table, options) if intervals else None
     if not any(attempt.is_judged for attempt in ordered):
         unscored = "exclude"  # timings alone: nobody failed a test that nobody ran
-    return Speedups(table, options, profile, surety, unscored, tuple(earlier))
+    return Speedups(table, options, profile, speedup_intervals, unscored, tuple(earlier))

@@ -9,12 +9,12 @@ import numpy as np
 from steelyard.metrics import geometric_mean
 from steelyard.results import BenchmarkNode
 from steelyard.speedups._benchmark_table import BenchmarkTable
-from steelyard.speedups._measures import Surety
+from steelyard.speedups._measures import SpeedupIntervals
 from steelyard.speedups._sides import Floats
 
 
-def tree_of(table: BenchmarkTable, index: int, surety: Surety | None) -> BenchmarkNode:
-    """The tree of one attempt; its root is the overall level. Without surety nothing is known to be noise."""
+def tree_of(table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None) -> BenchmarkNode:
+    """The tree of one attempt; its root is the overall level. Without speedup_intervals nothing is known to be noise."""
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
     for row in range(rows.start, rows.stop):
@@ -22,12 +22,12 @@ def tree_of(table: BenchmarkTable, index: int, surety: Surety | None) -> Benchma
         path = tuple(part for part in place if part is not None)
         parameters = name[name.index(path[-1]) + len(path[-1]) :] if path and path[-1] in name else name
         paths.setdefault((*path, parameters), []).append(row)
-    return _node(table, surety, "overall", sorted(paths.items()), depth=0)
+    return _node(table, speedup_intervals, "overall", sorted(paths.items()), depth=0)
 
 
 def _node(
     table: BenchmarkTable,
-    surety: Surety | None,
+    speedup_intervals: SpeedupIntervals | None,
     label: str,
     paths: list[tuple[tuple[str, ...], list[int]]],
     *,
@@ -38,11 +38,13 @@ def _node(
     for path, path_rows in paths:
         if len(path) > depth:
             branches.setdefault(path[depth], []).append((path, path_rows))
-    children = tuple(_node(table, surety, name, inside, depth=depth + 1) for name, inside in branches.items())
+    children = tuple(
+        _node(table, speedup_intervals, name, inside, depth=depth + 1) for name, inside in branches.items()
+    )
     if [child.label for child in children] == [""]:
         children = ()  # a function without parameters is its own leaf
     counted = [row for row in rows if table.counted[row]]
-    low, high = _interval(table, surety, counted)
+    low, high = _interval(table, speedup_intervals, counted)
     return BenchmarkNode(
         label=label,
         agent=_gmean(table.effective[counted]),
@@ -51,16 +53,20 @@ def _node(
         valid=int(np.count_nonzero(table.valid[rows])),
         low=low,
         high=high,
-        is_noise=surety is not None and bool(counted) and all(surety.verdict(row) == "unclear" for row in counted),
+        is_noise=speedup_intervals is not None
+        and bool(counted)
+        and all(speedup_intervals.verdict(row) == "unclear" for row in counted),
         children=children,
     )
 
 
-def _interval(table: BenchmarkTable, surety: Surety | None, rows: list[int]) -> tuple[float | None, float | None]:
+def _interval(
+    table: BenchmarkTable, speedup_intervals: SpeedupIntervals | None, rows: list[int]
+) -> tuple[float | None, float | None]:
     """That of a single benchmark's speedup; one that the failure rules replaced was not measured and has none."""
-    if surety is None or len(rows) != 1 or table.effective[rows[0]] != table.agent[rows[0]]:
+    if speedup_intervals is None or len(rows) != 1 or table.effective[rows[0]] != table.agent[rows[0]]:
         return None, None
-    low, high = (float(ends[rows[0]]) for ends in (surety.speedup.low, surety.speedup.high))
+    low, high = (float(ends[rows[0]]) for ends in (speedup_intervals.speedup.low, speedup_intervals.speedup.high))
     return (math.exp(low), math.exp(high)) if math.isfinite(low) and math.isfinite(high) else (None, None)
 
 

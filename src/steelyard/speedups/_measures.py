@@ -26,7 +26,7 @@ Verdict = Literal["faster", "slower", "unclear", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)
-class Surety:
+class SpeedupIntervals:
     """For every row of the table: intervals of the log speedup and of the log ratio to the expert, and the verdict."""
 
     speedup: LogIntervals
@@ -42,7 +42,7 @@ class Surety:
         return "faster" if self.faster[row] else "slower" if self.slower[row] else "unclear"
 
 
-def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
+def speedup_intervals_of(table: BenchmarkTable, options: SpeedupConstants) -> SpeedupIntervals:
     """Intervals and verdicts of the benchmarks as measured; the failure rules do not touch them."""
     mine, theirs = (metrics.log_speedup.function(agent_speedup=speedups) for speedups in (table.agent, table.oracle))
     speedup = log_intervals(table, options, mine, before=table.nop_row, after=table.agent_row)
@@ -50,16 +50,16 @@ def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
     judged = np.isfinite(speedup.low)
     if options.verdict == "asv":
         faster, slower = asv_changes(table, p=options.asv_p, factor=options.asv_factor)
-        return Surety(speedup, ratio, faster, slower, table.valid)
+        return SpeedupIntervals(speedup, ratio, faster, slower, table.valid)
     with np.errstate(invalid="ignore"):
-        return Surety(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
+        return SpeedupIntervals(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
 
 
 def task_figures(
-    table: BenchmarkTable, index: int, surety: Surety | None, options: SpeedupConstants
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None, options: SpeedupConstants
 ) -> dict[str, float | Missing]:
     """Every declared metric of a task for one attempt, plug-ins' among them, in the order of their declarations."""
-    known = _task_inputs(table, index, surety, options)
+    known = _task_inputs(table, index, speedup_intervals, options)
     declared_here = catalog().at("task")
     for declared in declared_here:
         inputs = {name: _input(declared, spec.of or name, known) for name, spec in declared.inputs.items()}
@@ -80,14 +80,14 @@ def _input(declared: Metric, name: str, known: Mapping[str, Any]) -> Any:  # Any
 
 
 def _task_inputs(
-    table: BenchmarkTable, index: int, surety: Surety | None, options: SpeedupConstants
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None, options: SpeedupConstants
 ) -> dict[str, Any]:  # Any: numbers, lists of them, and Missing
     """What the metrics of a task may ask for, besides each other."""
     rows, attempt = table.rows(index), table.attempts[index]
     counted, agent_only = table.counted[rows], table.agent_only[rows]
     effective, oracle = table.effective[rows], table.oracle[rows]
     seen = counted & ~agent_only
-    lows, highs = _ends(table, rows, surety, options)
+    lows, highs = _ends(table, rows, speedup_intervals, options)
     of_oracle = {
         "oracle_speedups": oracle[counted].tolist(),
         "measured_oracle_speedups": oracle[seen].tolist(),
@@ -125,16 +125,16 @@ def measures(
 
 
 def _ends(
-    table: BenchmarkTable, rows: slice, surety: Surety | None, options: SpeedupConstants
+    table: BenchmarkTable, rows: slice, speedup_intervals: SpeedupIntervals | None, options: SpeedupConstants
 ) -> tuple[list[float], list[float]]:
     """Lower and upper ends of the intervals of the log speedup, as far as there are any."""
-    if surety is None:
+    if speedup_intervals is None:
         return [], []
-    valid, low, high = table.valid[rows], surety.speedup.low[rows], surety.speedup.high[rows]
+    valid, low, high = table.valid[rows], speedup_intervals.speedup.low[rows], speedup_intervals.speedup.high[rows]
     known = valid & np.isfinite(low)
     if options.verdict == "asv":
         # Metrics ask for the upper end; asv's rule has no interval, only whether there is a change.
-        return low[known].tolist(), np.where(surety.slower[rows], -1.0, 1.0)[valid].tolist()
+        return low[known].tolist(), np.where(speedup_intervals.slower[rows], -1.0, 1.0)[valid].tolist()
     return low[known].tolist(), high[known].tolist()
 
 
@@ -153,21 +153,21 @@ def _medians(side: Side) -> Mapping[str, float]:
 
 
 def benchmark_measures(
-    table: BenchmarkTable, index: int, surety: Surety
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals
 ) -> dict[str, dict[str, Any]]:  # Any: JSON values
     """For each benchmark of one attempt: statuses, intervals and verdict."""
     attempt, rows = table.attempts[index], table.rows(index)
     columns: dict[str, list[Any]] = {
         "agent_status": _statuses(attempt.side, table, table.agent_row[rows]),
         "oracle_status": _statuses(attempt.oracle, table, table.oracle_row[rows]),
-        "log_speedup": nullable(surety.speedup.value[rows]),
-        "log_speedup_low": nullable(surety.speedup.low[rows]),
-        "log_speedup_high": nullable(surety.speedup.high[rows]),
-        "log_ratio": nullable(surety.ratio.value[rows]),
-        "log_ratio_low": nullable(surety.ratio.low[rows]),
-        "log_ratio_high": nullable(surety.ratio.high[rows]),
-        "verdict": [surety.verdict(row) for row in range(rows.start, rows.stop)],
-        "samples": [surety.speedup.basis(row) for row in range(rows.start, rows.stop)],
+        "log_speedup": nullable(speedup_intervals.speedup.value[rows]),
+        "log_speedup_low": nullable(speedup_intervals.speedup.low[rows]),
+        "log_speedup_high": nullable(speedup_intervals.speedup.high[rows]),
+        "log_ratio": nullable(speedup_intervals.ratio.value[rows]),
+        "log_ratio_low": nullable(speedup_intervals.ratio.low[rows]),
+        "log_ratio_high": nullable(speedup_intervals.ratio.high[rows]),
+        "verdict": [speedup_intervals.verdict(row) for row in range(rows.start, rows.stop)],
+        "samples": [speedup_intervals.speedup.basis(row) for row in range(rows.start, rows.stop)],
     }
     keys = tuple(columns)
     names = [attempt.nop.names[position] for position in table.local[rows].tolist()]

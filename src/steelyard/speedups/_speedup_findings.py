@@ -15,7 +15,7 @@ from steelyard.speedups._benchmark_table import NO_ORACLE, Attempt, BenchmarkTab
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._failures import snapshot_failed
 from steelyard.speedups._identical_agents import identical_agents
-from steelyard.speedups._measures import Surety
+from steelyard.speedups._measures import SpeedupIntervals
 from steelyard.speedups._sides import Side
 from steelyard.speedups._speedup_intervals import BASES, MIN_PROCESSES, samples_needed
 
@@ -27,7 +27,7 @@ SHOWN = 5
 
 def findings_of(
     table: BenchmarkTable,
-    surety: Surety | None,
+    speedup_intervals: SpeedupIntervals | None,
     figures: Sequence[Mapping[str, float | Missing]],
     options: SpeedupConstants,
 ) -> list[Finding]:
@@ -37,9 +37,9 @@ def findings_of(
         where = f"{attempt.trial}, {attempt.agent}"
         findings += _of_attempt(table, index, where)
         findings += _of_sides(attempt, where)
-        if surety is not None:
-            findings += _noisy(table, index, surety, options, where)
-            findings += _too_few_samples(table, index, surety, options, where)
+        if speedup_intervals is not None:
+            findings += _noisy(table, index, speedup_intervals, options, where)
+            findings += _too_few_samples(table, index, speedup_intervals, options, where)
         share = figures[index]["max_fraction"]
         rows = table.rows(index)
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
@@ -148,12 +148,16 @@ def _joined(environments: frozenset[str]) -> str:
 
 
 def _noisy(
-    table: BenchmarkTable, index: int, surety: Surety, options: SpeedupConstants, where: str
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals, options: SpeedupConstants, where: str
 ) -> Iterator[Finding]:
     rows = table.rows(index)
     limit = math.log(options.noisy_factor)
     with np.errstate(invalid="ignore"):
-        noisy = table.valid[rows] & (surety.speedup.low[rows] < -limit) & (surety.speedup.high[rows] > limit)
+        noisy = (
+            table.valid[rows]
+            & (speedup_intervals.speedup.low[rows] < -limit)
+            & (speedup_intervals.speedup.high[rows] > limit)
+        )
     names = [table.name(rows.start + int(row)) for row in np.flatnonzero(noisy)]
     if names:
         message = f"{_counted(names)} too noisy to distinguish faster from slower: {listed(names)}"
@@ -161,17 +165,17 @@ def _noisy(
 
 
 def _too_few_samples(
-    table: BenchmarkTable, index: int, surety: Surety, options: SpeedupConstants, where: str
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals, options: SpeedupConstants, where: str
 ) -> Iterator[Finding]:
     rows = table.rows(index)
     before, after = table.nop_row[rows], table.agent_row[rows]
     needed = samples_needed(options.interval_level)
     few = np.minimum(table.pool.counts[before], table.pool.counts[after]) < needed
-    few |= surety.speedup.bases[rows] == BASES.index("processes")
+    few |= speedup_intervals.speedup.bases[rows] == BASES.index("processes")
     timed = np.isfinite(table.pool.medians[before])  # a file may state speedups alone
     names = [
         table.name(rows.start + int(row))
-        for row in np.flatnonzero(table.valid[rows] & ~surety.judged[rows] & few & timed)
+        for row in np.flatnonzero(table.valid[rows] & ~speedup_intervals.judged[rows] & few & timed)
     ]
     if names:
         enough = f"{needed} samples per side, or {MIN_PROCESSES} processes"

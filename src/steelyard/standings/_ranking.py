@@ -25,8 +25,8 @@ from steelyard.statistics import (
     passes_over_tasks,
     rank_intervals,
     ranked_pairs,
+    significantly_better,
     strengths_by_task,
-    surely_better,
     swap_ratios,
     total_wins,
 )
@@ -92,7 +92,7 @@ def estimate_ranks(
 
 def _sure_of_means(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
     """Entry (i, j): i is shown to be better than j, all pairs together at the level; and the test."""
-    sure = surely_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
+    sure = significantly_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
     return sure, "sign-flip max-t, step-down"
 
 

@@ -158,8 +158,8 @@ if TYPE_CHECKING:
         variation as variation,
     )
     from steelyard.statistics._step_down import (
+        significantly_better as significantly_better,
         step_down as step_down,
-        surely_better as surely_better,
     )
     from steelyard.statistics._two_way import (
         TwoWay as TwoWay,

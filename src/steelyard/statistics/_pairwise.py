@@ -118,13 +118,13 @@ def _closed(edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return reach
 
 
-def rank_intervals(surely_better: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def rank_intervals(significantly_better: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Best and worst place when only sure differences count; entry (i, j) says that i is surely better than j.
 
     >>> rank_intervals(np.array([[False, True, True], [False, False, False], [False, False, False]]))[1].tolist()
     [1, 3, 3]
     """
-    size = len(surely_better)
-    best = 1 + np.count_nonzero(surely_better, axis=0)
-    worst = size - np.count_nonzero(surely_better, axis=1)
+    size = len(significantly_better)
+    best = 1 + np.count_nonzero(significantly_better, axis=0)
+    worst = size - np.count_nonzero(significantly_better, axis=1)
     return best.astype(np.int64), worst.astype(np.int64)

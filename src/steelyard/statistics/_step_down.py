@@ -26,7 +26,7 @@ SAME = 1e-12
 """Differences this small beside the values are what rounding leaves of none."""
 
 
-def surely_better(
+def significantly_better(
     contributions: Floats, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
 ) -> npt.NDArray[np.bool_]:
     """Entry (i, j): i is better than j. The chance that any entry is wrong is at most 1 - level.
