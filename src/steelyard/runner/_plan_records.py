@@ -1,4 +1,4 @@
-"""What a plan says: tasks, agents, endpoints, judges, and how much of everything.
+"""Records of a plan: tasks, agents, endpoints, judges, limits and budgets.
 
 Format history (the version goes into every trial's id):
     1  2026-11  first version
@@ -58,20 +58,20 @@ def bytes_of(text: str) -> int:
 
 
 class Bounds(Record, frozen=True, kw_only=True):
-    """What a command may use; the time limit stands elsewhere."""
+    """Resource limits of a command, except the time limit."""
 
     memory: str | None = None
-    """Memory of each process and of all together: `512MiB`, `4GiB`."""
+    """Memory per process and in total: `512MiB`, `4GiB`."""
     disk: str | None = None
-    """What it may write: `1GiB`."""
+    """Maximum size of written files: `1GiB`."""
     processes: FromOne | None = None
-    """Processes and threads alive at the same time."""
+    """Maximum number of processes and threads."""
     open_files: FromOne | None = None
-    """Files a process may hold open."""
+    """Maximum number of open files per process."""
     cpu_seconds: FromOne | None = None
-    """Processor time of each process; the time limit by default."""
+    """CPU time per process (default: the time limit)."""
     output: str | None = None
-    """What is kept of standard output and of standard error: `16MiB`."""
+    """Maximum size of standard output and of standard error: `16MiB`."""
 
     def __post_init__(self) -> None:
         for size in (self.memory, self.disk, self.output):
@@ -94,48 +94,48 @@ class Bounds(Record, frozen=True, kw_only=True):
 
 
 class Budget(Record, frozen=True, kw_only=True):
-    """What the plan, and a single trial, may spend."""
+    """Budget of the plan and of a single trial."""
 
     usd: Positive | None = None
-    """Dollars of the whole plan, all executions counted. Needs a price for every model."""
+    """Dollars for the whole plan, including retries. Needs a price for every model."""
     tokens: FromOne | None = None
-    """Tokens of the whole plan, all kinds added."""
+    """Tokens of all kinds for the whole plan."""
     hours: Positive | None = None
-    """Hours of running, all executions of all trials added up."""
+    """Total hours of all executions."""
     trial_usd: Positive | None = None
-    """Dollars of a trial; its calls are refused beyond."""
+    """Dollars per trial; further calls are rejected."""
     trial_tokens: FromOne | None = None
-    """Tokens of a trial; its calls are refused beyond."""
+    """Tokens per trial; further calls are rejected."""
 
 
 class EndpointPrice(Record, frozen=True, kw_only=True):
-    """What an endpoint charges, in dollars per million tokens."""
+    """Prices of an endpoint, in dollars per million tokens."""
 
     input_usd: Amount
     """Input."""
     output_usd: Amount
-    """Output, reasoning included."""
+    """Output, including reasoning."""
     cache_read_usd: Amount | None = None
-    """Input served from a cache; the price of input by default."""
+    """Cached input (default: the input price)."""
     cache_write_usd: Amount | None = None
-    """Input written to a cache; the price of input by default."""
+    """Input written to a cache (default: the input price)."""
 
 
 class Endpoint(Record, frozen=True, kw_only=True):
-    """A model server that agents reach through the metering proxy."""
+    """Model server that agents reach through the metering proxy."""
 
     kind: ApiKind
-    """What it speaks: `chat`, `responses`, `messages` or `gemini`."""
+    """API: `chat`, `responses`, `messages` or `gemini`."""
     url: PlainName
-    """Its address, or `env:NAME` for the variable that holds it."""
+    """URL, or `env:NAME` for an environment variable with the URL."""
     key: str | None = None
-    """`env:NAME`, the variable that holds the key; it never enters the sandbox. None for a server without keys."""
+    """`env:NAME`: environment variable with the key, which never enters the sandbox. None for a server without keys."""
     parallel: FromOne = 8
-    """Calls that are open at the same time."""
+    """Maximum number of open calls."""
     requests_per_minute: FromOne | None = None
-    """Calls started in a minute; None for no limit."""
+    """Maximum number of calls started per minute; None for no limit."""
     price: EndpointPrice | None = None
-    """What it charges; None takes the price table's."""
+    """Prices (default: from the price table)."""
 
     def __post_init__(self) -> None:
         if self.key is not None and not self.key.startswith(ENVIRONMENT):
@@ -143,43 +143,43 @@ class Endpoint(Record, frozen=True, kw_only=True):
 
 
 class Verify(Record, frozen=True, kw_only=True):
-    """How a task's work is checked: on a copy, in a sandbox of its own, after the agent has ended."""
+    """Check of a task's work: on a copy, in a separate sandbox, after the agent has ended."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    """The command; status 0 passes where no report is named."""
+    """Command; without a report, exit status 0 passes."""
     report: str | None = None
-    """A file that the command writes and that decides: test by test."""
+    """Test report that the command writes; it gives the result of each test."""
     format: str | None = None
-    """The format of the report; recognized by content by default."""
+    """Format of the report (default: detected from its content)."""
     hidden: str | None = None
-    """A folder that is laid over the copy first, which the agent never sees."""
+    """Directory copied over the work first; the agent never sees it."""
     time_limit: str | None = None
-    """How long the command may take; ten minutes by default."""
+    """Time limit of the command (default: ten minutes)."""
     limits: Bounds | None = None
-    """What the command may use."""
+    """Resource limits of the command."""
 
 
 class PlanTask(Record, frozen=True, kw_only=True):
-    """A task, with what the agent is asked and how its work is checked."""
+    """Task: prompt, work directory and check."""
 
     id: PlainName
-    """Its name in runs."""
+    """Name in runs."""
     prompt: str | None = None
-    """What the agent is asked."""
+    """Prompt of the agent."""
     prompt_file: str | None = None
-    """The file that says it."""
+    """File with the prompt."""
     work: str | None = None
-    """The folder that the agent starts from; an empty one by default."""
+    """Directory that the agent starts with (default: empty)."""
     verify: Verify | None = None
-    """How the work is checked; None leaves runs without a verdict."""
+    """Check of the work; None for runs without a verdict."""
     oracle: str | None = None
-    """The known solution, for the agent `oracle`: a patch file, or a folder that is laid over the work."""
+    """Reference solution, for the agent `oracle`: a patch file, or a directory copied over the work."""
     contract: str | None = None
-    """The contract of the answer, for repeatability."""
+    """Contract of the output, for repeatability."""
     category: str | None = None
-    """The task's category."""
+    """Category of the task."""
     time_limit: str | None = None
-    """How long an execution may take; the agent's, else the plan's, by default."""
+    """Time limit of an execution (default: the agent's, else the plan's)."""
 
     def __post_init__(self) -> None:
         if (self.prompt is None) == (self.prompt_file is None):
@@ -187,59 +187,59 @@ class PlanTask(Record, frozen=True, kw_only=True):
 
 
 class Tier(Record, frozen=True, kw_only=True):
-    """One configuration of an agent."""
+    """Configuration of an agent."""
 
     overlay: str | None = None
     """A directory whose `work/` and `home/` are copied over those of the execution; without both, over `work/`."""
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables of the environment."""
+    """Environment variables."""
 
 
 class AgentUse(Record, frozen=True, kw_only=True):
-    """An agent of the plan: an adapter, and the models, settings and tiers to run it with."""
+    """Agent of the plan: an adapter with models, settings and tiers."""
 
     use: PlainName
-    """The adapter: `nop`, `oracle`, `model`, `command`, or the name of an agent file."""
+    """Adapter: `nop`, `oracle`, `model`, `command`, or the name of an agent file."""
     name: PlainName | None = None
-    """Its name in runs; the adapter's by default."""
+    """Name in runs (default: the adapter's name)."""
     models: tuple[PlainName, ...] = ()
-    """The models; the adapter's own default where none is named."""
+    """Models (default: the adapter's default model)."""
     endpoint: str | None = None
-    """The endpoint; the only one of the plan by default."""
+    """Endpoint (default: the only one in the plan)."""
     settings: tuple[dict[str, Scalar], ...] = ({},)
-    """Settings, one trial each: `{ temperature = 0.0, seed = 7 }`."""
+    """Settings, one trial per entry: `{ temperature = 0.0, seed = 7 }`."""
     tiers: dict[str, Tier] = msgspec.field(default_factory=dict)
-    """Tiers by name, one trial each."""
+    """Tiers by name, one trial per tier."""
     command: tuple[str, ...] = ()
-    """The command of the agent `command`."""
+    """Command of the agent `command`."""
     time_limit: str | None = None
-    """How long an execution may take; the plan's by default."""
+    """Time limit of an execution (default: the plan's)."""
     options: dict[str, Scalar] = msgspec.field(default_factory=dict)
-    """Values for the adapter's own placeholders."""
+    """Values of the adapter's custom placeholders."""
 
     @property
     def label(self) -> str:
-        """Its name in runs."""
+        """Name in runs."""
         return self.name or self.use
 
 
 class JudgeUse(Record, frozen=True, kw_only=True):
-    """A judge of the finished runs."""
+    """Judge of the finished runs."""
 
     use: PlainName
-    """The adapter that asks the model."""
+    """Adapter that calls the model."""
     model: PlainName
-    """The model."""
+    """Model."""
     rubric: str
-    """The file with the criteria."""
+    """Rubric file with the criteria."""
     endpoint: str | None = None
-    """The endpoint; the only one of the plan by default."""
+    """Endpoint (default: the only one in the plan)."""
     name: PlainName | None = None
-    """Its name in judgments; the model's by default."""
+    """Name in judgments (default: the model)."""
     pairs: bool = False
-    """Whether runs of a task are compared two by two, in both orders."""
+    """Whether runs of a task are compared in pairs, in both orders."""
     samples: FromOne = 1
-    """How often it judges each run."""
+    """Number of judgments per run."""
 
     @property
     def label(self) -> str:
@@ -248,23 +248,23 @@ class JudgeUse(Record, frozen=True, kw_only=True):
 
 
 class Measure(Record, frozen=True, kw_only=True):
-    """How the speed of finished work is measured, apart from the running of agents."""
+    """Speed measurement of finished work, separate from running agents."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    """The command that measures."""
+    """Command that measures."""
     format: str
-    """The format of its timings."""
+    """Format of the timings."""
     repeats: FromOne = 5
-    """How often each side is measured, interleaved."""
+    """Number of measurements of each version, interleaved."""
     cores: tuple[Count, ...] = ()
-    """Cores that the command is pinned to."""
+    """CPU cores that the command is pinned to."""
     report: str | None = None
-    """The file or folder that holds the timings; standard output by default."""
+    """File or directory with the timings (default: standard output)."""
     hidden: str | None = None
-    """A folder that is laid over each copy first, so that no agent brings its own benchmarks; `{task}` stands for the
+    """Directory copied over each version first, so that agents cannot supply their own benchmarks; `{task}` is the
     task's id."""
     time_limit: str | None = None
-    """How long one measuring may take; ten minutes by default."""
+    """Time limit of one measurement (default: ten minutes)."""
 
     def hidden_of(self, task: str) -> str:
         """The folder that is laid over copies of the task's work."""
@@ -272,45 +272,45 @@ class Measure(Record, frozen=True, kw_only=True):
 
 
 class PlanSettings(Record, frozen=True, kw_only=True):
-    """The table `[plan]`."""
+    """Table `[plan]`."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """The plan's name, the experiment of its runs and the folder they go to."""
+    """Name of the plan, of its output directory and of the experiment in its runs."""
     attempts: FromOne = 1
-    """Runs for each task, agent, model, tier and setting."""
+    """Number of runs per task, agent, model, tier and setting."""
     parallel: FromOne = 2
-    """Trials that run at the same time."""
+    """Number of trials to run in parallel."""
     time_limit: str = "20m"
-    """How long an execution may take."""
+    """Time limit of an execution."""
     retries: Count = 2
-    """More executions after infrastructure failures."""
+    """Maximum number of retries after infrastructure failures."""
     retry_wait: str = "5s"
-    """How long the second execution waits; twice as long each time."""
+    """Wait before the first retry; doubled each time."""
     seed: int = 0
-    """What shuffling starts from."""
+    """Random seed for shuffling."""
     budget: Budget | None = None
-    """What may be spent."""
+    """Budget."""
     measure: Measure | None = None
-    """How speed is measured afterwards."""
+    """Speed measurement after all trials."""
     deliver: str | None = None
-    """The arena that finished runs are submitted to: `arena` for the default store, else a store's address."""
+    """Arena to which finished runs are submitted: `arena` for the default store, or a store URL."""
     tasks_from: Literal["arena"] | None = None
-    """Where tasks come from besides the plan."""
+    """Additional source of tasks."""
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    """A plan file."""
+    """Plan file."""
 
     plan: PlanSettings
     """Name, attempts, limits and budget."""
     endpoints: dict[str, Endpoint] = msgspec.field(default_factory=dict)
     """Model servers by name."""
     tasks: tuple[PlanTask, ...] = ()
-    """What is to be done."""
+    """Tasks."""
     agents: Annotated[tuple[AgentUse, ...], msgspec.Meta(min_length=1)]
-    """Who is to do it."""
+    """Agents."""
     judges: tuple[JudgeUse, ...] = ()
-    """Who judges it."""
+    """Judges."""
 
     @property
     def name(self) -> str:
