@@ -298,7 +298,7 @@ def test_a_reviewer_decides_in_the_page_and_everybody_reads_it(arena: Served, to
             window.said.clear()
             continue
         form.locator(".accepted").wait_for()
-        form.get_by_role("link", name="Show this page again").click()
+        form.get_by_role("link", name="Reload this page").click()
         window.ready()
         for _ in range(60):  # a large task is counted anew some seconds after the decision
             if window.page.get_by_text(told).count():

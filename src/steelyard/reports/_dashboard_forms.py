@@ -12,17 +12,17 @@ from steelyard.reports._html import MAX_LINK_LENGTH, text
 API = "/api/v1"
 _ASKED = (
     '<label>Token <input name="token" type="password" autocomplete="off" spellcheck="false" required></label>\n'
-    "<p>The token stays in this tab until you close it. It is sent to this server in a header, and stands in no "
-    "address and no cookie.</p>\n"
+    "<p>The token stays in this tab until you close it. It is sent only to this server, in a header, and never appears "
+    "in a URL or cookie.</p>\n"
 )
 EXAMPLE = '{"task_id": "TASK", "total_tokens": 20000, "tool_calls": 12, "agent": "...", "model": "..."}'
 
 
 def submit_form(base: str) -> str:
-    """Submissions as JSON, pasted or from a file; receipts come below."""
+    """Return the form for submissions as JSON, pasted or from a file."""
     fields = (
         f'<label>Submissions <textarea name="submissions" spellcheck="false" placeholder="{text(EXAMPLE)}"></textarea>'
-        "</label>\n<p>Paste one submission as JSON, or several with one in each line; or drop a file here.</p>\n"
+        "</label>\n<p>Paste a submission as JSON, or several with one per line, or drop a file here.</p>\n"
         '<label>File <input name="file" type="file" multiple accept=".json,.jsonl,.ndjson"></label>\n'
     )
     command = "steelyard arena submit FILE"
@@ -30,17 +30,17 @@ def submit_form(base: str) -> str:
 
 
 def review_form(base: str, submission: str) -> str:
-    """A decision about one submission, with its reason; it enters the public log under the token's name."""
+    """Return the form for a review decision, which is logged under the token's name."""
     fields = (
-        '<label>Decision <select name="decision"><option value="accept">accept: it counts, and is settled</option>'
-        '<option value="exclude">exclude: it does not count</option>'
-        '<option value="reinstate">reinstate: it counts again</option></select></label>\n'
+        '<label>Decision <select name="decision"><option value="accept">accept: include it and close the review</option>'
+        '<option value="exclude">exclude: remove it from the leaderboard</option>'
+        '<option value="reinstate">reinstate: include it again</option></select></label>\n'
         '<label>Reason <input name="reason" maxlength="2000"></label>\n'
-        "<p>An exclusion needs a reason. Decision, reason and the token's name are public.</p>\n"
+        "<p>An exclusion requires a reason. The decision, the reason and the token's name are public.</p>\n"
     )
     return _form(
         "review",
-        "Decide about this submission",
+        "Review this submission",
         base=base,
         path=f"/submissions/{quote(submission, safe='')}/review",
         fields=fields,
@@ -50,12 +50,12 @@ def review_form(base: str, submission: str) -> str:
 
 
 def rate_form(base: str, submission: str) -> str:
-    """A rating of one submission, given under the token's name."""
+    """Return the form for a rating, given under the token's name."""
     fields = (
         '<label>Rating <input name="score" type="number" min="0" max="100" step="any" required></label>\n'
         '<label>Criterion <input name="criterion" maxlength="1000"></label>\n'
         '<label>Comment <input name="comment" maxlength="2000"></label>\n'
-        "<p>From 0 to 100, of the submission as a whole or of one criterion. Nobody rates their own.</p>\n"
+        "<p>From 0 to 100, for the whole submission or one criterion. You cannot rate your own submission.</p>\n"
     )
     return _form(
         "rate",

@@ -62,9 +62,9 @@
     }
     const { ok, answers } = await send(form, JSON.stringify(fields), "application/json");
     if (!ok) return [element("p", "refused", problem(answers[0]))];
-    const again = element("a", "", "Show this page again");
+    const again = element("a", "", "Reload this page");
     again.href = location.href;
-    return [element("p", "accepted", "Decided. "), again];
+    return [element("p", "accepted", "Decision saved. "), again];
   };
 
   const rate = async (form) => {
@@ -80,7 +80,7 @@
 
   const submit = async (form) => {
     const text = form.elements.submissions.value.trim();
-    if (!text) return [element("p", "refused", "There is nothing to submit: paste a submission, or choose a file.")];
+    if (!text) return [element("p", "refused", "Nothing to submit. Paste a submission or choose a file.")];
     const [body, type] = typed(text);
     const { ok, answers } = await send(form, body, type);
     if (!ok && answers.length === 1 && !answers[0].receipts) return [element("p", "refused", problem(answers[0]))];
@@ -106,7 +106,7 @@
       if (answer.submission_id) {
         const link = element("a", "", answer.submission_id);
         link.href = `${form.dataset.pages}/submissions/${encodeURIComponent(answer.submission_id)}`;
-        const place = answer.overall_ranking === null ? "excluded" : `number ${answer.overall_ranking} in ${answer.task_id}`;
+        const place = answer.overall_ranking === null ? "excluded" : `rank ${answer.overall_ranking} in ${answer.task_id}`;
         item.append(link, ` ${answer.status}: ${answer.overall_score}, ${place}.`, why(form, answer.submission_id));
       } else if (answer.detail ?? answer.title) {
         item.className = "refused";
@@ -158,7 +158,7 @@
       try {
         told.replaceChildren(...(await work[form.dataset.write](form)));
       } catch (error) {
-        told.replaceChildren(element("p", "refused", `The server cannot be reached, or did not answer as expected (${error.name}).`));
+        told.replaceChildren(element("p", "refused", `The server is unreachable or returned an invalid response (${error.name}).`));
       }
       button.disabled = false;
     });
