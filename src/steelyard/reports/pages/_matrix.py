@@ -31,9 +31,7 @@ def matrix_page(result: Matrix) -> Page:
         name="matrix",
         title="Which tasks separate the agents? Which are unsolved?",
         answer=_answer(result),
-        legend=(
-            "Discrimination: positive if strong groups do better on the task, negative if it contradicts the other tasks.",
-        ),
+        legend=("Discrimination: positive if stronger groups do better on the task, negative if weaker ones do.",),
         table=PageTable(caption=f"{declared.title} by task and {', '.join(result.by)}", columns=tuple(columns)),
         facts=(("runs", f"{result.n:,}"), ("sorted by", result.sort), *counting_facts(result)),
     )
