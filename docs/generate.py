@@ -189,7 +189,7 @@ def api_page() -> str:
     for route in routes_listed().routes:
         query = ", ".join(f"`{name}`" for name in route.query)
         command = f"`{route.command}`" if route.command else ""
-        scope = f" Needs a token that allows `{route.scope}`." if route.scope else ""
+        scope = f" Requires a token with scope `{route.scope}`." if route.scope else ""
         lines.append(f"| {route.method} | `{route.path}` | {route.sentence}{scope} | {query} | {command} |")
     page = (HERE / "api.md").read_text(encoding="utf-8")
     return _between(page, "addresses", "\n".join(lines))

@@ -138,7 +138,7 @@ def test_the_largest_numbers_are_shown_in_every_view(
     run(["arena", "init", *at])
     run(["arena", "task", "add", str(tmp_path / "task.toml"), *at])
     capsys.readouterr()
-    (refused,) = output(capsys, "submit", str(tmp_path / "given.json"), *at, status=1)["refused"]
+    (refused,) = output(capsys, "submit", str(tmp_path / "given.json"), *at, status=1)["rejected"]
     assert "execution_time: expected float <= 9007199254740992.0" in refused["message"]
     assert output(capsys, "task", "show", "t", *at)["baseline"]["median_execution_time"] == most - 0.5
     for arguments in (["leaderboard", "t"], ["show", "s1"], ["leaderboard"], ["history", "--task", "t"], ["bias"]):
@@ -172,7 +172,7 @@ def test_bad_submissions_exit_1_and_the_rest_lands(
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{")
     found = output(capsys, "submit", str(path), *filled, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["new"]
-    assert [one["where"] for one in found["refused"]] == [f"{path}:{line}" for line in (1, 3, 4, 5)]
+    assert [one["where"] for one in found["rejected"]] == [f"{path}:{line}" for line in (1, 3, 4, 5)]
     assert run(["arena", "submit", str(path), "--allow-rejected", *filled]) == 0
 
 
@@ -202,7 +202,7 @@ def test_submissions_are_read_from_every_format(
         pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
     assert run(["arena", "submit", str(path), *at]) == 0
     capsys.readouterr()
-    assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["refused"] == []  # the very same content
+    assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["rejected"] == []  # the very same content
 
 
 def test_every_refusal_is_told_where_nobody_watches(
@@ -237,8 +237,8 @@ def test_rows_of_csv_are_named_by_their_line(
     path.write_text("".join(separator.join(row) + "\n" for row in rows))
     found = output(capsys, "submit", str(path), *filled, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["a", "c"]
-    assert [one["where"] for one in found["refused"]] == [f"{path}:{line}" for line in (4, 7, 8, 10)]
-    for one, cells in zip(found["refused"][1:3], (3, 6), strict=True):
+    assert [one["where"] for one in found["rejected"]] == [f"{path}:{line}" for line in (4, 7, 8, 10)]
+    for one, cells in zip(found["rejected"][1:3], (3, 6), strict=True):
         assert one["message"].startswith(f"the row has {cells} cells, the header 5")
 
 
@@ -250,7 +250,7 @@ def test_whole_numbers_of_a_table_with_gaps_are_counts(
     pl.DataFrame(rows | {"iterations": [3.0, None]}).write_parquet(path)
     found = output(capsys, "submit", str(path), *filled, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["a"]
-    (refused,) = found["refused"]
+    (refused,) = found["rejected"]
     assert refused["message"].startswith("total_tokens: expected int, got float")
 
 
@@ -263,7 +263,7 @@ def test_a_place_in_a_list_is_not_called_a_line(
     listed.write_text(json.dumps(rows, indent=2))
     pl.DataFrame(rows).write_parquet(table)
     found = output(capsys, "submit", str(listed), str(table), *filled, status=1)
-    assert [one["where"] for one in found["refused"]] == [
+    assert [one["where"] for one in found["rejected"]] == [
         f"{path}, item {n}" for path in (listed, table) for n in (2, 3)
     ]
 
@@ -305,24 +305,24 @@ def test_packed_submissions_are_read_up_to_where_they_break_off(
     capsys.readouterr()
     found = output(capsys, "submit", str(path), *at, status=1)
     assert len(found["receipts"]) == 2
-    assert [one["where"] for one in found["refused"]] == [f"{path}:3"]
+    assert [one["where"] for one in found["rejected"]] == [f"{path}:3"]
     rng = random.Random(1)
     noise = json.dumps({"id": "big", "task_id": "fix-race", "agent": rng.randbytes(200_000).hex()}).encode()
     broken.write_bytes(pack(b"".join(lines) + noise)[:-1000])
-    assert "cut_off" in [one["code"] for one in output(capsys, "submit", str(broken), *at, status=1)["refused"]]
+    assert "cut_off" in [one["code"] for one in output(capsys, "submit", str(broken), *at, status=1)["rejected"]]
     other.write_bytes(b"not packed")
-    (refused,) = output(capsys, "submit", str(other), *at, status=1)["refused"]
+    (refused,) = output(capsys, "submit", str(other), *at, status=1)["rejected"]
     assert (refused["code"], refused["where"]) == ("unreadable_file", str(other))
     assert run(["arena", "submit", f"no-such-file.jsonl.{packing}", *at]) == 1
     capsys.readouterr()
     twice = tmp_path / f"twice.{packing}"
     twice.write_bytes(pack(packed))
-    (refused,) = output(capsys, "submit", str(twice), *at, status=1)["refused"]
+    (refused,) = output(capsys, "submit", str(twice), *at, status=1)["rejected"]
     assert "another compressed file" in refused["message"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
     piped = output(capsys, "submit", "-", *at, status=1)
     assert [receipt["status"] for receipt in piped["receipts"]] == ["known", "known"]
-    assert [one["where"] for one in piped["refused"]] == ["stdin:3"]
+    assert [one["where"] for one in piped["rejected"]] == ["stdin:3"]
 
 
 def test_submissions_without_an_id_have_the_same_one_in_every_format(
@@ -362,8 +362,8 @@ def test_runs_are_submitted_through_a_task_map(
     arguments += ["--submitter", "ada"]
     found = output(capsys, "submit", *arguments, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
-    assert "task map does not name" in found["refused"][0]["message"]
-    assert "does not state tool_calls" in found["refused"][1]["message"]
+    assert "is not in the task map" in found["rejected"][0]["message"]
+    assert "does not state tool_calls" in found["rejected"][1]["message"]
     (entry,) = output(capsys, "leaderboard", "fix-race", *at)["leaderboard"]
     assert entry["total_tokens"] == 1520  # all kinds added
     assert entry["submitter"] == "ada"
@@ -562,7 +562,7 @@ def test_run_records_are_shown_the_way_in(
     (tmp_path / "runs.csv").write_text("id,task,tool_calls\nr1,fix-race,3\n")
     pl.DataFrame([run_record]).write_parquet(tmp_path / "runs.parquet")
     for ending in ("jsonl", "json", "csv", "parquet"):
-        (found,) = output(capsys, "submit", str(tmp_path / f"runs.{ending}"), *filled, status=1)["refused"]
+        (found,) = output(capsys, "submit", str(tmp_path / f"runs.{ending}"), *filled, status=1)["rejected"]
         assert "--from-runs" in found["message"]
 
 
@@ -617,7 +617,7 @@ def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
     assert f"    {files[2]}: it cannot be read" in shown.err
     found = output(capsys, "task", "add", *files, "--allow-rejected", *at)
     assert [task["id"] for task in found["tasks"]] == ["one", "two"]
-    assert [one["where"] for one in found["refused"]] == files[1:3]
+    assert [one["where"] for one in found["rejected"]] == files[1:3]
 
 
 def test_a_category_without_weights_is_pointed_out(

@@ -60,7 +60,7 @@ def test_plain_values_are_what_a_submission_says(store: Store) -> None:
 
 
 def test_what_is_no_task_is_an_error(store: Store) -> None:
-    with pytest.raises(sy.SteelyardError, match="not a task"):
+    with pytest.raises(sy.SteelyardError, match="invalid task"):
         make_arena(store).add_task({"id": "task", "titel": "x"})
 
 

@@ -559,8 +559,8 @@ def test_no_query_names_a_file() -> None:
 
     from steelyard.workflow import TaskFileOptions
 
-    files = {option.name for option in fields(TaskFileOptions)} - {"agent", "task", "after"}
+    files = {option.name for option in fields(TaskFileOptions)} - {"agent", "task", "baseline", "candidate"}
     asked = {name for route in ROUTES for name in route.query.__struct_fields__}
     assert not asked & (files | {"map", "prices", "contract", "store", "out"})
     (route,) = [route for route in ROUTES if route.path == "/speedup"]
-    assert not {"agent", "after", "task", "log"} & set(route.query.__struct_fields__)
+    assert not {"agent", "baseline", "candidate", "task", "log"} & set(route.query.__struct_fields__)

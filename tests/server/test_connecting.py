@@ -234,13 +234,13 @@ def test_a_decision_is_the_token_s(remote: RemoteArena) -> None:
 
 
 def test_a_token_is_needed_to_write(served: Served, monkeypatch: pytest.MonkeyPatch, arena: sy.Arena) -> None:
-    with pytest.raises(AuthenticationError, match="this needs a token"):
+    with pytest.raises(AuthenticationError, match="token required"):
         sy.connect(served.address).submit([good("t1")])
-    with pytest.raises(AuthenticationError, match="no token of Steelyard"):
+    with pytest.raises(AuthenticationError, match="invalid token format"):
         sy.connect(served.address, token="wrong").add_task({"id": "x"})  # noqa: S106 - none
     reader = sy.create_token("reader", scopes=["read"], store=arena).token
     monkeypatch.setenv("STEELYARD_TOKEN", reader)
-    with pytest.raises(PermissionDeniedError, match="has the scope read, and this needs submit"):
+    with pytest.raises(PermissionDeniedError, match="has scope read; required: submit"):
         sy.connect(served.address).submit([good("t1")])
 
 
@@ -257,12 +257,12 @@ def test_a_token_is_needed_to_write(served: Served, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="no address of a server"):
+    with pytest.raises(UsageError, match="invalid server URL"):
         sy.connect(url)
 
 
 def test_a_token_that_is_none_is_refused_before_it_is_sent(served: Served) -> None:
-    with pytest.raises(UsageError, match="the token holds"):
+    with pytest.raises(UsageError, match="invalid token"):
         sy.connect(served.address, token="a\r\nX-Evil: 1")  # noqa: S106 - none
 
 
@@ -328,7 +328,7 @@ def test_a_server_that_does_not_come_back_is_an_error(odd: tuple[type[Odd], str]
     kind, url = odd
     remote = sy.connect(url)
     kind.answers[:] = [None] * 9
-    with pytest.raises(StoreUnavailableError, match="does not answer"):
+    with pytest.raises(StoreUnavailableError, match="does not respond"):
         remote.tasks()
     assert len(kind.asked) == 5  # the first is connect's own
 
@@ -340,7 +340,7 @@ def test_a_server_that_does_not_come_back_is_an_error(odd: tuple[type[Odd], str]
 def test_what_is_no_server_of_ours_is_told(odd: tuple[type[Odd], str], answer: tuple[int, bytes]) -> None:
     kind, url = odd
     kind.answers[:] = [answer]
-    with pytest.raises(RequestError, match="no server of Steelyard"):
+    with pytest.raises(RequestError, match="not a Steelyard server"):
         sy.connect(url)
 
 
@@ -348,7 +348,7 @@ def test_an_answer_that_lacks_lines_is_no_receipt(odd: tuple[type[Odd], str]) ->
     kind, url = odd
     remote = sy.connect(url)
     kind.answers[:] = [(200, RECEIPT)]
-    with pytest.raises(StoreUnavailableError, match="2 lines were sent, and 0 were answered"):
+    with pytest.raises(StoreUnavailableError, match="sent 2 lines but received 0 results"):
         remote.submit([good("a"), good("b")])
 
 

@@ -207,7 +207,7 @@ def raw(served: Served, request: bytes) -> tuple[int, set[str]]:
 def test_what_strangers_could_reach_is_not_served_unasked(runs: Path) -> None:
     source = RunsSource([runs])
     for host in ("0.0.0.0", "::", "192.0.2.1", "dashboard.example.org"):  # noqa: S104 # nothing is bound here
-        with pytest.raises(UsageError, match="other machines can reach"):
+        with pytest.raises(UsageError, match="would let other machines read"):
             site_of(source, ServeOptions(host=host))
         assert site_of(source, ServeOptions(host=host, public_read=True)).access.public_read
     assert [is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "LOCALHOST", "10.0.0.1")] == [

@@ -170,9 +170,9 @@ def test_rows_are_chosen_by_their_fields(arena: sy.Arena, of_arena: Served) -> N
     [
         ("/tasks/nowhere", 404, "unknown_name", "known: b, c, fix/race 1"),
         ("/taskz", 404, "no_such_address", "did you mean /api/v1/tasks?"),
-        ("/runs", 404, "not_in_source", "steelyard serve RUNS has /runs"),
+        ("/runs", 404, "not_in_source", "start one with: steelyard serve RUNS"),
         ("/tasks?limit=0", 400, "usage", "see /api/v1/openapi.json"),
-        ("/tasks?limit=1&limit=2", 400, "usage", "give it once"),
+        ("/tasks?limit=1&limit=2", 400, "usage", "use it once"),
         ("/tasks?limt=1", 400, "unknown_name", "did you mean 'limit'?"),
         (f"{AT}?sort=sped_score", 400, "unknown_name", "did you mean 'speed_score'?"),
         (f"{AT}?policy=curent", 404, "unknown_name", "did you mean 'current'?"),
@@ -190,7 +190,7 @@ def test_what_the_files_hold_nothing_of_is_not_there(of_runs: Served) -> None:
     for path, detail in (
         ("/speedup", "no attempts to measure"),
         ("/runs/nobody", "unknown run 'nobody'"),
-        ("/tasks", "this server shows files of runs, and this answer is made from an arena"),
+        ("/tasks", "this server serves run files; this route requires an arena"),
     ):
         answer = of_runs.ask(f"/api/v1{path}")
         assert (answer.status, answer.json["detail"]) == (404, detail)

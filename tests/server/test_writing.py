@@ -78,7 +78,7 @@ def test_a_submission_without_an_id_can_be_sent_again(post: Any) -> None:
         (good("a", task_id="tusk"), "unknown_task", "did you mean 'task'?"),
         (good("a", total_tokens=-1), "bad_submission", None),
         (good("a", titel=1), "bad_submission", None),
-        (good("a", artifacts="/etc"), "invalid_artifacts", "submit where they lie"),
+        (good("a", artifacts="/etc"), "invalid_artifacts", "on the server"),
         ([good("a")], "bad_submission", None),
         (b"{", "bad_submission", None),
     ],
@@ -103,7 +103,7 @@ def test_many_are_answered_in_their_order_with_totals(post: Any) -> None:
         ("m1", "known", None),
         (None, 409, 7),
     ]
-    assert told[-1] == {"totals": {"lines": 6, "accepted": 2, "known": 1, "excluded": 0, "refused": 3}}
+    assert told[-1] == {"totals": {"lines": 6, "accepted": 2, "known": 1, "excluded": 0, "rejected": 3}}
 
 
 def test_ten_thousand_in_one_request_are_all_there(post: Any, arena: sy.Arena) -> None:
@@ -140,7 +140,7 @@ def test_what_came_before_a_break_is_kept_and_can_be_sent_again(
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         client.sendall(head.encode() + sent[: len(sent) // 2])
     told = json.loads(post("/submissions", sent, kind=NDJSON).body.splitlines()[-1])["totals"]
-    assert (told["accepted"] + told["known"], told["refused"]) == (3_000, 0)
+    assert (told["accepted"] + told["known"], told["rejected"]) == (3_000, 0)
     assert arena.task_leaderboard("broken", top=1).n == 3_000
 
 
@@ -173,7 +173,7 @@ def test_runs_are_submitted_to_the_task_of_their_name(post: Any, served: Served)
     assert (told["submitter"], told["receipt"]["task_id"]) == ("ada", "task")
     assert post("/runs", {**run, "task": "tusk", "id": "run-2"}).json["kind"] == "unknown_task"
     last = post("/runs", lines({**run, "id": "run-3"}, b"[]"), kind=NDJSON).body.splitlines()[-1]
-    assert json.loads(last)["totals"] == {"lines": 2, "accepted": 1, "known": 0, "excluded": 0, "refused": 1}
+    assert json.loads(last)["totals"] == {"lines": 2, "accepted": 1, "known": 0, "excluded": 0, "rejected": 1}
 
 
 def test_a_task_is_added_and_never_changed(post: Any, served: Served) -> None:
@@ -270,15 +270,15 @@ def test_serving_is_refused_where_nobody_could_write_or_read(tmp_path: Any) -> N
     (tmp_path / "runs.jsonl").write_text('{"task": "t"}\n')
     runs = RunsSource([tmp_path / "runs.jsonl"])
     for source, options, words in (
-        (bare, ServeOptions(write=True), "writing takes a token"),
-        (bare, ServeOptions(host="0.0.0.0"), "takes a token"),  # noqa: S104 - nothing is bound
-        (runs, ServeOptions(host="0.0.0.0"), "nothing keeps them from reading"),  # noqa: S104 - as above
+        (bare, ServeOptions(write=True), "--write requires a token"),
+        (bare, ServeOptions(host="0.0.0.0"), "requires a token"),  # noqa: S104 - nothing is bound
+        (runs, ServeOptions(host="0.0.0.0"), "without a token"),  # noqa: S104 - as above
         (runs, ServeOptions(write=True), "files of runs are read-only"),
     ):
         with pytest.raises(UsageError, match=words):
             site_of(source, options)
     sy.create_token("reader", scopes=["read"], store=bare.arena)  # type: ignore[arg-type] # an arena all the same
-    with pytest.raises(UsageError, match="writing takes a token"):
+    with pytest.raises(UsageError, match="--write requires a token"):
         site_of(bare, ServeOptions(write=True))
     assert not site_of(bare, ServeOptions(host="0.0.0.0")).access.public_read  # noqa: S104 - as above
     bare.close()

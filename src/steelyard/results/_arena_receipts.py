@@ -64,7 +64,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
 def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values
     return {
-        "refused": [refusal.to_dict() for refusal in rejected],
+        "rejected": [refusal.to_dict() for refusal in rejected],
         "findings": [finding_dict(note) for note in notes],
     }
 

@@ -93,14 +93,14 @@ def authenticate(store: Store, whole: str) -> Token:
     """The token that somebody shows; AuthenticationError when it is none, has expired or was revoked."""
     match = _TOKEN.fullmatch(whole)
     if match is None:
-        raise AuthenticationError("this is no token of Steelyard")
+        raise AuthenticationError("invalid token format")
     with store.read() as connection:
         row = connection.execute(select(tokens).where(tokens.c.id == match[1])).mappings().first()
     if not hmac.compare_digest(_digest(whole), row["sha256"] if row is not None else "") or row is None:
-        raise AuthenticationError("the token is not known here")
+        raise AuthenticationError("unknown token")
     token, now = _token(row), now_microseconds()
     if (state := token.state(now)) != "active":
-        raise AuthenticationError(f"the token {token.name!r} {'was revoked' if state == 'revoked' else 'has expired'}")
+        raise AuthenticationError(f"token {token.name!r} {'was revoked' if state == 'revoked' else 'has expired'}")
     if token.last_used_at is None or now - token.last_used_at >= USE_NOTED_EVERY:
         noted = update(tokens).where(tokens.c.id == token.id).values(last_used_at=now)
         with suppress(
@@ -115,8 +115,8 @@ def _in_force(name: str) -> Any:  # Any: a SELECT over all columns
 
 
 def _name_taken(name: str) -> UsageError:
-    hint = f"choose another name, or revoke it first: steelyard serve token revoke {name}"
-    return UsageError(f"there is a token named {name!r} already", hint=hint)
+    hint = f"choose another name or revoke it: steelyard serve token revoke {name}"
+    return UsageError(f"token {name!r} already exists", hint=hint)
 
 
 def _digest(whole: str) -> str:

@@ -52,14 +52,14 @@ FileTold = Callable[[str, Sequence[SubmissionOutcome]], None]
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
-    """Make an arena in the store, or open the one that is there under the same rules."""
+    """Create an arena in the store, or open an existing one with the same rules."""
     chosen, kept = load_profile(profile), policy_named(policy)
     read_rules(chosen)  # what cannot be used is refused before there is a file
     return _with_models(create_arena(open_store(address), chosen, policy=kept))
 
 
 def open_arena(address: str = DEFAULT_STORE) -> Arena:
-    """The arena in the store; an error when there is none."""
+    """Open the arena in a store."""
     return _with_models(arena_in(open_store(address, create=False)))
 
 
@@ -131,8 +131,8 @@ def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
 
 def holds_no(what: str, path: Path) -> Finding:
     """The finding for a file or folder that was named and has nothing of what is wanted."""
-    kind = "folder" if path.is_dir() else "file"
-    return Finding(code="no_records", message=f"the {kind} holds no {what}", where=str(shown_path(path)))
+    kind = "directory" if path.is_dir() else "file"
+    return Finding(code="no_records", message=f"the {kind} contains no {what}", where=str(shown_path(path)))
 
 
 def submit_files(
@@ -263,5 +263,5 @@ def notifier(arena: Arena | str, targets: Path, *, since: str | None = None) -> 
 def _past(since: str) -> int:
     moment = microseconds_of(moment_of(since, option="--since"))
     if moment > now_microseconds():
-        raise UsageError(f"--since {since} is in the future", hint="name a date or time that has been")
+        raise UsageError(f"--since {since} is in the future", hint="use a date or time in the past")
     return moment

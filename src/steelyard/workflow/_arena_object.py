@@ -53,7 +53,7 @@ class LocalArena(arena.Arena):
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:
-    """Make an arena in the store, or open the one that is there under the same rules.
+    """Create an arena in the store, or open an existing one with the same rules.
 
     >>> import steelyard as sy
     >>> from tempfile import TemporaryDirectory
@@ -69,7 +69,7 @@ def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, 
 
 
 def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
-    """The arena in the store; an error when there is none.
+    """Open the arena in a store.
 
     >>> import steelyard as sy
     >>> from tempfile import TemporaryDirectory

@@ -74,8 +74,8 @@ class Intake:
         except DecodeError as error:
             return Rejected(path="", reason=error.reason, hint=error.hint, code="bad_submission")
         if submission.artifacts is not None:
-            hint = "leave them out, or submit where they lie: steelyard arena submit"
-            reason = "artifacts are paths of a disk, and cannot be sent"
+            hint = "remove them, or run steelyard arena submit on the server"
+            reason = "artifacts cannot be sent to a server"
             return Rejected(path=submission.id, reason=reason, hint=hint, code="invalid_artifacts")
         return submission
 
@@ -86,8 +86,8 @@ def _spoken_for(submission: Submission, token: Token, people: frozenset[str]) ->
         return msgspec.structs.replace(submission, submitter=token.person)
     if named == token.holder or (token.person is None and named not in people):
         return submission
-    reason = f"the token {token.name[:200]!r} does not speak for {(named or '')[:200]!r}"
-    hint = "submit with a token of that person: steelyard serve token create NAME --person ID"
+    reason = f"token {token.name[:200]!r} cannot submit for {(named or '')[:200]!r}"
+    hint = "use a token of that person: steelyard serve token create NAME --person ID"
     return Rejected(path=submission.id, reason=reason, hint=hint, code="other_submitter")
 
 
@@ -116,7 +116,7 @@ def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
     except JSON_ERRORS as error:
         raise UsageError(json_problem(error), hint="send one task as a JSON object") from error
     except ValueError as error:
-        raise InputError(f"not a task: {error}", hint="steelyard schema task") from error
+        raise InputError(f"invalid task: {error}", hint="steelyard schema task") from error
     _check_folders(task)
     is_new = arena.add_task(task)
     return AddedTasks(tasks=((task, is_new),), rejected=(), notes=tuple(doubts_about(arena, [task])))
@@ -124,14 +124,14 @@ def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
 
 def _check_folders(task: Task) -> None:
     for folder, field in folders_of(task).items():
-        hint = "add this task where they lie: steelyard arena task add"
-        raise InputError(f"{field} {folder[:200]!r} are files of a disk, and cannot be sent", hint=hint)
+        hint = "run steelyard arena task add on the server"
+        raise InputError(f"{field} {folder[:200]!r}: local files cannot be sent to a server", hint=hint)
 
 
 def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | None = None) -> Reviewed:
     """Withdraw a submission for the one who submitted it; anybody else is refused, also where nobody is named."""
     named = show_submission(arena, submission).submitter
     if named != submitter:
-        hint = "a reviewer excludes it"
-        raise PermissionDeniedError(f"only a token named as its submitter withdraws it, not {submitter!r}", hint=hint)
+        hint = "ask a reviewer to exclude it"
+        raise PermissionDeniedError(f"only the submitter can withdraw it, not {submitter!r}", hint=hint)
     return arena.withdraw(submission, by=submitter, reason=reason)

@@ -99,8 +99,10 @@ _SAME = frozenset({"file_repeated", "repeated", "alike", "label_replaced"})
 def _placed_run(named: NamedRun, given: FromRuns) -> LocatedSubmission | Rejected:
     run, entry = named.run, named.entry
     if given.task_map is not None and run.task not in given.task_map:
-        reason = f"the task map does not name the run's task {run.task[:200]!r}"
-        return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
+        reason = f"task {run.task[:200]!r} is not in the task map"
+        return Rejected(
+            path=entry.path, line=entry.line, reason=reason, hint="add it to the task map", code="unknown_task"
+        )
     task_id = given.task_map[run.task] if given.task_map is not None else run.task
     try:
         submission = submission_of(run, task_id, given)

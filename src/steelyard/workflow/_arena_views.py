@@ -41,7 +41,7 @@ def list_tasks(arena: Arena | str) -> TaskList:
 
 
 def show_task(arena: Arena | str, task: str) -> TaskDetails:
-    """A task with its baseline, overall and of each tool and model."""
+    """Return a task with its baselines, overall and per tool and model."""
     arena = opened(arena)
     leaderboard = views.task_leaderboard(arena, task, top=0)
     with arena.read() as connection:
@@ -70,10 +70,10 @@ def task_leaderboard(
     submitter: str | None = None,
     metrics: Sequence[str] = (),
 ) -> TaskLeaderboard:
-    """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
+    """Return the leaderboard of a task, sorted by one score; `top` limits the number of entries.
 
-    With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
-    `metrics`, what the profile measures of each tool, in `extra_scores`.
+    `until` selects the leaderboard at the end of a day or before a time, `submitter` the entries of one submitter, and
+    `metrics` the tool metrics returned in `extra_scores`.
     """
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
     last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1
@@ -95,7 +95,7 @@ def all_leaderboards(
     sort: str = "overall",
     top: int | None = None,
 ) -> AllLeaderboards:
-    """Who leads each task, task after task."""
+    """Return the leaderboards of all tasks."""
     arena = opened(arena)
     return AllLeaderboards(
         tasks=tuple(
@@ -113,7 +113,7 @@ def leaderboard(
     confidence: float | None = None,
     top: int | None = None,
 ) -> Leaderboard:
-    """Who leads across all tasks and within each category."""
+    """Return the leaderboard across all tasks and within each category."""
     asked = _asked_policy(policy, confidence)
     for name in by:
         if name not in LEADER_KEYS:
@@ -136,7 +136,7 @@ def _ranked_score(name: str) -> RankedScore:
 
 
 def show_submission(arena: Arena | str, submission: str, *, score: str | None = None) -> Evaluation:
-    """One evaluation, explained; `score` explains only that one."""
+    """Return the evaluation of a submission, optionally of one score."""
     arena = opened(arena)
     shown = views.evaluation(arena, submission, only=score)
     receipt = shown.receipt
@@ -145,7 +145,7 @@ def show_submission(arena: Arena | str, submission: str, *, score: str | None = 
 
 
 def outliers(arena: Arena | str, task: str | None = None) -> Outliers:
-    """The submissions to a task (to all) that look too good and that a person should look at."""
+    """Return the flagged submissions of a task (default: all tasks) that need a review."""
     return views.outliers(opened(arena), task)
 
 
@@ -160,25 +160,25 @@ def review_desk(arena: Arena | str) -> ReviewDesk:
 
 
 def review_log(arena: Arena | str, task: str | None = None) -> ReviewLog:
-    """Every decision about the submissions to a task (to all): what, who, when and why."""
+    """Return the review log of a task (default: all tasks)."""
     return views.review_log(opened(arena), task)
 
 
 def score_history(
     arena: Arena | str, *, task: str | None = None, submitter: str | None = None, team: str | None = None
 ) -> ScoreHistory:
-    """How the scores of a task, of a submitter, of a team or of all went, with their trend."""
+    """Return scores over time with their trend, optionally of a task, submitter or team."""
     return views.score_history(opened(arena), task_id=task, submitter=submitter, team=team)
 
 
 def leaderboard_changes(arena: Arena | str, *, since: str, task: str | None = None) -> LeaderboardChanges:
-    """What changed on the leaderboard since a date or time."""
+    """Return the leaderboard changes since a date or time."""
     moment = microseconds_of(moment_of(since, option="--since"))
     return views.leaderboard_changes(opened(arena), since=moment, task_id=task)
 
 
 def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
-    """Whether a tool does systematically better or worse than the others across tasks."""
+    """Return the systematic advantages of tools across tasks."""
     return views.tool_bias(opened(arena), policy=_asked_policy(policy, confidence), confidence=confidence)
 
 
@@ -191,7 +191,7 @@ def compare_profiles(
 
 
 def tool_metrics(arena: Arena | str, agent: str) -> ToolMetrics:
-    """What the profile measures of one tool, ranked within the tool."""
+    """Return the metrics of one agent, with its submissions ranked against each other."""
     return views.tool_metrics(opened(arena), agent)
 
 

@@ -1,4 +1,4 @@
-"""Token: making, listing and revoking what a server lets people read and write by, and asking what one allows."""
+"""Access tokens of the server: create, list, revoke, check."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def create_token(
     person: str | None = None,
     store: Arena | str = DEFAULT_STORE,
 ) -> NewToken:
-    """A new token: its text is in the answer and nowhere else. It expires after `30d`, `12h` or `2w`, or on a date.
+    """Create a token; only the returned value contains its text. It expires after `30d`, `12h` or `2w`, or on a date.
 
-    With `person`, whoever holds it acts as that registered person.
+    With `person`, requests with the token act as that registered person.
 
     >>> import steelyard as sy
     >>> from tempfile import TemporaryDirectory
@@ -63,7 +63,7 @@ def create_token(
     _check_name(name)
     allowed = [_scope(scope) for scope in dict.fromkeys(scopes)]
     if not allowed:
-        raise UsageError("a token needs a scope", hint=f"one or several of: {', '.join(SCOPES)}")
+        raise UsageError("a token requires at least one scope", hint=f"one or more of: {', '.join(SCOPES)}")
     expires_at = _end(expires)
     with _opened(store) as opened:
         whole, record = create_in(opened, name, allowed, expires_at=expires_at, person=person)
@@ -71,29 +71,29 @@ def create_token(
 
 
 def list_tokens(*, store: Arena | str = DEFAULT_STORE) -> Tokens:
-    """Every token of the store, those that expired or were revoked too."""
+    """Return all tokens of the store, including expired and revoked ones."""
     with _opened(store) as opened:
         return Tokens(tokens=tuple(list_in(opened)), at=now_microseconds())
 
 
 def revoke_token(name: str, *, store: Arena | str = DEFAULT_STORE) -> Tokens:
-    """Refuse the token of that name from now on; its name is free again."""
+    """Revoke a token; its name can be used again."""
     with _opened(store) as opened:
         return Tokens(tokens=(revoke_in(opened, name),), at=now_microseconds())
 
 
 def check_token(arena: Arena, whole: str, scope: Scope) -> Token:
-    """The token that somebody shows, if it holds and allows what the scope names."""
+    """Return the token if it is valid and has the scope."""
     token = authenticate(arena.store, whole)
     if not token.allows(scope):
         has = ", ".join(token.scopes)
-        hint = f"it takes a token made with: steelyard serve token create NAME --scope {scope}"
-        raise PermissionDeniedError(f"the token {token.name!r} has the scope {has}, and this needs {scope}", hint=hint)
+        hint = f"create a token: steelyard serve token create NAME --scope {scope}"
+        raise PermissionDeniedError(f"token {token.name!r} has scope {has}; required: {scope}", hint=hint)
     return token
 
 
 def has_active(arena: Arena, *, to_write: bool) -> bool:
-    """Whether the arena has a token that holds, and with which something can be written."""
+    """Return whether the arena has an active token, with write access if `to_write`."""
     now = now_microseconds()
     return any(
         token.state(now) == "active" and (not to_write or set(token.scopes) != {"read"})
@@ -116,9 +116,9 @@ def _opened(store: Arena | str) -> Iterator[Store]:
 
 def _check_name(name: str) -> None:
     if not name.strip() or not is_storable(name) or not name.isprintable():
-        raise UsageError(f"a token cannot be named {name[:200]!r}", hint="name who or what uses it: ci, ada, nightly")
+        raise UsageError(f"invalid token name {name[:200]!r}", hint="use a printable name, such as ci, ada or nightly")
     if is_too_long(name):
-        raise UsageError(f"the token's name is longer than {MAX_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
+        raise UsageError(f"the token name is longer than {MAX_NAME_BYTES} bytes in UTF-8", hint="use a shorter name")
 
 
 def _scope(name: str) -> Scope:
@@ -134,11 +134,11 @@ def _end(expires: str | date) -> int:
     match = re.fullmatch(r"([0-9]{1,6})([hdw])", expires) if isinstance(expires, str) else None
     end = now + int(match[1]) * _UNITS[match[2]] if match else _day(expires)
     if end <= now:
-        raise UsageError(f"--expires {expires} is not in the future", hint="write 30d, 12h, or a date to come")
+        raise UsageError(f"--expires {expires} is not in the future", hint="use 30d, 12h or a future date")
     try:
         iso(end)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--expires {expires} is after the year 9999", hint="write 30d, 12h, or a date") from error
+        raise UsageError(f"--expires {expires} is after the year 9999", hint="use 30d, 12h or a date") from error
     return end
 
 
@@ -146,5 +146,5 @@ def _day(expires: str | date) -> int:
     try:
         return microseconds_of(end_of(expires, option="--expires"))
     except UsageError as error:
-        hint = "write 30d, 12h, 2w, or the last day on which it holds: 2027-01-31"
+        hint = "use 30d, 12h, 2w, or the last valid day: 2027-01-31"
         raise UsageError(f"--expires {expires!r} is neither a duration nor a date", hint=hint) from error

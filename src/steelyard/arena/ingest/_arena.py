@@ -115,7 +115,7 @@ class Arena:
         try:
             task = given if isinstance(given, Task) else convert_task(given)
         except ValueError as error:
-            raise UsageError(f"not a task: {error}") from error
+            raise UsageError(f"invalid task: {error}") from error
         new = new_task(task, base_dir or Path())
 
         def work(connection: Connection) -> bool:

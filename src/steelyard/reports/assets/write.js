@@ -80,7 +80,7 @@
 
   const submit = async (form) => {
     const text = form.elements.submissions.value.trim();
-    if (!text) return [element("p", "refused", "Nothing to submit. Paste a submission or choose a file.")];
+    if (!text) return [element("p", "refused", "Nothing to submit: paste a submission or choose a file.")];
     const [body, type] = typed(text);
     const { ok, answers } = await send(form, body, type);
     if (!ok && answers.length === 1 && !answers[0].receipts) return [element("p", "refused", problem(answers[0]))];
@@ -158,7 +158,7 @@
       try {
         told.replaceChildren(...(await work[form.dataset.write](form)));
       } catch (error) {
-        told.replaceChildren(element("p", "refused", `The server is unreachable or returned an invalid response (${error.name}).`));
+        told.replaceChildren(element("p", "refused", `The server is unreachable or returned an unexpected response (${error.name}).`));
       }
       button.disabled = false;
     });

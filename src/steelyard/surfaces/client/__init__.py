@@ -1,4 +1,4 @@
-"""An arena on a server, from Python: `connect(url, token=...)` gives it with the verbs of one that is opened here."""
+"""Python client: `connect(url, token=...)` returns an arena on a server."""
 
 from __future__ import annotations
 

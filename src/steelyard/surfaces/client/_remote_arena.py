@@ -1,4 +1,4 @@
-"""An arena on a server: the verbs of the one that is opened here, over HTTP."""
+"""Arena on a server, with the methods of a local arena."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ BYTES_AT_ONCE = 4 << 20
 PAGE = 1_000
 TIMEOUT_SECONDS = 120.0
 TIMES_ANEW = 5
-"""How often a list is begun again whose version the server no longer has."""
+"""Attempts to read a list whose cursor expires."""
 GONE = 410
 
 Answer = TypeVar("Answer")
@@ -64,9 +64,9 @@ Outcome = Receipt | Rejected
 
 
 def connect(url: str, *, token: str | None = None, timeout: float = TIMEOUT_SECONDS) -> RemoteArena:
-    """The arena that a server shows at the address. To write it takes a token: given, or in `STEELYARD_TOKEN`.
+    """Connect to the arena at a server URL. Writing requires a token: `token` or `STEELYARD_TOKEN`.
 
-    An error there is the error that the same call raises on an arena that is opened here. `timeout` is in seconds.
+    Methods raise the same errors as on a local arena. `timeout` is in seconds.
     """
     arena = RemoteArena(Transport(url, token or os.environ.get(TOKEN) or None, timeout=timeout))
     arena.check()
@@ -74,7 +74,7 @@ def connect(url: str, *, token: str | None = None, timeout: float = TIMEOUT_SECO
 
 
 class RemoteArena:
-    """An arena on a server. Its verbs are those of `sy.open_arena()`."""
+    """Arena on a server, with the methods of `sy.open_arena()`."""
 
     def __init__(self, transport: Transport) -> None:
         self._server = transport
@@ -86,17 +86,17 @@ class RemoteArena:
     submit_runs = submit_runs
 
     def check(self) -> None:
-        """Ask whether the server answers."""
+        """Check that the server responds."""
         self._server.get("/healthz")
 
     def tasks(self) -> list[Task]:
-        """Every task, in the order in which they were added."""
+        """Return all tasks, in the order in which they were added."""
         return list(self._whole("/tasks", {}, "tasks", TaskList).tasks)
 
     def add_task(
         self, given: Task | Mapping[str, Any], *, base_dir: Path | None = None
     ) -> bool:  # Any: the task's fields as JSON has them
-        """Add a task; False when the very same one is there. One that names folders is added where they lie."""
+        """Add a task; return False if an identical one exists. Local directories cannot be sent."""
         if base_dir is not None:
             raise UsageError(
                 "a task with files cannot be added through the server",
@@ -106,7 +106,7 @@ class RemoteArena:
             task = given if isinstance(given, Task) else convert_task(given)
             check_task(task)
         except ValueError as error:
-            raise UsageError(f"not a task: {error}") from error
+            raise UsageError(f"invalid task: {error}") from error
         added = self._server.post("/tasks", task)
         return bool(added["tasks"][0]["new"])
 
@@ -117,7 +117,7 @@ class RemoteArena:
         artifacts_root: Path | None = None,  # noqa: ARG002 # the server refuses what names artifacts, and says so
         told: Callable[[Sequence[Outcome]], None] | None = None,
     ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
-        """The outcome of each submission, in their order. They are sent in portions; each may be sent again safely."""
+        """Submit in batches and return the outcome of each submission, in order. Submissions are idempotent."""
         outcomes: list[Outcome] = []
         for portion in _portions(map(_line, given)):
             lines = [line for line in portion if isinstance(line, bytes)]
@@ -129,19 +129,19 @@ class RemoteArena:
         return outcomes
 
     def review(self, submission_id: str, verb: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
-        """Settle the review of a submission: `accept`, `exclude`, or `reinstate`. The log names the token."""
+        """Review a submission: `accept`, `exclude` or `reinstate`. The log shows the name of the token."""
         _refuse_by(by)
         body = {"decision": verb, "reason": reason}
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/review", body), Reviewed)
 
     def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
-        """Exclude a submission as its submitter, who is the one that the token is named for."""
+        """Withdraw a submission as the owner of the token."""
         _refuse_by(by)
         body = {"reason": reason}
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/withdraw", body), Reviewed)
 
     def task(self, task: str) -> TaskDetails:
-        """A task with its baseline, overall and of each tool and model."""
+        """Return a task with its baselines, overall and per tool and model."""
         return _converted(self._server.get(f"/tasks/{_segment(task)}"), TaskDetails)
 
     def task_leaderboard(
@@ -156,10 +156,10 @@ class RemoteArena:
         submitter: str | None = None,
         metrics: Sequence[str] = (),
     ) -> TaskLeaderboard:
-        """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
+        """Return the leaderboard of a task, sorted by one score; `top` limits the number of entries.
 
-        With `until`, as they stood at the end of a day or before a time; with `submitter`, only that one's places; with
-        `metrics`, what the profile measures of each tool, in `extra_scores`.
+        `until` selects the leaderboard at the end of a day or before a time, `submitter` the entries of one submitter,
+        and `metrics` the tool metrics returned in `extra_scores`.
         """
         query: dict[str, object] = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
         query |= {"submitter": submitter, "metrics": metrics or None}
@@ -173,44 +173,44 @@ class RemoteArena:
         confidence: float | None = None,
         top: int | None = None,
     ) -> Leaderboard:
-        """Who leads across all tasks and within each category."""
+        """Return the leaderboard across all tasks and within each category."""
         query = {"by": by, "policy": policy, "confidence": confidence}
         return _converted(self._server.get("/leaderboard", query), Leaderboard).first(top)
 
     def show(self, submission: str, *, score: str | None = None) -> Evaluation:
-        """One evaluation, explained; `score` explains only that one."""
+        """Return the evaluation of a submission, optionally of one score."""
         return _converted(self._server.get(f"/submissions/{_segment(submission)}", {"score": score}), Evaluation)
 
     def outliers(self, task: str | None = None) -> Outliers:
-        """The submissions to a task (to all) that look too good and that a person should look at."""
+        """Return the flagged submissions of a task (default: all tasks) that need a review."""
         return self._whole("/outliers", {"task": task}, "outliers", Outliers)
 
     def review_log(self, task: str | None = None) -> ReviewLog:
-        """Every decision about the submissions to a task (to all): what, who, when and why."""
+        """Return the review log of a task (default: all tasks)."""
         return self._whole("/reviews", {"task": task}, "reviews", ReviewLog)
 
     def history(
         self, *, task: str | None = None, submitter: str | None = None, team: str | None = None
     ) -> ScoreHistory:
-        """How the scores of a task, of a submitter, of a team or of all went, with their trend."""
+        """Return scores over time with their trend, optionally of a task, submitter or team."""
         path = "/history" if task is None else f"/tasks/{_segment(task)}/history"
         return self._whole(path, {"submitter": submitter, "team": team}, "moments", ScoreHistory)
 
     def changes(self, *, since: str, task: str | None = None) -> LeaderboardChanges:
-        """What changed on the leaderboard since a date or time."""
+        """Return the leaderboard changes since a date or time."""
         return _converted(self._server.get("/changes", {"since": since, "task": task}), LeaderboardChanges)
 
     def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
-        """Whether a tool does systematically better or worse than the others across tasks."""
+        """Return the systematic advantages of tools across tasks."""
         return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
 
     def add_user(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
-        """Register a person, a team or a tool under its id, or change its display name or team."""
+        """Register or update a person, team or tool."""
         body = {"kind": kind, "id": identity, "name": name, "team": team}
         return _converted(self._server.post("/users", body), Registry)
 
     def users(self, kind: str | None = None) -> Registry:
-        """Everybody registered, of one kind or of all."""
+        """Return the registered people, teams and tools, optionally of one kind."""
         return self._whole("/users", {"kind": kind}, "parties", Registry)
 
     def add_rating(
@@ -222,11 +222,11 @@ class RemoteArena:
         criterion: str | None = None,
         comment: str | None = None,
     ) -> Rated:
-        """Rate a submission from 0 to 100 as the holder of the token, whose id the reviewer's must be."""
+        """Rate a submission from 0 to 100 as the owner of the token; `reviewer` must be its id."""
         body = {"score": score, "criterion": criterion, "comment": comment}
         rated = _converted(self._server.post(f"/submissions/{_segment(submission)}/ratings", body), Rated)
         if rated.reviewer != reviewer:
-            raise UsageError(f"the token rates as {rated.reviewer!r}", hint=f"reviewer={rated.reviewer!r}")
+            raise UsageError(f"the token belongs to reviewer {rated.reviewer!r}", hint=f"reviewer={rated.reviewer!r}")
         return rated
 
     def assign_reviewers(
@@ -238,7 +238,7 @@ class RemoteArena:
         seed: int = ASSIGNMENT_SEED,
         unblind: bool = False,
     ) -> Assignments:
-        """Give every submission to a task so many reviewers: nobody their own, all about as much."""
+        """Assign reviewers to every submission of a task, balanced and without conflicts of interest."""
         _reject_unblind(unblind=unblind)
         body = {"task": task, "reviewers": list(reviewers), "per_submission": per_submission, "seed": seed}
         return _converted(self._server.post("/assignments", body), Assignments)
@@ -246,7 +246,7 @@ class RemoteArena:
     def pending_ratings(
         self, *, reviewer: str | None = None, task: str | None = None, unblind: bool = False
     ) -> Assignments:
-        """Who is to rate what, blinded."""
+        """Return the assigned reviews, blinded."""
         _reject_unblind(unblind=unblind)
         return self._whole("/assignments", {"reviewer": reviewer, "task": task}, "assignments", Assignments)
 
@@ -258,25 +258,25 @@ class RemoteArena:
         confidence: float = 0.95,
         unblind: bool = False,
     ) -> PeerReview:
-        """Ratings adjusted for reviewer severity, blinded."""
+        """Return severity-adjusted ratings, blinded."""
         _reject_unblind(unblind=unblind)
         query = {"task": task, "criterion": criterion, "confidence": confidence}
         return _converted(self._server.get("/ratings", query), PeerReview)
 
     def create_season(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
-        """Keep the leaderboard of this moment under a name, with all that made it."""
+        """Freeze the current leaderboard as a season."""
         return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
 
     def season(self, name: str) -> Season:
-        """The season of that name with its manifest."""
+        """Return a season with its manifest."""
         return _converted(self._server.get(f"/seasons/{_segment(name)}"), Season)
 
     def seasons(self) -> Seasons:
-        """Every season, the first frozen first."""
+        """Return all seasons, oldest first."""
         return self._whole("/seasons", {}, "seasons", Seasons)
 
     def agent(self, agent: str) -> ToolMetrics:
-        """What the profile measures of one tool, ranked within the tool."""
+        """Return the metrics of one agent, with its submissions ranked against each other."""
         return _converted(self._server.get(f"/agents/{_segment(agent)}"), ToolMetrics)
 
     def weights(self, *, fit: bool = False) -> WeightVersions:
@@ -285,7 +285,7 @@ class RemoteArena:
         return _converted(told, WeightVersions)
 
     def abilities(self, *, version: int | None = None) -> AbilityRanking:
-        """Tools by ability, beside their plain mean, and tasks by difficulty."""
+        """Return tool abilities and task difficulties."""
         return _converted(self._server.get("/abilities", {"version": version}), AbilityRanking)
 
     def predict(self, task: str, *, version: int | None = None) -> PredictedScores:
@@ -301,7 +301,7 @@ class RemoteArena:
     def _whole(
         self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None
     ) -> Answer:
-        """A list that is told page by page, all of it or its first rows, at one version of the arena."""
+        """Read a paginated list, whole or its first rows, at one version of the arena."""
         for attempt in range(TIMES_ANEW):
             try:
                 return self._pages(path, query, rows, kind, top)
@@ -323,14 +323,14 @@ class RemoteArena:
 
 
 def _converted(told: dict[str, Any], kind: type[Answer]) -> Answer:  # Any: JSON values
-    """The result that a JSON object tells of."""
+    """Convert a JSON object to a result."""
     if kind is TaskLeaderboard:
         told["task_id"] = told.pop("task")
     return msgspec.convert(told, kind)
 
 
 def _line(given: Submission | Mapping[str, Any] | Rejected) -> bytes | Rejected:  # Any: JSON values
-    """The submission as one line, checked as it would be here."""
+    """Validate a submission and encode it as one line."""
     if isinstance(given, Rejected):
         return given
     identity = given.get("id") if isinstance(given, Mapping) else getattr(given, "id", None)
@@ -342,7 +342,7 @@ def _line(given: Submission | Mapping[str, Any] | Rejected) -> bytes | Rejected:
 
 
 def _portions(lines: Iterable[bytes | Rejected]) -> Iterator[list[bytes | Rejected]]:
-    """The lines in portions of bounded number and size."""
+    """Split the lines into batches of bounded number and size."""
     portion: list[bytes | Rejected] = []
     size = 0
     for line in lines:
@@ -363,18 +363,18 @@ def _outcome(told: dict[str, Any]) -> Outcome:  # Any: JSON values
 
 
 def _segment(name: str) -> str:
-    """A name as one part of a path."""
+    """Percent-encode a name as one path segment."""
     try:
         return quote(name, safe="")
     except UnicodeEncodeError as error:
-        raise InputError(f"{name[:200]!r} is not a string", hint="use plain text") from error
+        raise InputError(f"{name[:200]!r} contains a lone surrogate", hint="use valid UTF-8") from error
 
 
 def _reject_unblind(*, unblind: bool) -> None:
     if unblind:
-        raise UsageError("a server shows ratings blinded", hint="names=True is for whoever keeps the store")
+        raise UsageError("a server only shows blinded ratings", hint="open the store directly to use unblind=True")
 
 
 def _refuse_by(by: str | None) -> None:
     if by is not None:
-        raise UsageError("a server logs a decision under the name of the token", hint="leave by= out")
+        raise UsageError("a server logs decisions under the name of the token", hint="remove by=")

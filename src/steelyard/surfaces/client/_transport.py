@@ -38,7 +38,7 @@ class Answer(NamedTuple):
         """The JSON object in it."""
         value = msgspec.json.decode(self.body)
         if not isinstance(value, dict):
-            raise msgspec.DecodeError("the answer is no object")
+            raise msgspec.DecodeError("the response is not a JSON object")
         return value
 
 
@@ -49,9 +49,9 @@ class Transport:
         parts = urlsplit(url)
         is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
         if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or not url.isprintable():
-            raise UsageError(f"{url!r} is no address of a server", hint="write http://127.0.0.1:8600")
+            raise UsageError(f"invalid server URL {url!r}", hint="use a URL such as http://127.0.0.1:8600")
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise UsageError("the token holds what no token holds", hint="copy it again")
+            raise UsageError("invalid token", hint="copy the token again")
         self.url = url.rstrip("/")
         self._host, self._root = parts.netloc, quote(parts.path.rstrip("/"), safe="/%")
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -78,7 +78,7 @@ class Transport:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._not_ours(answer) from error
         if len(told) != len(lines) + 1:
-            raise StoreUnavailableError(self.url, f"{len(lines)} lines were sent, and {len(told) - 1} were answered")
+            raise StoreUnavailableError(self.url, f"sent {len(lines)} lines but received {len(told) - 1} results")
         return told
 
     def _object(self, answer: Answer) -> dict[str, Any]:  # Any: JSON values
@@ -94,7 +94,7 @@ class Transport:
                 answer = self._once(method, f"{self._root}{API}{path}", body, headers)
             except (OSError, http.client.HTTPException) as error:
                 failure: SteelyardError = StoreUnavailableError(
-                    self.url, f"the server does not answer: {said_by(error)}"
+                    self.url, f"the server does not respond: {said_by(error)}"
                 )
             else:
                 if answer.status < 300:
@@ -116,7 +116,7 @@ class Transport:
         finally:
             connection.close()
         if len(content) > MAX_ANSWER_LENGTH:
-            raise http.client.HTTPException(f"the answer is larger than {MAX_ANSWER_LENGTH:,} bytes")
+            raise http.client.HTTPException(f"the response exceeds {MAX_ANSWER_LENGTH:,} bytes")
         return Answer(response.status, content)
 
     def _problem(self, answer: Answer) -> SteelyardError:
@@ -136,8 +136,8 @@ class Transport:
         return error
 
     def _not_ours(self, answer: Answer) -> SteelyardError:
-        message = f"what answers there is no server of Steelyard (status {answer.status})"
-        hint = "name the address that steelyard serve prints, with what a proxy puts before it"
+        message = f"not a Steelyard server (status {answer.status})"
+        hint = "use the URL that steelyard serve prints, including the path prefix of a proxy"
         return RequestError(answer.status, "not_steelyard", f"{self.url}: {message}", hint=hint)
 
 

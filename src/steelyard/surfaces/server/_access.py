@@ -1,4 +1,4 @@
-"""Who may read and write: on loopback everybody reads; elsewhere, and to write, it takes a token of the arena."""
+"""Access control: reads are public on loopback; other reads and all writes require a token."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Access:
         if scope is None and self.public_read and not always:
             return None
         if self.tokens_of is None or (scope is not None and not self.write):
-            hint = "an arena can be written to when it is served with --write"
+            hint = "start the server with --write and --store URL"
             raise RequestError(403, "read_only", "this server is read-only", hint=hint)
         kind, _, whole = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not whole.strip():
-            raise AuthenticationError("this needs a token", hint="send Authorization: Bearer TOKEN")
+            raise AuthenticationError("token required", hint="send Authorization: Bearer TOKEN")
         arena = self.tokens_of.arena
         return await anyio.to_thread.run_sync(check_token, arena, whole.strip(), scope or "read")

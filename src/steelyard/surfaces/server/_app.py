@@ -77,7 +77,7 @@ class Application:
         if method == "OPTIONS":
             return Response(status_code=204, headers={"Allow": allowed})
         if method not in matches:
-            message = f"{request.method[:20]} is not possible here"
+            message = f"method not allowed: {request.method[:20]}"
             raise RequestError(405, "method", message, hint=f"use {allowed}", headers={"Allow": allowed})
         route, values = matches[method]
         token = await self.site.access.require_token(request, route.scope)
@@ -89,7 +89,7 @@ class Application:
         if route.respond is not None:
             return await route.respond(call)
         if route.builder(self.site.source.kind) is None:
-            raise _not_served(route, self.site.source.kind)
+            raise _not_served(self.site.source.kind)
         form = asked_form(request.headers.get("accept", ""), api=is_api, csv=is_csv)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -98,8 +98,10 @@ class Application:
             error.http_status = 200 if form == "html" and not values else 404  # the navigation leads to such pages
             raise
         except TimeoutError:
-            message = f"the answer takes longer than {ANSWER_SECONDS:.0f} seconds to make"
-            raise RequestError(503, "not_ready", message, hint="ask again: it goes on being made") from None
+            message = f"the response takes longer than {ANSWER_SECONDS:.0f} seconds to compute"
+            raise RequestError(
+                503, "not_ready", message, hint="try again: the response is still being computed"
+            ) from None
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Watch the source from the first moment to the last."""
@@ -133,12 +135,12 @@ def _is_api(path: str) -> bool:
 
 def _no_such(path: str, known: list[str]) -> RequestError:
     close = nearest(path.removeprefix(API), known)
-    hint = f"did you mean {API}{close}?" if close else f"{API}/openapi.json lists every address"
-    return RequestError(404, "no_such_address", "there is nothing at this address", hint=hint)
+    hint = f"did you mean {API}{close}?" if close else f"see {API}/openapi.json for all routes"
+    return RequestError(404, "no_such_address", "not found", hint=hint)
 
 
-def _not_served(route: Route, kind: str) -> RequestError:
-    here, there = ("an arena", "files of runs") if kind == "arena" else ("files of runs", "an arena")
+def _not_served(kind: str) -> RequestError:
+    here, there = ("an arena", "run files") if kind == "arena" else ("run files", "an arena")
     command = "steelyard serve RUNS" if kind == "arena" else "steelyard serve --store URL"
-    message = f"this server shows {here}, and this answer is made from {there}"
-    return RequestError(404, "not_in_source", message, hint=f"{command} has {route.path}")
+    message = f"this server serves {here}; this route requires {there}"
+    return RequestError(404, "not_in_source", message, hint=f"start one with: {command}")

@@ -57,15 +57,13 @@ from steelyard.workflow import (
 )
 
 Values = Mapping[str, str]
-PolicyName = Annotated[
-    str | None, Meta(description="`current` or `as-submitted`; the arena's own unless another is named.")
-]
-Mine = Annotated[bool, Meta(description="Only what the holder of the token submitted; it takes a token.")]
-Confidence = Annotated[float | None, Meta(description="The confidence level of intervals, as a fraction.")]
+PolicyName = Annotated[str | None, Meta(description="`current` or `as-submitted` (default: the policy of the arena).")]
+Mine = Annotated[bool, Meta(description="Only submissions of the token owner; requires a token.")]
+Confidence = Annotated[float | None, Meta(description="Confidence level, between 0 and 1.")]
 
 
 class TasksQuery(Paged, frozen=True, kw_only=True):
-    """Which tasks."""
+    """Filters for tasks."""
 
     filters: ClassVar[tuple[str, ...]] = ("category", "difficulty")
     category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
@@ -73,7 +71,7 @@ class TasksQuery(Paged, frozen=True, kw_only=True):
 
 
 class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
-    """Which leaderboard of a task."""
+    """Filters and options for the leaderboard of a task."""
 
     filters: ClassVar[tuple[str, ...]] = ("agent", "model", "submitter")
     agent: Annotated[Repeated, Meta(description="Only submissions of these tools.")] = ()
@@ -82,85 +80,87 @@ class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
     mine: Mine = False
     policy: PolicyName = None
     confidence: Confidence = None
-    score: Annotated[
-        str, Meta(description="The score whose ranks come first: overall, efficiency, speed, cost, correctness.")
-    ] = "overall"
-    until: Annotated[str | None, Meta(description="As they stood at the end of this day, or before this time.")] = None
-    metrics: Annotated[Listed, Meta(description="Metrics that the profile names for tools, in `extra_scores`.")] = ()
+    score: Annotated[str, Meta(description="Score to rank by: overall, efficiency, speed, cost or correctness.")] = (
+        "overall"
+    )
+    until: Annotated[str | None, Meta(description="The leaderboard at the end of this day, or before this time.")] = (
+        None
+    )
+    metrics: Annotated[
+        Listed, Meta(description="Tool metrics defined by the profile, returned in `extra_scores`.")
+    ] = ()
 
 
 class LeadersQuery(Query, frozen=True, kw_only=True):
-    """Who leads by what."""
+    """Grouping of the leaderboard."""
 
-    by: Annotated[Listed, Meta(description="What to rank: agent, model, submitter, team.")] = ("agent", "model")
+    by: Annotated[Listed, Meta(description="Group by agent, model, submitter or team.")] = ("agent", "model")
     policy: PolicyName = None
     confidence: Confidence = None
 
 
 class BiasQuery(Query, frozen=True, kw_only=True):
-    """By which policy, and how surely."""
+    """Policy and confidence level."""
 
     policy: PolicyName = None
-    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a fraction.")] = 0.95
+    confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
 
 
 class LogQuery(Paged, frozen=True, kw_only=True):
-    """Of which task."""
+    """Filter by task."""
 
     task: Annotated[str | None, Meta(description="Only decisions about submissions to this task.")] = None
 
 
 class HistoryQuery(Paged, frozen=True, kw_only=True):
-    """Whose scores over time."""
+    """Filters for the score history."""
 
     submitter: Annotated[str | None, Meta(description="Only scores of this submitter.")] = None
-    team: Annotated[str | None, Meta(description="Only scores of the people of this team.")] = None
+    team: Annotated[str | None, Meta(description="Only scores of members of this team.")] = None
     mine: Mine = False
 
 
 class UsersQuery(Paged, frozen=True, kw_only=True):
-    """Of which kind."""
+    """Filter by kind."""
 
     kind: Annotated[str | None, Meta(description="Only this kind: person, team or tool.")] = None
 
 
 class AssignmentsQuery(Paged, frozen=True, kw_only=True):
-    """Whose, and of which task."""
+    """Filters for assignments."""
 
-    reviewer: Annotated[str | None, Meta(description="Only what this reviewer is to rate.")] = None
+    reviewer: Annotated[str | None, Meta(description="Only assignments of this reviewer.")] = None
     task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
 class RatingsQuery(Query, frozen=True, kw_only=True):
-    """Ratings of what."""
+    """Filters for ratings."""
 
     task: Annotated[str | None, Meta(description="Only ratings of submissions to this task.")] = None
-    criterion: Annotated[str | None, Meta(description="Ratings of this; of submissions as a whole if not given.")] = (
-        None
-    )
-    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a fraction.")] = 0.95
+    criterion: Annotated[str | None, Meta(description="Rated criterion (default: the whole submission).")] = None
+    confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
 
 
 class ChangesQuery(Query, frozen=True, kw_only=True):
-    """Since when."""
+    """Start date and task."""
 
-    since: Annotated[str, Meta(description="A day or a time.")]
+    since: Annotated[str, Meta(description="Date or time.")]
     task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
 class EvaluationQuery(Query, frozen=True, kw_only=True):
-    """What of an evaluation."""
+    """Score to explain."""
 
     score: Annotated[str | None, Meta(description="Explain only this score.")] = None
 
 
 class OutliersQuery(Paged, frozen=True, kw_only=True):
-    """Of which task."""
+    """Filter by task."""
 
     task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
-VersionNumber = Annotated[int | None, Meta(description="The version by its number; the latest unless one is named.")]
+VersionNumber = Annotated[int | None, Meta(description="Model version (default: the latest).")]
 
 
 class VersionQuery(Query, frozen=True, kw_only=True):
@@ -191,7 +191,7 @@ def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboar
 
 TASK = Route(
     path="/tasks/{task}",
-    sentence="A task with its baseline, overall and of each tool and model.",
+    sentence="One task with its baselines, overall and per tool and model.",
     verb="arena task show {task}",
     result=TaskDetails,
     page="",
@@ -199,7 +199,7 @@ TASK = Route(
 )
 SUBMISSION = Route(
     path="/submissions/{submission}",
-    sentence="One submission, explained: each score with its formula, inputs and constants.",
+    sentence="One submission: each score with its formula, inputs and constants.",
     verb="arena show {submission}",
     result=Evaluation,
     query=EvaluationQuery,
@@ -207,7 +207,7 @@ SUBMISSION = Route(
 )
 SEASON = Route(
     path="/seasons/{season}",
-    sentence="A season with its public manifest: rules, digests and numbers of all that counted, every exclusion.",
+    sentence="One season with its manifest: rules, digests and numbers of all counted submissions, and exclusions.",
     verb="arena season show {season}",
     result=Season,
     over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
@@ -216,7 +216,7 @@ SEASON = Route(
 ARENA_ROUTES = (
     Route(
         path="/tasks",
-        sentence="Every task of the arena, in the order in which they were added.",
+        sentence="All tasks, in the order in which they were added.",
         verb="arena task list",
         result=TaskList,
         query=TasksQuery,
@@ -226,7 +226,7 @@ ARENA_ROUTES = (
     TASK,
     Route(
         path="/tasks/{task}/leaderboard",
-        sentence="Who leads a task: ranks with ties, percentiles, flags, what was defaulted or claimed.",
+        sentence="Leaderboard of a task: ranks, percentiles, flags, defaulted and claimed values.",
         verb="arena leaderboard {task}",
         result=TaskLeaderboard,
         query=TaskLeaderboardQuery,
@@ -236,7 +236,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/tasks/{task}/history",
-        sentence="The scores of a task in the order in which they were submitted, and their trend.",
+        sentence="Scores of a task over time, with their trend.",
         verb="arena history --task {task}",
         result=ScoreHistory,
         query=HistoryQuery,
@@ -247,7 +247,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/history",
-        sentence="The scores of all tasks in the order in which they were submitted, and their trend.",
+        sentence="Scores of all tasks over time, with their trend.",
         verb="arena history",
         result=ScoreHistory,
         query=HistoryQuery,
@@ -258,7 +258,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/changes",
-        sentence="What changed on the leaderboard since a moment.",
+        sentence="Leaderboard changes since a date or time.",
         verb="arena history",
         result=LeaderboardChanges,
         query=ChangesQuery,
@@ -267,7 +267,7 @@ ARENA_ROUTES = (
     SUBMISSION,
     Route(
         path="/leaderboard",
-        sentence="Who leads across all tasks and within each category.",
+        sentence="Leaderboard across all tasks and within each category.",
         verb="arena leaderboard",
         result=Leaderboard,
         query=LeadersQuery,
@@ -278,7 +278,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/bias",
-        sentence="Whether a tool does systematically better or worse than the others across tasks.",
+        sentence="Systematic advantages of tools across tasks, with confidence intervals.",
         verb="arena bias",
         result=ToolBias,
         query=BiasQuery,
@@ -313,7 +313,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/reviews",
-        sentence="The public log of decisions about submissions: what, by whom, when and why.",
+        sentence="Log of review decisions: what, by whom, when and why.",
         verb="arena review log",
         result=ReviewLog,
         query=LogQuery,
@@ -323,7 +323,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/users",
-        sentence="People, teams and tools that are registered.",
+        sentence="Registered people, teams and tools.",
         verb="arena user list",
         result=Registry,
         query=UsersQuery,
@@ -332,7 +332,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/assignments",
-        sentence="Who is to rate what, blinded: an entry's name does not tell whose it is.",
+        sentence="Assigned reviews, blinded.",
         verb="arena rating pending",
         result=Assignments,
         query=AssignmentsQuery,
@@ -343,7 +343,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/ratings",
-        sentence="Ratings adjusted for reviewer severity, agreement, and who deviates; blinded.",
+        sentence="Severity-adjusted ratings, inter-rater agreement and deviating reviewers; blinded.",
         verb="arena rating list",
         result=PeerReview,
         query=RatingsQuery,
@@ -353,7 +353,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/seasons",
-        sentence="Every season that was frozen, with the digest of its manifest.",
+        sentence="All seasons, with the digests of their manifests.",
         verb="arena season list",
         result=Seasons,
         query=Paged,
@@ -363,7 +363,7 @@ ARENA_ROUTES = (
     SEASON,
     Route(
         path="/agents/{agent}",
-        sentence="What the profile measures of one tool, each submission ranked within the tool.",
+        sentence="Metrics of one agent, with its submissions ranked against each other.",
         verb="arena leaderboard --agent {agent}",
         result=ToolMetrics,
         over_arena=lambda source, values, _query: tool_metrics(source.arena, values["agent"]),
@@ -377,7 +377,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/outliers",
-        sentence="Submissions that look too good and wait for a review.",
+        sentence="Flagged submissions that need a review.",
         verb="arena review list",
         result=Outliers,
         query=OutliersQuery,
@@ -387,7 +387,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/review",
-        sentence="What waits for a review, tools with an advantage, and the log of every decision with its reason.",
+        sentence="Flagged submissions, tools with an advantage, and the log of review decisions.",
         verb="arena review list",
         result=ReviewDesk,
         over_arena=lambda source, _values, _query: review_desk(source.arena),

@@ -58,8 +58,8 @@ def list_digest(parts: object) -> str:
 
 
 def _not_ours() -> RequestError:
-    hint = "take `next` of the page before as it is, with the same query"
-    return RequestError(400, "bad_cursor", "`after` is no cursor of this list", hint=hint)
+    hint = "use `next` of the previous page unchanged, with the same query"
+    return RequestError(400, "bad_cursor", "invalid cursor in `after`", hint=hint)
 
 
 def check_list(cursor: Cursor, digest: str) -> None:

@@ -33,7 +33,7 @@ def _matrix(source: RunsSource, _values: Values, query: Query) -> Matrix:
 FIELD_ROUTES = (
     Route(
         path="/matrix",
-        sentence="Task difficulty and discrimination: tasks by groups.",
+        sentence="Results per task and agent, with task difficulty and discrimination.",
         verb="matrix",
         result=Matrix,
         query=MatrixQuery,
@@ -41,7 +41,7 @@ FIELD_ROUTES = (
     ),
     Route(
         path="/usage",
-        sentence="Where the money goes: tokens by kind and dollars, by day, model and any key of a run.",
+        sentence="Tokens and cost by day, model or any other field of a run.",
         verb="usage",
         result=UsageSummary,
         query=UsageQuery,
@@ -49,7 +49,7 @@ FIELD_ROUTES = (
     ),
     Route(
         path="/completeness",
-        sentence="Completeness of the runs and what is missing: each field by how it came.",
+        sentence="Number of runs in which each field is reported, derived, priced, a lower bound or missing.",
         verb="completeness",
         result=CompletenessSummary,
         query=CompletenessQuery,

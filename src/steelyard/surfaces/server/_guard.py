@@ -1,4 +1,4 @@
-"""What every request passes: whose name it calls, where it comes from, how large it is, how long it takes.
+"""Checks of every request: host, origin, size and duration.
 
 A browser on this machine reaches a server on loopback for every page that it shows, so that a loopback server is
 guarded as one on the network is.
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 BODY_BYTES = {JSON: 8 << 20, NDJSON: 64 << 20}
-"""How much a request may bring, by its content type."""
+"""Maximum body size by content type."""
 PATIENCE_SECONDS = 30.0
-"""How long a client may take over a body; with NDJSON over each piece of it."""
+"""Time limit for a body; with NDJSON, for each piece of it."""
 DISCARDED_BYTES, DISCARDING_SECONDS = 64 << 20, 5.0
-"""How much of the body of a request that is refused is taken all the same, and for how long."""
+"""Size and time limit for draining the body of a rejected request."""
 MAX_PATH_LENGTH = 8_192
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -43,11 +43,11 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 
 @dataclass(frozen=True)
 class Guard:
-    """Lets through to the application what may be answered, and puts the security headers on every answer."""
+    """Middleware that rejects disallowed requests and adds security headers to every response."""
 
     app: ASGIApp
     hosts: frozenset[str]
-    """The names that the server goes by, without ports."""
+    """Allowed host names, without ports."""
     patience: float = PATIENCE_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,26 +75,26 @@ class Guard:
         await self.app(scope, self._bounded(body, limit[0], is_streamed=limit[1]), send_guarded)
 
     def _check(self, scope: Scope) -> tuple[int, bool]:
-        """How large the body may be and whether it is streamed; what must not be answered is refused."""
+        """Return the body limit and whether the body is streamed; reject disallowed requests."""
         headers = _single(scope)
         self._check_host(headers)
         if len(scope.get("raw_path") or b"") > MAX_PATH_LENGTH or len(scope["query_string"]) > MAX_PATH_LENGTH * 8:
-            raise RequestError(414, "long_address", "the address is too long")
+            raise RequestError(414, "long_address", "URL is too long")
         site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
         if scope["method"] in READING:
             if site == "cross-site" and mode != "navigate":
-                raise RequestError(403, "cross_site", "another site may not read from here")
+                raise RequestError(403, "cross_site", "cross-site reads are not allowed")
             return 0, False
         self._check_origin(headers, site)
         if scope["method"] != "POST":  # nothing else is possible anywhere, and the application says so
             return 0, False
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in BODY_BYTES:
-            hint = f"send Content-Type: {JSON}, or {NDJSON} for many records"
-            raise RequestError(415, "content_type", f"the body is {kind[:100] or 'of no type'}", hint=hint)
+            hint = f"send Content-Type: {JSON}, or {NDJSON} for several records"
+            raise RequestError(415, "content_type", f"unsupported Content-Type: {kind[:100] or 'none'}", hint=hint)
         compressed = headers.get("content-encoding", "identity")
         if compressed.lower() != "identity":
-            hint = "send it uncompressed; split many records into several requests"
+            hint = "send the body uncompressed, in several requests if it is large"
             raise RequestError(415, "content_encoding", f"unsupported Content-Encoding: {compressed[:100]}", hint=hint)
         limit, length = BODY_BYTES[kind], headers.get("content-length", "0")
         if length.isdecimal() and int(length) > limit:
@@ -106,18 +106,18 @@ class Guard:
         name = host_name(host)
         if name not in self.hosts:
             shown = (host or "no host")[:200]
-            hint = f"if that is this server's name, start it with --allow-host {name[:100] or 'NAME'}"
-            raise RequestError(421, "unknown_host", f"this server does not answer to the name {shown!r}", hint=hint)
+            hint = f"to allow this host, start the server with --allow-host {name[:100] or 'NAME'}"
+            raise RequestError(421, "unknown_host", f"host not allowed: {shown!r}", hint=hint)
 
     @staticmethod
     def _check_origin(headers: Mapping[str, str], site: str | None) -> None:
-        """Refuse what another site's page sends; another port of this machine is another site too."""
+        """Reject cross-site writes; another port of this machine is another site too."""
         origin, host = headers.get("origin"), headers.get("host")
         if site not in (None, "same-origin", "none") or origin not in (None, f"http://{host}", f"https://{host}"):
-            raise RequestError(403, "cross_site", "another site may not write here")
+            raise RequestError(403, "cross_site", "cross-site writes are not allowed")
 
     def _bounded(self, body: _Body, limit: int, *, is_streamed: bool) -> Receive:
-        """The body in pieces, up to the limit and in time."""
+        """Receive the body in pieces, within its size and time limits."""
         taken = 0
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.patience
@@ -131,7 +131,7 @@ class Guard:
                 async with asyncio.timeout_at(until):
                     message = await body.receive()
             except TimeoutError:
-                raise RequestError(408, "slow_request", "the request did not arrive in time") from None
+                raise RequestError(408, "slow_request", "request timed out") from None
             taken += len(message.get("body", b""))
             if taken > limit:
                 raise too_large(limit)
@@ -141,14 +141,14 @@ class Guard:
 
 
 class _Body:
-    """What a client sends after its headers."""
+    """Request body."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self.is_complete = False
 
     async def receive(self) -> Message:
-        """The next piece, or that the client has gone."""
+        """Return the next piece, or the disconnect message."""
         message = await self._receive()
         self.is_complete = not message.get("more_body", False)
         return message
@@ -166,13 +166,13 @@ class _Body:
 
 
 def too_large(limit: int) -> RequestError:
-    """The refusal of a body that is longer than it may be."""
-    message = f"the body is larger than {limit:,} bytes" if limit else "this request takes no body"
-    return RequestError(413, "too_large", message, hint="send it in parts", headers={"Connection": "close"})
+    """Return the error for a body that is too large."""
+    message = f"request body exceeds {limit:,} bytes" if limit else "request body not allowed"
+    return RequestError(413, "too_large", message, hint="split the request", headers={"Connection": "close"})
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without its port.
+    """Return the name in a Host header, without its port.
 
     >>> [host_name(host) for host in ("localhost:8600", "[::1]:8600", "LOCALHOST", "a:b", "a@b:1")]
     ['localhost', '[::1]', 'localhost', '', 'a@b']
@@ -190,13 +190,13 @@ def _waits(scope: Scope) -> bool:
 
 
 def _single(scope: Scope) -> dict[str, str]:
-    """The headers by name; of those that decide, only one may stand there."""
+    """Return the headers by name; reject duplicates of security-relevant headers."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         if name in headers and name in _ONCE:
             status = 421 if name == "host" else 400
-            raise RequestError(status, "repeated_header", f"the header {name} stands twice in the request")
+            raise RequestError(status, "repeated_header", f"duplicate header: {name}")
         headers[name] = value
     return headers
 

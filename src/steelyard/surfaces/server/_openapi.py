@@ -30,7 +30,7 @@ def openapi_document(routes: tuple[Route, ...] = ROUTES) -> Schema:
         "info": {
             "title": "Steelyard",
             "version": "1",
-            "summary": "Weighs what AI coding agents deliver against what they cost.",
+            "summary": "Statistics for AI coding-agent evaluations.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -85,16 +85,19 @@ class _Parts:
             items = self.reference(get_type_hints(kind)[rows])
             fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
             told = {field: schema for field, schema in fields.items() if field != rows}
-            cursor = {"type": ["string", "null"], "description": "`after` of the next page; null on the last one."}
+            cursor = {
+                "type": ["string", "null"],
+                "description": "Cursor of the next page (`after`); null on the last page.",
+            }
             self.schemas[name] = _object(
                 kind,
                 {
                     "schema_version": {"const": SCHEMA_VERSION},
                     **told,
                     "items": items,
-                    "total": {"type": "integer", "minimum": 0, "description": "Rows on all pages."},
+                    "total": {"type": "integer", "minimum": 0, "description": "Total number of rows."},
                     "next": cursor,
-                    "version": {"type": "string", "description": "The version of the source that the list is made of."},
+                    "version": {"type": "string", "description": "Version of the source."},
                     "as_of": {"type": "string", "format": "date-time"},
                 },
             )
@@ -118,14 +121,14 @@ def _operation(route: Route, parts: _Parts) -> Schema:
         "parameters": [*_path_parameters(route), *_query_parameters(route.query)],
         "responses": {
             **_good(route, parts),
-            "default": {"description": "What was wrong (RFC 9457).", "content": problem},
+            "default": {"description": "Problem details (RFC 9457).", "content": problem},
         },
     }
     if route.respond is None:
-        operation["responses"]["304"] = {"description": "What `If-None-Match` names is current."}
+        operation["responses"]["304"] = {"description": "Not modified (If-None-Match)."}
     if route.body is not None:
         kinds = ("application/json", "application/x-ndjson") if route.many else ("application/json",)
-        schemas = (parts.body(route.body), {"type": "string", "description": "One JSON object a line."})
+        schemas = (parts.body(route.body), {"type": "string", "description": "One JSON object per line."})
         content = {kind: {"schema": schema} for kind, schema in zip(kinds, schemas, strict=False)}
         operation["requestBody"] = {"required": True, "content": content}
     if route.scope is not None:
@@ -139,11 +142,11 @@ def _good(route: Route, parts: _Parts) -> Schema:
     if not route.makes:
         return {str(route.status): {"description": route.sentence, "content": content}}
     answers: Schema = {
-        "201": {"description": "It was made.", "content": content},
-        "200": {"description": "The very same was there before.", "content": dict(content)},
+        "201": {"description": "Created.", "content": content},
+        "200": {"description": "Already exists.", "content": dict(content)},
     }
     if route.many:
-        lines = "A receipt or a problem with its `line` for each line, in their order; the last line has `totals`."
+        lines = "One receipt or problem (with its `line`) per input line, in order; the last line contains `totals`."
         answers["200"]["content"]["application/x-ndjson"] = {"schema": {"type": "string", "description": lines}}
     return answers
 

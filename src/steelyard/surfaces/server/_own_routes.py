@@ -55,7 +55,7 @@ def routes_listed(*_asked: object) -> ApiRoutes:
 
 
 class MetricsQuery(Query, frozen=True, kw_only=True):
-    """Which metrics."""
+    """Filters for metrics."""
 
     spec: str | None = None
     """Only metrics of this specification."""
@@ -68,7 +68,7 @@ def _metrics(_source: object, _values: Mapping[str, str], query: Any) -> MetricL
 OWN_ROUTES = (
     Route(
         path="/metrics",
-        sentence="Every metric: what it means, its unit, range and formula.",
+        sentence="All metrics with meaning, unit, range and formula.",
         verb="metrics",
         result=MetricList,
         query=MetricsQuery,
@@ -77,7 +77,7 @@ OWN_ROUTES = (
     ),
     Route(
         path="/routes",
-        sentence="Every address of this API.",
+        sentence="All routes of this API.",
         verb="",
         result=ApiRoutes,
         page="/api",
@@ -93,7 +93,7 @@ OWN_ROUTES = (
     ),
     Route(
         path="/healthz",
-        sentence="Whether the server can answer.",
+        sentence="Health check.",
         verb="",
         result=Health,
         page="/healthz",
@@ -101,7 +101,7 @@ OWN_ROUTES = (
     ),
     Route(
         path="/events",
-        sentence="A stream of server-sent events: `changed` with the version of what is served, within two seconds.",
+        sentence="Server-sent events: `changed` with the new version of the source, within two seconds.",
         verb="arena watch",
         result=str,
         respond=_events,

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 has them: `application/problem+json`, without a path of this machine."""
+"""Errors as RFC 9457 problem details, without local paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDERS = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:\\|/(?!api/))(?:[^\s'\"<>:,;()/\
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What was wrong with a request, or with answering it."""
+    """Problem details (RFC 9457)."""
 
     type: str
     """`/problems/` and the kind."""
@@ -31,12 +31,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     detail: str
     instance: str
-    """The path that was asked for; of an error of ours, with an id that the log has too."""
+    """Requested path; for internal errors, with an id that is also in the log."""
     kind: str
     hint: str | None = None
-    """What to do about it."""
+    """How to fix it."""
     where: str | None = None
-    """The file or record that is meant."""
+    """File or record that the problem refers to."""
     findings: tuple[str, ...] = ()
 
 
@@ -52,12 +52,12 @@ def without_folders(text: str) -> str:
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
-    """The problem that an error is; one that nobody expected gets an id, and its trace goes to the log."""
+    """Return the problem details of an error; log unexpected errors under an id."""
     if not isinstance(error, SteelyardError):
         identity = secrets.token_hex(8)
         LOG.error("error %s while answering %s", identity, clean(instance)[:500], exc_info=error)
         refusal: SteelyardError = RequestError(
-            500, "internal", "the server met an error of its own", hint=f"its log tells more under {identity}"
+            500, "internal", "internal server error", hint=f"see {identity} in the server log"
         )
         instance = f"{instance}#{identity}"
     else:
@@ -88,7 +88,7 @@ def headers_of(error: Exception) -> dict[str, str]:
 
 
 def problem_response(error: Exception, instance: str, *, page: Callable[[Problem], str] | None = None) -> Response:
-    """The answer to a request that went wrong: a problem object, or a page for people."""
+    """Return the error response: problem details or an HTML page."""
     problem = problem_of(error, instance)
     if page is not None:
         body, kind = page(problem).encode("utf-8", "replace"), "text/html; charset=utf-8"

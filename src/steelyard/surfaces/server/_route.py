@@ -71,12 +71,14 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Paged(Query, frozen=True, kw_only=True):
     """The same where the answer holds a list that is told page by page."""
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE, description=f"How many rows, at most {MAX_PAGE:,}.")] = 200
-    after: Annotated[str | None, msgspec.Meta(description="The cursor of the page before: its `next`.")] = None
+    limit: Annotated[
+        int, msgspec.Meta(ge=1, le=MAX_PAGE, description=f"Number of rows per page, at most {MAX_PAGE:,}.")
+    ] = 200
+    after: Annotated[str | None, msgspec.Meta(description="Cursor: `next` of the previous page.")] = None
     sort: Annotated[
-        str | None, msgspec.Meta(description="The field of a row to order by; a minus before it reverses.")
+        str | None, msgspec.Meta(description="Field to sort by; prefix it with a minus sign for descending order.")
     ] = None
-    find: Annotated[str | None, msgspec.Meta(description="Only rows that hold each of these words.")] = None
+    find: Annotated[str | None, msgspec.Meta(description="Only rows that contain all of these words.")] = None
 
 
 Builder = Callable[[Any, Mapping[str, str], Any], Any]
@@ -214,7 +216,7 @@ def read_query(query: type[Query], text: str) -> Query:
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="replace")
     except ValueError as error:
-        raise UsageError(f"the query has more than {MAX_FIELDS} values", hint="ask several times") from error
+        raise UsageError(f"the query has more than {MAX_FIELDS} values", hint="split the request") from error
     counts = query_fields(query)
     values: dict[str, Any] = {}  # Any: texts and lists of them
     for name, value in pairs:
@@ -224,7 +226,7 @@ def read_query(query: type[Query], text: str) -> Query:
             continue
         if counts[name] == "one":
             if name in values:
-                raise UsageError(f"{name} stands twice in the query", hint="give it once")
+                raise UsageError(f"duplicate query parameter: {name}", hint="use it once")
             values[name] = value
         else:
             parts = value.split(",") if counts[name] == "separated" else [value]
@@ -232,7 +234,7 @@ def read_query(query: type[Query], text: str) -> Query:
     try:
         return msgspec.convert(values, query, strict=False)
     except msgspec.ValidationError as error:
-        told = problem_text(error).replace("Object missing required field", "the query lacks")
+        told = problem_text(error).replace("Object missing required field", "missing query parameter")
         raise UsageError(told, hint=f"see {API}/openapi.json") from error
 
 

@@ -57,17 +57,17 @@ ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "
 
 
 class OutputQuery(Query, frozen=True, kw_only=True):
-    """Which piece of an output."""
+    """Part of an output."""
 
     offset: Annotated[int, Meta(ge=0, description="First character of the text to return, counted from 0.")] = 0
 
 
 class RunsQuery(Paged, frozen=True, kw_only=True):
-    """Which runs."""
+    """Filters for runs."""
 
     filters: ClassVar[tuple[str, ...]] = ("task", "agent", "model", "outcome")
-    profile: Annotated[str, Meta(description="A shipped profile.")] = DEFAULT
-    task: Annotated[Repeated, Meta(description="Only runs at these tasks.")] = ()
+    profile: Annotated[str, Meta(description="Built-in profile.")] = DEFAULT
+    task: Annotated[Repeated, Meta(description="Only runs on these tasks.")] = ()
     agent: Annotated[Repeated, Meta(description="Only runs of these agents.")] = ()
     model: Annotated[Repeated, Meta(description="Only runs of these models.")] = ()
     outcome: Annotated[Repeated, Meta(description="Only passed, failed, errored or not_scored runs.")] = ()
@@ -192,7 +192,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/runs/{run}",
-        sentence="One run: where each number comes from, its tests, judgments and output; the difference from another.",
+        sentence="One run: verdict, numbers with sources, tests, judgments, output; optionally a diff with another.",
         verb="show --run {run}",
         result=RunDetail,
         query=ShowQuery,
@@ -200,7 +200,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/runs/{run}/output",
-        sentence="What one run wrote, 64,000 characters at a time, without keys and tokens.",
+        sentence="Output of one run, 64,000 characters per request, with secrets redacted.",
         verb="show --run {run}",
         result=RunOutput,
         query=OutputQuery,
@@ -209,7 +209,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/judges",
-        sentence="Whether those who scored the runs agree with each other and with the verdicts.",
+        sentence="Inter-rater agreement of the judges, and agreement with the verdicts.",
         verb="judges",
         result=Judges,
         query=JudgesQuery,
@@ -217,7 +217,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/repeatability",
-        sentence="How repeatable the answers to each prompt are.",
+        sentence="Repeatability of the outputs for each prompt.",
         verb="repeatability",
         fixed=(("repair", False),),
         result=Repeatability,
@@ -226,7 +226,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/repeatability/{prompt}",
-        sentence="How repeatable the answers to one prompt are.",
+        sentence="Repeatability of the outputs for one prompt.",
         verb="repeatability",
         fixed=(("repair", False),),
         result=Repeatability,
@@ -243,7 +243,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/speedup/{task}",
-        sentence="What got faster and what got slower in one task.",
+        sentence="Speedups per benchmark of one task.",
         verb="speedup",
         result=SpeedupResult,
         query=SpeedupQuery,

@@ -57,19 +57,19 @@ def site_of(source: ArenaSource | RunsSource, options: ServeOptions) -> Site:
     is_open = options.public_read or is_loopback(options.host)
     arena = source if isinstance(source, ArenaSource) else None
     if options.write and arena is None:
-        raise UsageError("files of runs are read-only", hint="--write is for an arena: --store URL")
+        raise UsageError("--write requires an arena; run files are read-only", hint="use --store URL")
     if not is_open and arena is None:
         raise UsageError(
-            f"other machines can reach {options.host}, and nothing keeps them from reading",
-            hint="--public-read lets everybody read; to serve this machine alone, leave --host out",
+            f"serving on {options.host} would let other machines read without a token",
+            hint="add --public-read to allow this, or remove --host to serve only this machine",
         )
     needs_token = options.write or not is_open
     if arena is not None and needs_token and not has_active(arena.arena, to_write=options.write):
-        what = "writing" if options.write else f"reading at {options.host}"
+        what = "--write" if options.write else f"--host {options.host}"
         hint = (
-            f"make one: steelyard serve token create NAME --scope {'submit' if options.write else 'read'} --store ..."
+            f"create one: steelyard serve token create NAME --scope {'submit' if options.write else 'read'} --store ..."
         )
-        raise UsageError(f"{what} takes a token, and the store has none", hint=hint)
+        raise UsageError(f"{what} requires a token, and the store has no active one", hint=hint)
     root_path = f"/{options.root_path.strip('/')}" if options.root_path.strip("/") else ""
     return Site(source, Access(is_open, options.write, arena), root_path)
 
@@ -117,7 +117,9 @@ def bound(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{host} port {port} cannot be used: {reason}", hint="name another with --port") from error
+        raise UsageError(
+            f"cannot listen on {host} port {port}: {reason}", hint="choose another port with --port"
+        ) from error
     return listening
 
 

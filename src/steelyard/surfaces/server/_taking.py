@@ -35,26 +35,26 @@ _PIECE = 64 << 10
 
 
 class LineProblem(Problem, frozen=True, kw_only=True):
-    """Why a line was refused."""
+    """Problem details of a rejected line."""
 
     line: int
-    """Its number from 1."""
+    """Line number, from 1."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """How many lines came to what."""
+    """Number of lines by outcome."""
 
     lines: int
     accepted: int
     known: int
-    """Those that had been accepted before, and are not counted again."""
+    """Lines that had been accepted before; they are not counted again."""
     excluded: int
-    """Those that had been accepted before, and excluded since."""
-    refused: int
+    """Lines that had been accepted before and were excluded since."""
+    rejected: int
 
 
 class LastLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What ends the answer: where it is missing, the answer was cut off."""
+    """Last line of a response; if it is missing, the response is truncated."""
 
     totals: Totals
 
@@ -76,12 +76,14 @@ async def lines_response(call: Call, intake: Intake) -> Response:
     except (RequestError, ClientDisconnect) as error:
         answers.close()
         if isinstance(error, RequestError) and counts:
-            error.hint = f"{counts.total():,} lines before were read; send all again, what was accepted is known"
+            error.hint = (
+                f"{counts.total():,} lines were processed; send the request again, accepted lines are not counted twice"
+            )
         raise
     except BaseException:
         answers.close()
         raise
-    statuses = {status: counts[status] for status in ("accepted", "known", "excluded", "refused")}
+    statuses = {status: counts[status] for status in ("accepted", "known", "excluded", "rejected")}
     last = LastLine(totals=Totals(lines=counts.total(), **statuses))
     answers.write(msgspec.json.encode(last) + b"\n")
     answers.seek(0)
@@ -95,7 +97,7 @@ def _take(call: Call, intake: Intake, portion: list[NumberedLine], answers: IO[b
             counts[outcome.status] += 1
             answers.write(msgspec.json.encode(outcome) + b"\n")
         else:
-            counts["refused"] += 1
+            counts["rejected"] += 1
             problem = problem_of(refusal_of(outcome), call.request.scope["raw_path"].decode("ascii", "replace"))
             answers.write(msgspec.json.encode(LineProblem(line=number, **msgspec.structs.asdict(problem))) + b"\n")
 
@@ -116,8 +118,8 @@ async def _portions(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[Numbered
         for line in lines:
             number += 1
             if number > MAX_LINES:
-                hint = f"send at most {MAX_LINES:,} lines at once"
-                raise RequestError(413, "too_large", "the request has too many lines", hint=hint)
+                hint = f"send at most {MAX_LINES:,} lines per request"
+                raise RequestError(413, "too_large", "too many lines in the request", hint=hint)
             if line.strip():
                 portion.append((number, line))
                 size += len(line)

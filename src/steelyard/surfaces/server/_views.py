@@ -165,9 +165,7 @@ class Views:
             view = await self._built(key, shelf, version, build)
             if view.version == version:
                 return view
-        raise RequestError(
-            410, "cursor_gone", "the list that this cursor goes through is gone", hint="begin again without `after`"
-        )
+        raise RequestError(410, "cursor_gone", "the cursor has expired", hint="start again without `after`")
 
     async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
         """The view that is being built, or is from now on."""

@@ -48,15 +48,15 @@ Body = TypeVar("Body")
 
 
 class RunsBody(Query, frozen=True, kw_only=True):
-    """Who submits."""
+    """Submitter of runs."""
 
     submitter: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=1024)] | None, Meta(description="Who submits the runs.")
+        Annotated[str, Meta(min_length=1, max_length=1024)] | None, Meta(description="Submitter id.")
     ] = None
 
 
 class RegisterBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person, a team or a tool."""
+    """Person, team or tool to register."""
 
     kind: PartyKind
     id: str
@@ -68,7 +68,7 @@ class RegisterBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rating. It is given under the name of the token's holder."""
+    """Rating by the owner of the token."""
 
     score: Annotated[float, Meta(ge=0, le=100)]
     criterion: str | None = None
@@ -77,7 +77,7 @@ class RateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who is to rate the submissions of a task."""
+    """Assignment of reviewers to a task."""
 
     task: str
     reviewers: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A season that is to be frozen."""
+    """Season to create."""
 
     name: str
     tasks: tuple[str, ...] = ()
@@ -97,11 +97,11 @@ class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class FitBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Nothing needs to be said: an empty object."""
+    """Empty object."""
 
 
 class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A decision about a submission. It is logged under the name of the token."""
+    """Review decision, logged under the name of the token."""
 
     decision: Literal["accept", "exclude", "reinstate"]
     reason: str | None = None
@@ -109,7 +109,7 @@ class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class WithdrawBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a submission is withdrawn."""
+    """Withdrawal of a submission."""
 
     reason: str | None = None
 
@@ -118,8 +118,8 @@ def _written(call: Call) -> ArenaSource:
     """What is written to; files of runs are never."""
     source = call.site.source
     if not isinstance(source, ArenaSource):
-        hint = "steelyard serve --store URL --write serves an arena"
-        raise RequestError(403, "read_only", "this server shows files of runs, which are read-only", hint=hint)
+        hint = "serve an arena: steelyard serve --store URL --write"
+        raise RequestError(403, "read_only", "this server serves run files, which are read-only", hint=hint)
     return source
 
 
@@ -231,7 +231,7 @@ async def _withdraw(call: Call) -> Response:
 
 async def _json_text(call: Call) -> bytes:
     if _content_type(call) != JSON:
-        raise RequestError(415, "content_type", "this takes one JSON object", hint=f"send Content-Type: {JSON}")
+        raise RequestError(415, "content_type", "expected one JSON object", hint=f"send Content-Type: {JSON}")
     return await call.request.body()
 
 
@@ -248,7 +248,7 @@ WRITE_ROUTES = (
     Route(
         path="/submissions",
         method="POST",
-        sentence="Submit one submission as JSON, or many as NDJSON: a receipt or a problem for each, in their order.",
+        sentence="Submit one submission as JSON or several as NDJSON; returns a receipt or problem for each, in order.",
         verb="arena submit",
         result=Receipt,
         body=Submission,
@@ -260,7 +260,7 @@ WRITE_ROUTES = (
     Route(
         path="/runs",
         method="POST",
-        sentence="Submit run records, one as JSON or many as NDJSON; a run's task is the arena's of that name.",
+        sentence="Submit one run record as JSON or several as NDJSON; tasks are matched by name.",
         verb="arena submit --from-runs",
         result=Receipt,
         query=RunsBody,
@@ -273,7 +273,7 @@ WRITE_ROUTES = (
     Route(
         path="/tasks",
         method="POST",
-        sentence="Add a task that names no folders.",
+        sentence="Add a task that uses no local directories.",
         verb="arena task add",
         result=AddedTasks,
         body=Task,
@@ -284,7 +284,7 @@ WRITE_ROUTES = (
     Route(
         path="/users",
         method="POST",
-        sentence="Register a person, a team or a tool, or change its display name or team.",
+        sentence="Register or update a person, team or tool.",
         verb="arena user add",
         result=Registry,
         body=RegisterBody,
@@ -294,7 +294,7 @@ WRITE_ROUTES = (
     Route(
         path="/submissions/{submission}/ratings",
         method="POST",
-        sentence="Rate a submission from 0 to 100, by its id or by the entry of an assignment.",
+        sentence="Rate a submission from 0 to 100, by its id or the entry name of an assignment.",
         verb="arena rating add {submission}",
         result=Rated,
         body=RateBody,
@@ -304,7 +304,7 @@ WRITE_ROUTES = (
     Route(
         path="/assignments",
         method="POST",
-        sentence="Assign reviewers to every submission of a task; those that it has stay.",
+        sentence="Assign reviewers to every submission of a task; existing assignments are kept.",
         verb="arena rating assign",
         result=Assignments,
         body=AssignBody,
@@ -314,7 +314,7 @@ WRITE_ROUTES = (
     Route(
         path="/seasons",
         method="POST",
-        sentence="Freeze the leaderboard of this moment as a season, which never changes.",
+        sentence="Freeze the current leaderboard as a season.",
         verb="arena season create",
         result=Season,
         body=FreezeBody,
@@ -335,7 +335,7 @@ WRITE_ROUTES = (
     Route(
         path="/submissions/{submission}/review",
         method="POST",
-        sentence="Accept a submission, exclude it with a reason, or take an exclusion back.",
+        sentence="Accept, exclude or reinstate a submission.",
         verb="arena review accept {submission}",
         result=Reviewed,
         body=ReviewBody,
@@ -345,7 +345,7 @@ WRITE_ROUTES = (
     Route(
         path="/submissions/{submission}/withdraw",
         method="POST",
-        sentence="Withdraw a submission whose submitter the token is named for.",
+        sentence="Withdraw a submission as its submitter.",
         verb="arena withdraw {submission}",
         result=Reviewed,
         body=WithdrawBody,
