@@ -1,4 +1,4 @@
-"""The outcome of a plan, what it would do, and its trials, for a terminal."""
+"""Terminal output of `run`: outcome, forecast and trials."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from steelyard.results import PlanOutlook, PlanRun, PlanTrials
 _STATES: dict[str, Style] = {"done": "green", "unfinished": "red"}
 _COUNTS = ("trials", "passed", "failed", "no_verdict", "unfinished", "open", "retries", "retried")
 SHOWN = 200
-"""Trials that a table lists."""
+"""Maximum number of rows in a table."""
 
 
 def plan_parts(result: PlanRun | PlanOutlook | PlanTrials) -> Iterator[str | TextTable]:
-    """The sentence, and the table below it."""
+    """Return the summary and the table."""
     yield result.sentence
     if isinstance(result, PlanRun):
         yield _groups(result)

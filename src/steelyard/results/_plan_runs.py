@@ -1,4 +1,4 @@
-"""What `run` gives: the outcome of a plan, what it would do, and its trials."""
+"""Results of `run`: outcome of a plan, forecast, and trials."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class PlanGroup:
     tier: str | None = None
     setting: str | None = None
     kind: Literal["run", "judge", "calibration"] = "run"
-    """Whether an agent works, a judge judges, or the unchanged or solved task is made for judges to tell apart."""
+    """Agent trials, judge trials, or calibration trials (unchanged code and reference solution for judges)."""
     trials: int
     passed: int
     failed: int
     no_verdict: int
-    """Done without a verdict: the task has no verifier, or it broke, or a judge was asked."""
+    """Done without a verdict: no verifier, a failed verifier, or a judge trial."""
     unfinished: int
-    """Tried without a result, by the fault of the infrastructure or of whoever stopped it."""
+    """Executed without a result: infrastructure failure or cancelled."""
     open: int
-    """Not tried yet."""
+    """Not executed yet."""
     retries: int
     """Executions beyond the first of each trial."""
     retried: int
-    """Trials with more than one execution. Trying again shifts the distribution of what is measured."""
+    """Trials with more than one execution. Retries can bias the results."""
     cost_usd: float | None
-    """What all executions cost; None where a cost is not known."""
+    """Cost of all executions; None if unknown."""
     tokens: int | None
-    """Tokens of all executions; None where somebody did not count."""
+    """Tokens of all executions; None if unknown."""
     is_lower_bound: bool
-    """Whether cost and tokens are known to be too low."""
+    """Whether cost and tokens are lower bounds."""
 
     @property
     def done(self) -> int:
@@ -50,7 +50,7 @@ class PlanGroup:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanRun(Result):
-    """The outcome of a plan."""
+    """Outcome of a plan."""
 
     name: str
     folder: Path
@@ -58,17 +58,17 @@ class PlanRun(Result):
     endings: Mapping[str, int]
     """Endings of the trials' last executions, by name."""
     stopped: Mapping[str, str]
-    """Agents whose trials were started no more, with the reason."""
+    """Stopped agents, with the reason."""
     spent: str | None = None
-    """What was spent of the budget; None without one."""
+    """Spending and budget; None without a budget."""
     is_over_budget: bool = False
-    """Whether trials were not started because the budget does not allow it."""
+    """Whether trials were not started because of the budget."""
     is_interrupted: bool = False
     """Whether it was stopped by Ctrl-C."""
     had_nothing_to_run: bool = False
-    """Whether every trial that was asked for had a result before."""
+    """Whether all selected trials already had a result."""
     next_command: str | None = None
-    """The command that answers what the plan asks; None while nothing is done."""
+    """Suggested analysis command; None if no trial is done."""
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -83,7 +83,7 @@ class PlanRun(Result):
 
     @property
     def sentence(self) -> str:
-        """How much is done, and what is not and why."""
+        """Summary of finished and unfinished trials."""
         runs = [group for group in self.groups if group.kind == "run"]
         counts = {
             "passed": sum(group.passed for group in runs),
@@ -114,7 +114,7 @@ class PlanRun(Result):
         return self.sentence.removesuffix(".")
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a group."""
+        """One flat row per group."""
         return [{**asdict(group), "done": group.done} for group in self.groups]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -137,31 +137,31 @@ class PlanRun(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanForecast:
-    """What the trials of one agent and model would cost."""
+    """Expected cost of the trials of one agent and model."""
 
     agent: str
     model: str | None
     trials: int
     done: int
     low_usd: float | None
-    """The least that is expected; None where nothing is known."""
+    """Lower end of the expected cost; None if unknown."""
     high_usd: float | None
-    """The most that is expected; None where nothing bounds it."""
+    """Upper end of the expected cost; None if unbounded."""
     basis: str
-    """What the range rests on."""
+    """Basis of the range."""
     command: str
-    """The command of its first trial, keys masked."""
+    """Command of the first trial, with keys masked."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanOutlook(Result):
-    """What running a plan would do."""
+    """Forecast of a plan (dry run)."""
 
     name: str
     folder: Path
     forecasts: tuple[PlanForecast, ...]
     budget: str | None = None
-    """What was spent of what may be; None without a budget."""
+    """Spending and budget; None without a budget."""
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -176,7 +176,7 @@ class PlanOutlook(Result):
 
     @property
     def sentence(self) -> str:
-        """What would run, and what it would cost."""
+        """Summary of pending trials and expected cost."""
         open_ = [forecast for forecast in self.forecasts if forecast.done < forecast.trials]
         unknown = [forecast.agent for forecast in open_ if forecast.high_usd is None]
         low = sum_in_order(forecast.low_usd or 0.0 for forecast in open_)
@@ -196,7 +196,7 @@ class PlanOutlook(Result):
         return self.sentence.removesuffix(".")
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row an agent and model."""
+        """One flat row per agent and model."""
         return [asdict(forecast) for forecast in self.forecasts]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -214,7 +214,7 @@ class PlanOutlook(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTrial:
-    """A trial of a plan."""
+    """Trial of a plan."""
 
     id: str
     kind: Literal["run", "judge"]
@@ -226,56 +226,56 @@ class PlanTrial:
     attempt: int
     state: Literal["done", "unfinished", "open"]
     ending: str | None
-    """How its last execution ended; None where none was made."""
+    """Ending of the last execution; None if there is none."""
     verdict: Literal["passed", "failed"] | None
-    """What the check said of its work, however the agent ended; None without a verdict."""
+    """Verdict of the check; None without a verdict."""
     detail: str | None
-    """What was seen at its end."""
+    """Details of the ending."""
     retries: int
     """Executions beyond the first."""
     cost_usd: float | None
-    """What all its executions cost; None where it is not known."""
+    """Cost of all executions; None if unknown."""
     folder: str
-    """Its folder."""
+    """Directory of the trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanExecution:
-    """An execution of a trial."""
+    """Execution of a trial."""
 
     retry: int
     """0 for the first execution, 1 for the first retry."""
     ending: str
     cause: str | None
-    """Whose fault it was; None where nothing failed."""
+    """Cause of the failure; None without a failure."""
     detail: str | None
-    """What was seen."""
+    """Details."""
     duration_seconds: float
     calls: int | None
-    """Model calls; None where nobody counted."""
+    """Number of model calls; None if unknown."""
     tokens: int | None
-    """Tokens of all its calls; None where they are not known."""
+    """Tokens of all calls; None if unknown."""
     cost_usd: float | None
-    """What it cost; None where that is not known."""
+    """Cost; None if unknown."""
     is_lower_bound: bool
-    """Whether tokens and cost are known to be too low: a call has no end."""
+    """Whether tokens and cost are lower bounds because a call has no end."""
     folder: str
-    """What it left: work, home, output, the metering proxy's log, the verification."""
+    """Directory with work, home, output, metering log and verification."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanTrials(Result):
-    """Trials of a plan, with the outcome of each."""
+    """Trials of a plan with their outcomes."""
 
     name: str
     folder: Path
     listed: tuple[PlanTrial, ...]
     executions: tuple[PlanExecution, ...] = ()
-    """The executions of the trial, where one alone was asked for."""
+    """Executions, if a single trial was requested."""
 
     @property
     def sentence(self) -> str:
-        """How many there are, and how many are done."""
+        """Number of trials and of finished trials."""
         done = sum(trial.state == "done" for trial in self.listed)
         return f"{self.name}: {_trials_text(len(self.listed))}, {done:,} done."
 
@@ -283,7 +283,7 @@ class PlanTrials(Result):
         return self.sentence.removesuffix(".")
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a trial."""
+        """One flat row per trial."""
         return [asdict(trial) for trial in self.listed]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

@@ -1,4 +1,4 @@
-"""Running what is to be weighed: a plan expands to trials, a trial has executions and yields one Run."""
+"""Runner of plans: a plan expands to trials; a trial has one or more executions and produces one Run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Adapters: how an agent is started, told its model and asked, and where it leaves its logs. All of it is data.
+"""Adapters: data that defines an agent's command, model, prompt and logs.
 
-Ours stand in `agents/`; a user's own in a folder `agents` beside the plan. Four are built in: `nop` does nothing,
-`oracle` applies the task's reference solution, `model` asks a model once, `command` runs a command of the plan's.
+Our adapters are in `agents/`, custom ones in a directory `agents` next to the plan. Four are built in: `nop` does
+nothing, `oracle` applies the task's reference solution, `model` sends one request to a model, and `command` runs a
+command from the plan.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
 from steelyard.sandbox import HOME_FOLDER, WORK_FOLDER
 
 OWN_AGENTS = "agents"
-"""The folder beside a plan that holds a user's own adapters."""
+"""Directory next to a plan with custom adapters."""
 PLACES = {"work": WORK_FOLDER, "home": HOME_FOLDER, "prompt_file": f"{HOME_FOLDER}/prompt.md"}
-"""What is known only inside the sandbox, by placeholder."""
+"""Placeholders that are resolved inside the sandbox."""
 PLACEHOLDERS = frozenset({"prompt", "model", "endpoint", "token", "oracle", *PLACES})
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _SHIPPED = Path(__file__).parent / "agents"
@@ -32,34 +33,34 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 class Adapter(Record, frozen=True, kw_only=True):
-    """How one agent is run."""
+    """Definition of an agent."""
 
     name: str = ""
-    """What a plan calls it: the name of its file."""
+    """Name in plans: the stem of its file."""
     about: str = ""
-    """One line for people."""
+    """Short description."""
     install: str | None = None
-    """A command that installs the agent, for whoever lacks it."""
+    """Command that installs the agent."""
     version: tuple[str, ...] = ()
-    """A command whose output holds the agent's version."""
+    """Command whose output contains the agent's version."""
     command: tuple[str, ...] = ()
-    """The command. With `{prompt}` in it the task is an argument, with `{prompt_file}` a file, else standard input."""
+    """Command. `{prompt}` passes the task as an argument, `{prompt_file}` as a file; otherwise it is standard input."""
     speaks: ApiKind | Literal["any"] | None = None
-    """The kind of endpoint it talks to; None for an agent without a model."""
+    """API kind of its endpoint; None for an agent without a model."""
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables of its environment."""
+    """Environment variables."""
     files: dict[str, str] = msgspec.field(default_factory=dict)
-    """Files that it finds, by a path that begins with `home/` or `work/`."""
+    """Files to create, by a path that starts with `home/` or `work/`."""
     logs: tuple[str, ...] = ()
-    """Where its logs are: `stdout`, or patterns below `home/` and `work/`; `**` stands for any folders."""
+    """Logs: `stdout`, or patterns below `home/` and `work/`; `**` matches any directories."""
     logs_optional: bool = False
-    """Whether what is there need not be a log: then it is no finding that nothing could be read."""
+    """Whether logs are optional: unreadable logs are then not reported."""
     limits: Bounds = msgspec.field(default_factory=Bounds)
-    """What it may use."""
+    """Resource limits."""
     settings: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """Arguments for a setting of the plan, with `{value}`; a setting without them cannot be set."""
+    """Arguments for a setting of the plan, with `{value}`; other settings are not supported."""
     options: dict[str, str] = msgspec.field(default_factory=dict)
-    """Placeholders of its own with their defaults, which a plan may set."""
+    """Custom placeholders with defaults, which a plan can override."""
 
     @property
     def digest(self) -> str:
@@ -70,11 +71,11 @@ class Adapter(Record, frozen=True, kw_only=True):
 
     @property
     def needs_calls(self) -> bool:
-        """Whether an execution without a model call did not start: so for agents, not for a command of the user's."""
+        """Whether an execution without a model call counts as not started: agents, but not custom commands."""
         return self.speaks not in (None, "any") or self.name == "model"
 
     def problems(self, use: AgentUse, *, endpoint_kind: ApiKind | None) -> Iterator[str]:
-        """What of the plan's entry does not fit the adapter; the endpoint's kind is None where there is none."""
+        """Return the errors of a plan's agent entry; `endpoint_kind` is None without an endpoint."""
         if bool(use.command) != (self.name == "command"):
             yield "`command` is only valid for the agent `command`" if use.command else 'missing key: command = ["..."]'
         for name in sorted({name for setting in use.settings for name in setting} - set(self.settings)):
@@ -99,7 +100,7 @@ class Adapter(Record, frozen=True, kw_only=True):
 
 
 _SERVED_BY: Mapping[str, tuple[ApiKind, ...]] = {"chat": ("chat", "responses"), "responses": ("chat", "responses")}
-"""A server of one of OpenAI's interfaces mostly has the other, and the metering proxy passes both on."""
+"""Servers with one of OpenAI's APIs usually have both, and the metering proxy forwards both."""
 
 BUILT_IN = {
     adapter.name: adapter
@@ -129,7 +130,7 @@ BUILT_IN = {
 
 
 class Adapters(Mapping[str, Adapter]):
-    """Adapters by name. A user's own file is read when it is asked for: a mistake in it concerns only who uses it."""
+    """Adapters by name. Custom files are read on demand, so an error affects only plans that use the file."""
 
     def __init__(self, shipped: Mapping[str, Adapter], files: Mapping[str, Path]) -> None:
         self._shipped, self._files = shipped, files
@@ -156,7 +157,7 @@ class Adapters(Mapping[str, Adapter]):
 
 
 def adapters(folder: Path | None = None) -> Adapters:
-    """Every adapter by name: the built-in ones, ours, and those of the plan in the folder."""
+    """Return all adapters by name: built-in ones, ours, and those in the plan's directory."""
     own = sorted((folder / OWN_AGENTS).glob("*.toml")) if folder else []
     return Adapters({**BUILT_IN, **_shipped()}, {path.stem: path for path in own})
 
@@ -167,7 +168,7 @@ def _shipped() -> dict[str, Adapter]:
 
 
 def load_adapter(path: Path) -> Adapter:
-    """The adapter in a TOML file; AdapterError with what is wrong."""
+    """Load an adapter from a TOML file; raise AdapterError if it is invalid."""
     with refused_as(AdapterError):
         values = parse_toml(read_text(path), path)
     try:
@@ -208,7 +209,7 @@ def _known(name: str, known: Mapping[str, str] | frozenset[str] | set[str]) -> s
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with the placeholders that have a value; other braces stay.
+    """Replace the placeholders that have a value; keep other braces.
 
     >>> filled('{"a": {model}} {b}', {"model": "m"})
     '{"a": m} {b}'

@@ -1,4 +1,4 @@
-"""What was seen of an execution and of its verification: the evidence that its ending and its Run are made from."""
+"""Evidence of an execution and its verification, from which ending and Run are derived."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
 
 @dataclass(frozen=True)
 class Job:
-    """A trial with all that running it takes."""
+    """Trial with everything needed to run it."""
 
     trial: Trial
     task: PlanTask
     use: AgentUse
     adapter: Adapter
     prompt: str
-    """What the agent is asked."""
+    """Prompt."""
     plan_folder: Path
-    """What the plan's paths are relative to."""
+    """Base directory of the plan's paths."""
     endpoint: str | None = None
     """The endpoint's name; None for an agent that uses none."""
     endpoint_kind: ApiKind | None = None
-    """What the endpoint speaks."""
+    """API kind of the endpoint."""
     experiment: str | None = None
     """The plan's name."""
     facts: dict[str, str] = field(default_factory=dict)
-    """More that the Run is to say of where it comes from: versions, digests, the machine."""
+    """More origin fields of the Run: versions, digests, machine."""
 
     @property
     def tier(self) -> Tier:
@@ -45,37 +45,37 @@ class Job:
 
     @property
     def uses_calls(self) -> bool:
-        """Whether the execution talks to an endpoint, through the metering proxy."""
+        """Whether the execution uses an endpoint through the metering proxy."""
         return self.adapter.speaks is not None and self.endpoint is not None
 
 
 class ExecutionEvidence(Record, frozen=True, kw_only=True):
-    """What was seen of an execution, before anyone looked at the work."""
+    """Evidence of an execution before verification."""
 
     started_at: datetime
     """Start."""
     ended_at: datetime
-    """When nothing of it was left running."""
+    """Time when all its processes had ended."""
     ended_by: EndedBy
-    """Who ended it: `itself`, or whoever stopped it."""
+    """What ended it: `itself`, the time limit, the budget or a cancellation."""
     exit_status: int | None = None
-    """The status that the agent returned; None when it was stopped, or never started."""
+    """Exit status of the agent; None if it was stopped or did not start."""
     signal: int | None = None
-    """The signal that ended it."""
+    """Signal that ended it."""
     limit_hit: LimitName | None = None
-    """The limit of the sandbox that ended it."""
+    """Sandbox limit that ended it."""
     start_error: str | None = None
-    """Why it never started."""
+    """Why it did not start."""
     needs_calls: bool = False
-    """Whether an execution without a model call did not start."""
+    """Whether an execution without a model call counts as not started."""
     count: MeteredCalls | None = None
-    """The model calls; None where nobody counted."""
+    """Model calls; None if not metered."""
     isolation: IsolationName | None = None
-    """What isolated it; None where none of its own code ran."""
+    """Isolation; None if no agent code ran."""
     dropped_bytes: int = 0
-    """Output beyond what is kept."""
+    """Bytes of dropped output."""
     last_words: str | None = None
-    """The end of what it said on standard error, else on standard output."""
+    """End of standard error, or of standard output."""
 
     @property
     def is_silent(self) -> bool:
@@ -84,22 +84,22 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
 
 
 class VerifyEvidence(Record, frozen=True, kw_only=True):
-    """What was seen when the work was checked."""
+    """Evidence of the verification."""
 
     exit_status: int | None = None
-    """The status that the command returned; None when it was stopped, or never started."""
+    """Exit status of the command; None if it was stopped or did not start."""
     limit_hit: LimitName | None = None
-    """The limit that ended it."""
+    """Limit that ended it."""
     tests: TestResults | None = None
-    """Test by test, where the task names a report."""
+    """Test results, if the task has a report."""
     problem: str | None = None
-    """Why there is no verdict; None when there is one."""
+    """Why there is no verdict; None if there is one."""
     ending: str
-    """How the command ended, as a phrase."""
+    """How the command ended, as text."""
 
     @property
     def passed(self) -> bool | None:
-        """The verdict; None when the check itself broke."""
+        """The verdict; None if the check failed to run."""
         if self.problem is not None:
             return None
         return not self.tests.not_passed if self.tests is not None else self.exit_status == 0

@@ -25,7 +25,7 @@ class TrialState:
     trial: Trial
     state: State
     ending: Ending | None = None
-    """How its last execution ended; None where none was made."""
+    """Ending of the last execution; None if there is none."""
     executions: tuple[ExecutionResult, ...] = ()
     run: Run | None = None
     findings: tuple[Finding, ...] = ()

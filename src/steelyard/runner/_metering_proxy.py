@@ -119,7 +119,7 @@ class Admission:
             self._proxy.run(self._reject(reason))
 
     def count(self) -> MeteredCalls:
-        """The calls so far."""
+        """Return the calls so far."""
         return self._count or self._proxy.run(self._counted())
 
     def close(self) -> MeteredCalls:

@@ -1,4 +1,4 @@
-"""What the metering proxy is told, what it counts, and the file that holds its count while an execution runs."""
+"""Records of the metering proxy: endpoints, limits, calls, and the call log."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from steelyard.runner._plan_records import ApiKind, FromOne
 
 @dataclass(frozen=True)
 class ResolvedEndpoint:
-    """An endpoint of a plan with its address and its key."""
+    """Endpoint of a plan with URL and key."""
 
     name: str
     kind: ApiKind
     url: str
     key: str | None = field(default=None, repr=False)
-    """What it is asked with; None for a server without keys."""
+    """Key; None for a server without keys."""
     parallel: int = 8
-    """Calls that are open at the same time."""
+    """Maximum number of open calls."""
     requests_per_minute: int | None = None
-    """Calls started in a minute; None for no limit."""
+    """Maximum number of calls started per minute; None for no limit."""
     price_table: PriceTable | None = None
-    """What its calls are priced by; None where no price is known."""
+    """Price table; None if no price is known."""
 
 
 NO_TOKENS = Usage(**dict.fromkeys(TOKEN_KINDS, 0))
 
 
 class CallLimits(Record, frozen=True, kw_only=True):
-    """What the calls of one execution may use."""
+    """Limits on the calls of one execution."""
 
     usd: Amount | None = None
     """Dollars."""
@@ -47,46 +47,46 @@ class CallLimits(Record, frozen=True, kw_only=True):
 
 
 class MeteredCall(Record, frozen=True, kw_only=True):
-    """One call of a model, as it went through the metering proxy."""
+    """Model call recorded by the metering proxy."""
 
     number: FromOne
-    """Which call of its execution."""
+    """Number of the call within its execution."""
     path: str
-    """What was asked for, without the query."""
+    """Path of the request, without the query."""
     started: datetime
-    """When it was passed on."""
+    """Time when it was forwarded."""
     model_asked: str | None = None
-    """The model that the request names."""
+    """Model in the request."""
     temperature: float | None = None
-    """What the request really sent; None when it sent none."""
+    """Value in the request; None if it has none."""
     seed: int | None = None
-    """What the request really sent; None when it sent none."""
+    """Value in the request; None if it has none."""
     is_streamed: bool = False
-    """Whether a stream was asked for."""
+    """Whether a stream was requested."""
     waited_seconds: Amount = 0.0
-    """How long it waited for the endpoint's limits."""
+    """Time spent waiting for the endpoint's limits."""
     status: int | None = None
-    """The status that the endpoint answered with; None when it did not answer."""
+    """HTTP status of the response; None without a response."""
     model_answered: str | None = None
-    """The model that the answer names."""
+    """Model in the response."""
     usage: Usage | None = None
-    """What the answer says that it used; None when it says nothing."""
+    """Usage in the response; None if it reports none."""
     is_lower_bound: bool = False
-    """Whether more was used than is known: a call without an end, or an answer that does not state its whole usage."""
+    """Whether usage is incomplete: a call without an end, or a response that does not report all tokens."""
     first_byte: datetime | None = None
-    """When the body of the answer began; None when none came."""
+    """Time of the first byte of the response body; None if there was none."""
     ended: datetime | None = None
-    """When the answer ended; None for a call without an end."""
+    """Time when the response ended; None for a call without an end."""
     error: str | None = None
-    """What went wrong between proxy and endpoint; None when the answer came whole, whatever its status."""
+    """Error between proxy and endpoint; None if the response was complete, with any status."""
     was_aborted: bool = False
-    """Whether the agent, or we, ended it while it was under way."""
+    """Whether the agent or the runner aborted the call."""
     error_code: str | None = None
-    """What the endpoint calls the error of a rejection, such as `insufficient_quota`; None where it says nothing."""
+    """Error code of the endpoint, such as `insufficient_quota`; None if it has none."""
 
     @property
     def is_successful(self) -> bool:
-        """Whether the endpoint answered as asked."""
+        """Whether the endpoint returned a 2xx status."""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -94,37 +94,37 @@ class MeteredCalls(Record, frozen=True, kw_only=True):
     """All calls of an execution."""
 
     calls: tuple[MeteredCall, ...] = ()
-    """In the order in which they were passed on."""
+    """In the order in which they were forwarded."""
     rejection: str | None = None
     """Why calls were rejected: `trial_usd`, `trial_tokens`, `time_limit`, ...; None if none were."""
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all calls; None when they are not known. A call that was refused has used none."""
+        """Tokens of all calls; None if unknown. Rejected calls use none."""
         stated = add_usage(call.usage for call in self.calls)
         return NO_TOKENS if stated is None and not self.is_lower_bound else stated
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether more was used than is known."""
+        """Whether usage is incomplete."""
         return any(call.is_lower_bound for call in self.calls)
 
 
 class CallsRejected(Record, frozen=True, kw_only=True, tag_field="event", tag="rejected"):
-    """The moment from which on calls were refused."""
+    """Time from which calls were rejected."""
 
     at: datetime
     reason: str
 
 
 class CallStarted(Record, frozen=True, kw_only=True, tag_field="event", tag="started"):
-    """A call that is about to be passed on."""
+    """Call about to be forwarded."""
 
     call: MeteredCall
 
 
 class CallEnded(Record, frozen=True, kw_only=True, tag_field="event", tag="ended"):
-    """A call that has ended, or was cut."""
+    """Call that has ended or was aborted."""
 
     call: MeteredCall
 
@@ -134,7 +134,7 @@ _LINE = msgspec.json.Decoder(Line)
 
 
 class CallLog:
-    """The file: every line is with the operating system before the call that it tells of is passed on."""
+    """Call log file; each line is written before its call is forwarded."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -142,27 +142,27 @@ class CallLog:
         self.rejection: str | None = None
 
     def begin(self, call: MeteredCall) -> None:
-        """A call that is about to be passed on."""
+        """Call about to be forwarded."""
         self._calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)
         self._write(CallStarted(call=call))
 
     def end(self, call: MeteredCall) -> None:
-        """The same call, with how it ended."""
+        """Record the end of a call."""
         self._calls[call.number] = call
         self._write(CallEnded(call=call))
 
     def reject(self, reason: str) -> None:
-        """From now on calls are refused; the first reason stays."""
+        """Reject further calls; the first reason is kept."""
         if self.rejection is None:
             self.rejection = reason
             self._write(CallsRejected(at=datetime.now(UTC), reason=reason))
 
     def count(self) -> MeteredCalls:
-        """The calls so far."""
+        """Return the calls so far."""
         return MeteredCalls(calls=tuple(self._calls.values()), rejection=self.rejection)
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """Close the log."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -174,10 +174,10 @@ class CallLog:
 
 
 def read_call_log(path: Path) -> MeteredCalls:
-    """The count that a file holds; of a file that is not there, no calls.
+    """Return the calls in a call log; none if the file does not exist.
 
-    A call without an end makes its usage a lower bound. What follows the last line break was being written when the
-    proxy ended: a call whose beginning breaks off was never passed on.
+    A call without an end makes its usage a lower bound. An incomplete last line was being written when the proxy
+    ended: its call was never forwarded.
     """
     if not path.exists():
         return MeteredCalls()

@@ -62,7 +62,7 @@ class PlanRead:
         return self.folder / text
 
     def prompt_of(self, task: PlanTask) -> str:
-        """What the agent is asked."""
+        """Prompt."""
         return task.prompt if task.prompt is not None else read_text(self.path_of(task.prompt_file or ""))
 
     @cached_property

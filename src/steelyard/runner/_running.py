@@ -59,18 +59,18 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class PlanEnd:
-    """The outcome of a plan."""
+    """Outcome of a plan."""
 
     states: Sequence[TrialState]
     findings: Sequence[Finding] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
-    """Agents whose trials were started no more, with the reason."""
+    """Stopped agents, with the reason."""
     spent: str | None = None
     is_over_budget: bool = False
-    """Whether trials were not started because the budget does not allow it."""
+    """Whether trials were not started because of the budget."""
     is_interrupted: bool = False
     had_nothing_to_run: bool = False
-    """Whether every trial that was asked for had a result before."""
+    """Whether all selected trials already had a result."""
 
 
 def open_plan(path: Path, *, more_tasks: MoreTasks | None = None) -> OpenedPlan:

@@ -50,7 +50,7 @@ class PlanProgress:
     endings: Mapping[str, int]
     """Endings of the executions of this invocation, by name."""
     spent: str | None
-    """What was spent of the budget; None without one."""
+    """Spending and budget; None without a budget."""
     stopped: Mapping[str, str]
     """Agents whose trials are started no more, with the reason."""
 

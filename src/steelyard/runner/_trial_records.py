@@ -1,4 +1,4 @@
-"""A trial, its executions, how each ended, and what came of it: what stands in a plan's folder."""
+"""Records in a plan's folder: trials, executions, endings and results."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ TrialKind = Literal["run", "judge"]
 
 
 class Trial(Record, frozen=True, kw_only=True):
-    """One thing to run: a task, by an agent with a model, tier and setting, for the n-th time."""
+    """Trial: task, agent, model, tier, setting and attempt."""
 
     id: str
-    """Sixteen hexadecimal digits of the SHA-256 over what makes the trial what it is."""
+    """First 16 hexadecimal digits of the SHA-256 of the trial's inputs."""
     kind: TrialKind = "run"
-    """Whether an agent works on a task, or a judge judges what came of trials."""
+    """Agent trial or judge trial."""
     task: str
     """The task's id."""
     agent: str
     """The label of the agent, or of the judge."""
     model: str | None = None
-    """The model that is asked for."""
+    """The requested model."""
     tier: str | None = None
     """The tier's name."""
     setting: dict[str, Scalar] = msgspec.field(default_factory=dict)
     """The setting."""
     attempt: FromOne = 1
-    """Which attempt, from 1 on; of a judge, which sample."""
+    """Attempt number from 1; for a judge, the sample number."""
     time_limit_seconds: float
     """How long an execution may take."""
     work: str = ""
-    """The same digest without how the work is checked: `--regrade` finds by it what an agent did under other checks."""
+    """Digest without the check, by which `--regrade` finds earlier work of the same trial."""
     judged: tuple[str, ...] = ()
-    """The trials that a judge looks at, in the order in which it sees them."""
+    """Judged trials, in the order in which the judge sees them."""
     is_calibration: bool = False
-    """Whether it runs for the judges' sake alone, as `nop` and `oracle` that they must tell apart."""
+    """Whether it only calibrates judges (`nop` and `oracle`)."""
 
     @property
     def sentence(self) -> str:
-        """What the trial is, in a few words."""
+        """Short description of the trial."""
         settings = ", ".join(f"{name}={value}" for name, value in self.setting.items())
         parts = [self.task, self.agent, self.model, self.tier, settings, f"attempt {self.attempt}"]
         return " · ".join(part for part in parts if part)
 
 
 class Ending(Record, frozen=True, kw_only=True):
-    """How an execution ended, by evidence."""
+    """Ending of an execution, based on evidence."""
 
     name: str
-    """One word for scripts: `passed`, `agent_timeout`, `not_started`, ..."""
+    """Code: `passed`, `agent_timeout`, `not_started`, ..."""
     cause: FailureCause | None = None
-    """Whose fault it was; None where nothing failed."""
+    """Cause of the failure; None without a failure."""
     is_retried: bool = False
-    """Whether another execution makes sense: only after infrastructure failures."""
+    """Whether it is retried: only after infrastructure failures."""
     is_verified: bool = False
-    """Whether the work is worth verifying."""
+    """Whether the work is verified."""
     stops_agent: bool = False
-    """Whether no other trial of the agent would fare better: 401, 403, or a quota that is used up."""
+    """Whether all trials of the agent would fail: 401, 403 or a used-up quota."""
     detail: str | None = None
-    """What was seen, for people."""
+    """Details for users."""
 
     @property
     def is_final(self) -> bool:
@@ -72,7 +72,7 @@ class Ending(Record, frozen=True, kw_only=True):
 
 
 class ExecutionResult(Record, frozen=True, kw_only=True):
-    """The outcome of one execution."""
+    """Result of one execution."""
 
     retry: Count
     """Number of the execution: 0 for the first, 1 for the first retry."""
@@ -83,40 +83,40 @@ class ExecutionResult(Record, frozen=True, kw_only=True):
     ended_at: datetime
     """End."""
     calls: Count | None = None
-    """Model calls; None where nobody counted."""
+    """Number of model calls; None if unknown."""
     usage: Usage | None = None
-    """Tokens of all its calls; None where nobody counted."""
+    """Tokens of all calls; None if unknown."""
     cost_usd: Amount | None = None
-    """What it cost; None where no price is known."""
+    """Cost; None if unknown."""
     is_lower_bound: bool = False
-    """Whether tokens and cost are known to be too low: a call has no end."""
+    """Whether tokens and cost are lower bounds because a call has no end."""
 
 
 class ExecutionOutcome(Record, frozen=True, kw_only=True):
-    """An execution, and the Run that tells of it."""
+    """Result of an execution with its Run."""
 
     result: ExecutionResult
-    """The outcome of it."""
+    """The result."""
     run: Run | None = None
-    """The Run; None where a judge judged."""
+    """The Run; None for a judge."""
     judgment: dict[str, object] | None = None
-    """What the judge said; None for an agent."""
+    """The judgment; None for an agent."""
     findings: tuple[Finding, ...] = ()
-    """What a reader should know."""
+    """Findings."""
 
 
 class TrialResult(Record, frozen=True, kw_only=True):
-    """The outcome of a trial; its file is written last, so that it being there means that the trial is done."""
+    """Result of a trial; its file is written last and marks the trial as done."""
 
     id: str
     """The trial's id."""
     ending: Ending
     """How its last execution ended."""
     executions: tuple[ExecutionResult, ...]
-    """Every execution."""
+    """All executions."""
     run: Run | None = None
-    """The Run; None where a judge judged."""
+    """The Run; None for a judge."""
     judgment: dict[str, object] | None = None
-    """What the judge said; None for an agent."""
+    """The judgment; None for an agent."""
     findings: tuple[Finding, ...] = ()
-    """What a reader should know."""
+    """Findings."""

@@ -1,4 +1,4 @@
-"""Running commands that are not trusted.
+"""Sandbox for untrusted commands.
 
 >>> from steelyard import sandbox
 >>> sandbox.active_isolation().name in ("bubblewrap", "landlock", "none")

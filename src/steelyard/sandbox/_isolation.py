@@ -1,4 +1,4 @@
-"""Which isolation this machine offers, found out by trying it."""
+"""Detect the isolation that works on this machine."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 BOX_IN_BUBBLEWRAP = "/box"
 LAUNCHER = str(Path(_launch.__file__).resolve())
 LAUNCHER_IN_BUBBLEWRAP = "/launch.py"
-"""A place of its own: the package may lie below the temporary folder, which the sandbox replaces."""
+"""Path of its own: the package may be below the temporary directory, which the sandbox replaces."""
 _STRENGTH: tuple[IsolationName, ...] = ("bubblewrap", "landlock")
 
 
 @cache
 def system_files() -> list[str]:
-    """What programs, Node and Java among them, read at start-up, and that says nothing about the user."""
+    """Files that programs such as Node and Java read at start; they reveal nothing about the user."""
     etc = Path("/etc")
     loader = ["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "alternatives", "ssl/openssl.cnf"]
     return [*(str(etc / name) for name in loader), *sorted(map(str, etc.glob("java-*")))]
 
 
 def base_python() -> str:
-    """The interpreter we run under, outside any virtual environment."""
+    """Return the current interpreter, outside any virtual environment."""
     # typeshed leaves out the attribute that venv itself relies on
     base: str = getattr(sys, "_base_executable", None) or sys.executable
     return os.path.realpath(base)
 
 
 def python_folders() -> list[str]:
-    """The folders that the interpreter and its standard library live in."""
+    """Return the directories of the interpreter and its standard library."""
     return sorted({os.path.realpath(sys.base_prefix), os.path.realpath(sys.base_exec_prefix)})
 
 
 def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
-    """The command line, up to the command, that gives namespaces of its own and a folder to write in."""
+    """Return the bubblewrap command line up to the command."""
     program = shutil.which("bwrap")
     assert program is not None  # callers ask active_isolation first
     line = [program, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
@@ -80,7 +80,7 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
 
 @cache
 def landlock_abi() -> int:
-    """The version of Landlock this kernel has switched on; 0 for none."""
+    """Return the Landlock ABI version of this kernel; 0 for none."""
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, int(libc.syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
@@ -90,7 +90,7 @@ def _is_root() -> bool:
 
 
 def _reachable_by_others(path: str) -> bool:
-    """Whether a uid that owns nothing could execute the file."""
+    """Return whether any uid can execute the file."""
     target = Path(os.path.realpath(path))
     with contextlib.suppress(OSError):
         mode = target.stat().st_mode
@@ -141,7 +141,7 @@ def _trial(name: IsolationName) -> str | None:
 
 @cache
 def isolation_named(name: IsolationName) -> Isolation:
-    """The isolation of that name; SandboxUnavailableError, with the reason, where this machine cannot give it."""
+    """Return the isolation with this name; raise SandboxUnavailableError if it is unavailable."""
     if name == "none":
         return Isolation(
             name="none", detail="limits only: files and network are open", own_uid=_is_root(), python=_python_for(name)
@@ -160,7 +160,7 @@ def isolation_named(name: IsolationName) -> Isolation:
 
 @cache
 def active_isolation() -> Isolation:
-    """The strongest isolation that works on this machine; its name is `none` where nothing does."""
+    """Return the strongest isolation that works on this machine, named `none` if none does."""
     problems = []
     for name in _STRENGTH:
         try:

@@ -1,4 +1,4 @@
-"""What a sandboxed run may use, and the outcome of it."""
+"""Limits, options and result of a sandboxed command."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _MAX_MESSAGE_CHARS = 300
 IsolationName = Literal["bubblewrap", "landlock", "none"]
 LimitName = Literal["wall", "cpu", "memory", "disk", "output"]
 Content: TypeAlias = bytes | Path
-"""What a file put into the sandbox holds; a path stands for a copy of that file or link, with its mode."""
+"""Content of a file in the sandbox; a path is copied with its mode."""
 WORK_FOLDER, HOME_FOLDER = "\0work\0", "\0home\0"
-"""Stand for the command's folders in its arguments and variables. Neither can hold a NUL, so nothing else is meant."""
+"""Placeholders for the command's directories in arguments and variables, which cannot contain NUL otherwise."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a command may use before it is stopped."""
+    """Resource limits of a command."""
 
     wall_seconds: float = 10.0
-    """Time from start to end; also for a command that sleeps."""
+    """Wall-clock time."""
     cpu_seconds: int = 10
-    """Processor time of each process."""
+    """CPU time per process."""
     memory_bytes: int = 512 * MIB
-    """Private memory of each process, and resident and shared memory of all processes together. A command that stays
-    may reserve more than it uses."""
+    """Private memory per process, and resident and shared memory of all processes. With `Stay`, only used memory
+    counts."""
     file_bytes: int = 16 * MIB
-    """The largest file a process may write."""
+    """Maximum file size."""
     disk_bytes: int = 64 * MIB
-    """All files in the sandbox's folder together, unlinked ones that are held too, beyond what was put there."""
+    """Total size of new files in the sandbox, including unlinked open ones."""
     disk_entries: int = 20_000
-    """Files and folders beyond those put there; more are a full disk, since many empty ones fill it too."""
+    """Number of new files and directories; more count as a full disk."""
     processes: int = 32
-    """Processes and threads alive at the same time."""
+    """Maximum number of processes and threads."""
     open_files: int = 64
-    """Files a process may hold open."""
+    """Maximum number of open files per process."""
     output_bytes: int = MIB
-    """What is kept of standard output and of standard error, each. More than that stops the command, unless it stays:
-    then the rest is dropped and counted."""
+    """Size of standard output and of standard error. More stops the command; with `Stay`, the rest is dropped and
+    counted."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -52,78 +52,78 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 @dataclass(frozen=True)
 class Stay:
-    """How a command is run that works for long and whose work is kept: an agent."""
+    """Options of a long-running command whose files are kept, such as an agent."""
 
     folder: Path
-    """Where `stdout` and `stderr` are written as they come, and where `kept` is moved to afterwards."""
+    """Directory for `stdout` and `stderr`, and for the `kept` directories afterwards."""
     home: Mapping[str, Content] = field(default_factory=dict)
-    """Files of its HOME, by relative path."""
+    """Files in its HOME, by relative path."""
     kept: tuple[str, ...] = ("work", "home")
-    """Which of the command's folders are kept, whatever ends it."""
+    """Directories of the command to keep."""
     is_over: Callable[[], bool] | None = None
-    """Asked again and again; once it says True the command is interrupted (SIGINT to its process group)."""
+    """Polled function; when it returns True the command is interrupted (SIGINT to its process group)."""
     grace_seconds: float = 10.0
-    """How long an interrupted command may take to end before it is killed with all it started."""
+    """Time between interrupting the command and killing all its processes."""
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
-    """What keeps a command away from everything else on this machine."""
+    """Isolation of a sandboxed command."""
 
     name: IsolationName
-    """`bubblewrap`: namespaces of its own; `landlock`: Landlock and seccomp; `none`: limits only."""
+    """`bubblewrap`: namespaces; `landlock`: Landlock and seccomp; `none`: limits only."""
     detail: str
-    """A sentence for people: versions, and why nothing stronger is used."""
+    """Description: versions, and why stronger isolation is unavailable."""
     own_uid: bool
-    """Whether commands run under a uid that nobody else has; otherwise under the user's own (never as root)."""
+    """Whether commands run under a separate uid; otherwise under the user's (never as root)."""
     python: str | None
-    """An interpreter that a sandboxed command can start; None when there is none."""
+    """Interpreter that a sandboxed command can start; None if there is none."""
 
 
 class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a sandboxed command ended."""
+    """Result of a sandboxed command."""
 
     command: tuple[str, ...]
-    """What was run."""
+    """Command."""
     exit_status: int | None
-    """The status it returned; None when a signal or a limit ended it, or it never started."""
+    """Exit status; None if a signal or a limit ended it, or it did not start."""
     signal: int | None = None
-    """The signal that ended it."""
+    """Signal that ended it."""
     limit_hit: LimitName | None = None
-    """The limit that ended it; None when none did."""
+    """Limit that ended it; None if none did."""
     start_error: str | None = None
-    """Why it never started; None when it did."""
+    """Why it did not start; None if it did."""
     was_interrupted: bool = False
-    """Whether `Stay.is_over` ended it, by itself or killed after the grace."""
+    """Whether `Stay.is_over` interrupted it."""
     stdout: bytes = b""
-    """Standard output, up to the limit; empty when it was written to a file."""
+    """Standard output up to the limit; empty if it was written to a file."""
     stderr: bytes = b""
     """Standard error, likewise."""
     dropped_bytes: int = 0
-    """What was written past the limit by a command that stays, and not kept."""
+    """Bytes of output over the limit that were dropped."""
     collected: dict[str, bytes] = {}
-    """Files asked for with `collect` that were there after the run."""
+    """Files of `collect` that existed after the run."""
     wall_seconds: float
-    """From start to end."""
+    """Wall-clock time."""
     cpu_seconds: float | None = None
-    """Processor time of all its processes; None when it was cancelled."""
+    """CPU time of all processes; None if it was cancelled."""
     peak_bytes: int | None = None
-    """Largest resident memory of one process; None when it was cancelled."""
+    """Maximum resident memory of one process; None if it was cancelled."""
     isolation: IsolationName
-    """What was active."""
+    """Active isolation."""
 
     @property
     def timed_out(self) -> bool:
-        """Whether time ran out, on the clock or on the processor."""
+        """Whether the wall-clock or CPU limit was reached."""
         return self.limit_hit in ("wall", "cpu")
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself with status 0."""
+        """Whether it exited with status 0."""
         return self.exit_status == 0 and self.limit_hit is None and self.start_error is None
 
     @property
     def ending(self) -> str:
-        """How it ended, as a phrase."""
+        """How it ended, as text."""
         if self.start_error is not None:
             return f"did not start: {self.start_error}"
         if self.limit_hit is not None:
@@ -138,7 +138,7 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def printable(said: str) -> str:
-    """The beginning of what a command said, with what could not be stored, or would be obeyed by a terminal, escaped.
+    """Return the beginning of a command's output with control characters and lone surrogates escaped.
 
     >>> printable("red:" + chr(27) + chr(0xD800)) == "red:" + chr(92) + "x1b" + chr(92) + "ud800"
     True
