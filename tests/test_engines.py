@@ -371,7 +371,7 @@ def test_auto_tells_why_it_takes_duckdb(tmp_path: Path, monkeypatch: pytest.Monk
     assert all(finding.code != "engine" for finding in sy.measure(paths, by=["agent"]).findings)
     monkeypatch.setattr(_opening, "free_bytes", lambda: 1_000)
     (told,) = (each for each in sy.measure(paths, metrics=["pass_rate"]).findings if each.code == "engine")
-    assert "evaluated with duckdb, 40 runs would take about" in told.message
+    assert "evaluated with duckdb, 40 runs need about" in told.message
     assert told.message.endswith("memory limit 64 MB")
 
 
@@ -379,7 +379,7 @@ def test_auto_names_the_extra_before_memory_runs_out(tmp_path: Path, monkeypatch
     paths = flat_files(tmp_path, seed=1, n=40)
     monkeypatch.setattr(_opening, "free_bytes", lambda: 1_000)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtraError, match=r"40 runs would take about .* needs DuckDB") as error:
+    with pytest.raises(MissingExtraError, match=r"40 runs need about .* needs DuckDB") as error:
         sy.measure(paths, metrics=["pass_rate"])
     assert error.value.hint == "pip install 'steelyard[duckdb]'"
 

@@ -310,7 +310,7 @@ def test_cost_of_pass_by_verdict_is_unknown_where_no_failure_has_a_cost() -> Non
         sy.Run(id="b", task="t", passed=False),
     ]
     (finding,) = [finding for finding in sy.measure(runs).findings if finding.code == "uneven_costs"]
-    assert "$1 over passes alone, and unknown by verdict" in (finding.places[0].message or "")
+    assert "$1.0000 over passes only, and unknown by verdict" in (finding.places[0].message or "")
 
 
 def results(costs: dict[str, list[float]]) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(
     command: list[str], name: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command, name]) == 2
-    assert f"cannot tell what to write from the name {name!r}" in capsys.readouterr().err
+    assert f"unsupported file type: {name!r}" in capsys.readouterr().err
 
 
 def test_an_output_folder_is_made_and_a_summary_added_to_what_is_there(

@@ -168,7 +168,7 @@ def test_runs_that_broke_off_are_told_by_every_verb(unscored: str) -> None:
     ]
     for result in results:
         (finding,) = (each for each in result.findings if each.code == "unscored_runs")
-        assert [place.message for place in finding.places] == [f"{broken} of 150 runs broke off"], result
+        assert [place.message for place in finding.places] == [f"{broken} of 150 runs crashed"], result
         assert f"--unscored {'fail counts' if unscored == 'exclude' else 'exclude leaves'} them" in finding.message
         assert finding.severity == ("warning" if unscored == "exclude" else "info")
 
@@ -179,10 +179,10 @@ def test_runs_that_nobody_scored_are_no_finding_and_a_few_of_them_are() -> None:
     (finding,) = (
         each for each in sy.measure([*unscored, *NO_COST_NO_VERDICT]).findings if each.code == "unscored_runs"
     )
-    assert finding.places[0].message == "4 of 6 runs, 1 of them broke off"
+    assert finding.places[0].message == "4 of 6 runs, 1 of them crashed"
 
 
 def test_the_first_sentence_of_measure_names_runs_without_a_verdict(tmp_path: Path) -> None:
     runs = write(tmp_path / "runs.jsonl", NO_COST_NO_VERDICT)
-    assert "1 run without a verdict is left out of the pass rate." in steelyard("measure", runs).stdout
+    assert "1 run without a verdict is excluded from the pass rate." in steelyard("measure", runs).stdout
     assert "left out" not in steelyard("measure", runs, "--unscored", "fail").stdout.splitlines()[0]

@@ -15,14 +15,14 @@ from steelyard.engines._columns import number_column
 from steelyard.engines._grouping import KeyCoder
 from steelyard.engines._identical_results import AGENT
 from steelyard.engines._protocol import RUNS, Engine, Key
-from steelyard.formatting import dollars
+from steelyard.formatting import dollars, percent
 from steelyard.profiles import UNSCORED_FAILS
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
 from steelyard.statistics import mean_of
 
 RETRIED = (
-    "attempts end with a task's first pass, so that rates over all attempts depend on when one stopped; "
-    "the first attempts alone do not"
+    "the attempts of a task end with its first pass, so rates over all attempts depend on the stopping rule; "
+    "rates over first attempts do not"
 )
 EARLY_PASSES = 2
 """So many tasks must have stopped before the limit, and as many have passed after a failure, to call it a plan."""
@@ -226,17 +226,19 @@ def _without_verdict(engine: Engine, cells: _Cells, labels: Sequence[str]) -> li
         for group in np.flatnonzero(without).tolist()
     )
     if engine.profile.unscored == "fail":
-        message = "runs without a verdict count as failed; --unscored exclude leaves them out"
+        message = "runs without a verdict count as failed; --unscored exclude excludes them"
         return [Finding(code="unscored_runs", severity="info", message=message, places=places)]
-    message = "runs without a verdict are left out of pass rate and cost of pass; --unscored fail counts them as failed"
+    message = (
+        "runs without a verdict are excluded from pass rate and cost of pass; --unscored fail counts them as failed"
+    )
     return [Finding(code="unscored_runs", message=message, places=places)]
 
 
 def _unscored_text(without: int, broken: int, runs: int) -> str:
     text = f"{without:,} of {_runs(runs)}"
     if broken == without:
-        return f"{text} broke off"
-    return f"{text}, {broken:,} of them broke off" if broken else text
+        return f"{text} crashed"
+    return f"{text}, {broken:,} of them crashed" if broken else text
 
 
 def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
@@ -253,9 +255,11 @@ def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
         tried = known > 0
         by_task = mean_of(passes[tried] / known[tried])
         first, of = cells.first_attempts(group)
-        share = f"{first / of:.4g} ({first:,} of {of:,})" if of else "unknown"
+        fraction = f"{percent(first / of)} ({first:,} of {of:,})" if of else "unknown"
         over_runs = int(passes.sum()) / int(known.sum())
-        figures = f"pass rate over runs {over_runs:.4g}, over tasks {by_task:.4g}, over first attempts {share}"
+        figures = (
+            f"pass rate over runs {percent(over_runs)}, over tasks {percent(by_task)}, over first attempts {fraction}"
+        )
         places.append(Place(where=labels[group], message=figures))
     return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))] if places else []
 
@@ -298,7 +302,7 @@ def _cost_sentence(means: Sequence[float], sizes: Sequence[tuple[int, int]]) -> 
     told = f"known for {passed_known:,} of {passed:,} passed and {failed_known:,} of {failed:,} failed runs"
     of_failed, of_passed = means
     if math.isnan(of_failed):
-        return f"{told}: cost of pass is {dollars(of_passed)} over passes alone, and unknown by verdict"
+        return f"{told}: cost of pass is {dollars(of_passed)} over passes only, and unknown by verdict"
     complete = dollars((passed_known * of_passed + failed_known * of_failed) / passed_known)
     by_verdict = dollars((passed * of_passed + failed * of_failed) / passed)
     if complete == by_verdict:

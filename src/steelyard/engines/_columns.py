@@ -37,7 +37,7 @@ class Formulas:
     def why_missing(self, name: str, row: Mapping[str, Any]) -> str:  # Any: facts
         """Why a run with these facts has no such metric."""
         value = evaluate(name, row, self.profile, {})
-        return value.reason if isinstance(value, Missing) else "no run has it"
+        return value.reason if isinstance(value, Missing) else "no run has a value"
 
 
 def number_column(value: Value) -> nw.Expr:

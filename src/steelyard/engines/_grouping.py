@@ -97,7 +97,7 @@ class KeyCoder:
             own, values = self._codes(name)
             space = math.prod(map(len, [*levels, values]))
             if space >= 2**62:
-                raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
+                raise UsageError("too many combinations of group keys", hint="group by fewer keys")
             levels.append(values)
             if space == len(values):
                 codes = own

@@ -14,8 +14,8 @@ MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 AGENT = ("agent", "model", "tier")
 """What tells agents apart."""
 MESSAGE = (
-    "the results of two agents agree to the last bit at more tasks than chance explains: "
-    "check whether one is a copy of the other"
+    "the results of two agents are bit-identical on more tasks than chance explains; check whether one is a copy of the "
+    "other"
 )
 
 MAX_RUNS = 20_000_000
@@ -28,15 +28,15 @@ def identical_results(engine: Engine) -> list[Finding]:
     if not names:
         return []
     if engine.n > MAX_RUNS:
-        return [_not_checked(f"in up to {MAX_RUNS:,} runs, not in {engine.n:,}")]
+        return [_not_checked(f"up to {MAX_RUNS:,} runs (got {engine.n:,})")]
     try:
         return _identical(engine, names)
     except MemoryLimitError:
-        return [_not_checked(f"where the results of all runs fit into memory, and those of {engine.n:,} do not")]
+        return [_not_checked(f"if the results of all runs fit in memory; those of {engine.n:,} runs do not")]
 
 
 def _not_checked(where: str) -> Finding:
-    message = f"whether agents have identical results is checked {where}"
+    message = f"identical results are checked only {where}"
     return Finding(code="not_checked", severity="info", message=message)
 
 
@@ -63,4 +63,4 @@ def _identical(engine: Engine, names: Sequence[str]) -> list[Finding]:
 
 
 def _sentence(name: str, pair: Coincidence) -> str:
-    return f"{name} at {pair.agreeing:,} of {pair.tasks:,} tasks (chance {pair.chance_text})"
+    return f"{name} on {pair.agreeing:,} of {pair.tasks:,} tasks (probability {pair.chance_text})"

@@ -56,9 +56,7 @@ def _kind(engine: object) -> str:
     if not isinstance(engine, str):
         if type(engine).__module__.startswith("pyspark."):
             return "spark"
-        raise UsageError(
-            f"an engine cannot be had from a value of type {type(engine).__name__}", hint="engine='duckdb'"
-        )
+        raise UsageError(f"unsupported engine of type {type(engine).__name__}", hint="engine='duckdb'")
     if is_spark(engine):
         return "spark"
     if engine not in ENGINES:
@@ -69,15 +67,15 @@ def _kind(engine: object) -> str:
 def choose_engine(table: RunTable) -> RunTable:
     """The table with the engine that evaluates it, and what is to be told about that among its notes."""
     name = _kind(table.engine)
-    reason = f"as asked for: {_runs(table.n)}"
+    reason = f"as requested: {_runs(table.n)}"
     if name == "auto":
         needed, free = table.n * bytes_a_row(table) * WORKING, free_bytes()
         if needed <= free // 2:
             return replace(table, engine="local")
         name = "duckdb"
-        reason = f"{_runs(table.n)} would take about {file_size(needed)} of memory, and {file_size(free)} are free"
+        reason = f"{_runs(table.n)} need about {file_size(needed)} of memory; {file_size(free)} are free"
         if importlib.util.find_spec("duckdb") is None:
-            raise MissingExtraError("DuckDB", extra="duckdb", purpose=reason + ": measuring them on disk")
+            raise MissingExtraError("DuckDB", extra="duckdb", purpose=reason + ": using disk")
     if name == "local":
         return table
     if any(note.code == "engine" for note in table.notes):
@@ -116,7 +114,9 @@ def spill_folder() -> Path | None:
     if not given:
         return None
     if not Path(given).is_dir():
-        raise UsageError(f"{SPILL_FOLDER} is {given[:200]!r}, which is no folder", hint="make it, or name another")
+        raise UsageError(
+            f"{SPILL_FOLDER} is {given[:200]!r}, which is not a directory", hint="make it, or name another"
+        )
     return Path(given)
 
 

@@ -39,9 +39,9 @@ def calls(
     width = checked_width(width)
     timed = [each for each in amounts if is_drawn(each.seconds)]
     untimed = len(amounts) - len(timed)
-    said = "; ".join(part for part in (note, f"{untimed:,} without a time not drawn" if untimed else "") if part)
+    said = "; ".join(part for part in (note, f"{untimed:,} without a timestamp omitted" if untimed else "") if part)
     head, top = heading(title, said, width)
-    body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: no call has a time."),)
+    body: tuple[Mark, ...] = (nothing(top, width, "No data: no call has a timestamp."),)
     bottom = top + 42
     if timed:
         # all calls, so that neither axis changes where bars are put together
@@ -59,7 +59,7 @@ def calls(
         name="calls",
         title=title,
         description=description
-        or f"{axis.title} of {len(amounts):,} calls over time: {value_text(total, axis.unit)} in all.",
+        or f"{axis.title} of {len(amounts):,} calls over time, total {value_text(total, axis.unit)}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),

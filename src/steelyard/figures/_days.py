@@ -70,9 +70,9 @@ def days(
         most = min(width / 8, max(MAX_PIECES / max(len(kinds), 1), by_day_up_to if length <= by_day_up_to else 0))
         step = next((many for many in PERIODS if length / many <= most), max(PERIODS))
     title = f"{title} by {PERIODS[step]}{f' and {by}' if by else ''}"
-    said = "; ".join(part for part in (note, f"{step} days a bar" if step > 1 else "") if part)
+    said = "; ".join(part for part in (note, f"{step} days per bar" if step > 1 else "") if part)
     head, top = heading(title, said, width)
-    body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: no run has a day."),)
+    body: tuple[Mark, ...] = (nothing(top, width, "No data: no run has a date."),)
     bottom = top + 42
     spans = _spans(ordered, step)
     if spans:
@@ -91,7 +91,7 @@ def days(
         name="days",
         title=title,
         description=description
-        or f"{axis.title} over {count:,} days: {value_text(total, axis.unit)} in all, {unknown:,} days unknown.",
+        or f"{axis.title} over {count:,} days, total {value_text(total, axis.unit)}; {unknown:,} days unknown.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),

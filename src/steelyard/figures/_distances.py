@@ -27,12 +27,12 @@ def distances(
     width = min(checked_width(width), 620)
     order = _by_cluster(clusters)[:MAX_OUTPUTS]
     unseen = len(names) - len(order)
-    said = "; ".join(part for part in (note, f"{unseen:,} outputs not drawn" if unseen else "") if part)
+    said = "; ".join(part for part in (note, f"{unseen:,} outputs omitted" if unseen else "") if part)
     head, top = heading(title, said, width)
     if order:
         body, bottom = _grid([names[i] for i in order], matrix, order, [clusters[i] for i in order], top, width)
     else:
-        body, bottom = [nothing(top, width, "Nothing to show: there are no outputs.")], top + 30
+        body, bottom = [nothing(top, width, "No data: no outputs.")], top + 30
     sizes = sorted((list(clusters).count(name) for name in set(clusters)), reverse=True)
     return Figure(
         name="distances",

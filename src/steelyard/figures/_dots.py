@@ -71,7 +71,7 @@ def dots(
     ends = [number for each in shown for number in (each.value, each.low, each.high, each.limit)]
     scale = scale_of(axis, [*ends, reference], rows.left, rows.right)
     bottom = rows.bottom(len(shown)) if shown else top + 30
-    plot: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+    plot: tuple[Mark, ...] = (nothing(top, width, "No data: no values."),)
     if shown:
         plot = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
         plot += (_guides(rows, shown), *_reference(reference, scale, rows, len(shown)))
@@ -152,4 +152,4 @@ def _title(each: Estimate, axis: Axis) -> str:
 def _description(estimates: Sequence[Estimate], axis: Axis, note: str) -> str:
     said = [_title(each, axis) for each in estimates[:5]]
     more = f" and {len(estimates) - 5:,} more" if len(estimates) > 5 else ""
-    return f"{axis.title}, {note or 'one dot a row'}. " + ("; ".join(said) + more if said else "No values") + "."
+    return f"{axis.title}, {note or 'one dot per row'}. " + ("; ".join(said) + more if said else "No values") + "."

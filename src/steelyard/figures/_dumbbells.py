@@ -63,7 +63,7 @@ def dumbbells(
         marks += [group(tuple(parts), title=_said(each, a, b, axis))] if parts else []
     frame = axis_above(scale, y=top, bottom=bottom, width=width)
     if not shown:
-        frame, bottom = (nothing(top, width, "Nothing to show: there are no common tasks."),), top + 30
+        frame, bottom = (nothing(top, width, "No data: no common tasks."),), top + 30
     rest = left_out(len(pairs) - len(shown), bottom, width, "tasks in between")
     gained = sum(_gain(each) > 0 for each in pairs)
     lost = sum(_gain(each) < 0 for each in pairs)

@@ -90,8 +90,8 @@ def check_figure_file(path: Path) -> None:
     """Refuses a file whose ending is none of a figure, and a PNG where the library for it is not installed."""
     ending = path.suffix.lower()
     if ending not in FIGURE_ENDINGS:
-        hint = f"end it with {' or '.join(FIGURE_ENDINGS)}"
-        raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
+        hint = f"supported: {' or '.join(FIGURE_ENDINGS)}"
+        raise UsageError(f"unsupported file type: {path.name!r}", hint=hint)
     if ending == ".png" and find_spec("resvg_py") is None:
         raise MissingExtraError("resvg_py", extra="png", purpose="a PNG")
 

@@ -79,11 +79,11 @@ def heatmap(
     if axis is None and len(tasks) * len(agents) > MAX_CELLS:
         rows, drawn = _grouped(tasks, drawn, categories)
         note = f"{note}; " if note else ""
-        note += f"{len(tasks):,} tasks by {'category' if categories else 'fraction of runs that pass'}"
+        note += f"{len(tasks):,} tasks by {'category' if categories else 'pass rate'}"
     head, top = heading(title, note, width)
     grid = _grid(rows, agents, drawn, top=top, width=width)._replace(scale=_scale(axis, drawn))
     if not grid.cells or not grid.columns:
-        body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no runs."),)
+        body: tuple[Mark, ...] = (nothing(top, width, "No data: no runs."),)
         bottom = top + 30
     else:
         body = (*_names(grid, top, width), *_cells(grid), *_key(grid, width))

@@ -34,7 +34,7 @@ def histogram(
     said = "; ".join([*([note] if note else []), f"{len(values):,} {counted}", *apart])
     head, top = heading(title, said, width)
     middle = median(known) if known else None
-    body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+    body: tuple[Mark, ...] = (nothing(top, width, "No data: no values."),)
     bottom = top + 42
     if known:
         counts, edges = _counts(known, axis, width)

@@ -155,7 +155,7 @@ def row_value(rows: Rows, index: int, text: str) -> Mark:
 
 def left_out(count: int, y: float, width: int, what: str = "more") -> tuple[Mark, ...]:
     """Says how many rows are not drawn."""
-    return (words(EDGE, y + 14, f"{count:,} {what} not drawn", room=width - 2 * EDGE, look="quiet"),) if count else ()
+    return (words(EDGE, y + 14, f"{count:,} {what} omitted", room=width - 2 * EDGE, look="quiet"),) if count else ()
 
 
 def arrow(x: float, y: float, *, right: bool, title: str) -> Mark:

@@ -49,7 +49,7 @@ class _Board:
 
     def place(self, each: PricedEstimate) -> tuple[float, float]:
         x = self.plot.across.at(each.cost) if is_drawn(each.cost) else self.strip
-        assert x is not None, "who has no cost stands in the strip"
+        assert x is not None, "strip: unknown cost"
         return x, self.plot.up.at(each.value or 0.0)
 
 
@@ -69,7 +69,7 @@ def pareto(
     shown = [each for each in points if is_drawn(each.value)]
     unpriced = [each for each in shown if not _is_priced(each)]
     if not shown:
-        body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+        body: tuple[Mark, ...] = (nothing(top, width, "No data: no values."),)
         height = top + 42
     else:
         values = [end for each in shown for end in (each.value, each.low, each.high)]
@@ -116,7 +116,7 @@ def _frontier(front: Sequence[PricedEstimate], board: _Board) -> tuple[Mark, ...
     steps = f"M{px(places[0][0])} {px(places[0][1])}"
     steps += "".join(f"H{px(x)}V{px(y)}" for x, y in places[1:]) + f"H{px(board.plot.right)}"
     names = ", ".join(brief(each.label) for each in front[:8])
-    return (path(steps, look="thin", title=f"frontier: nobody is better for less. {names}"),)
+    return (path(steps, look="thin", title=f"Pareto frontier: {names}"),)
 
 
 def _point(each: PricedEstimate, board: _Board) -> Mark:

@@ -40,7 +40,7 @@ def reliability(
     width = min(checked_width(width), 560)
     head, top = heading(title, note, width)
     shown = [each for each in bins if each.n and is_drawn(each.score) and is_drawn(each.rate)]
-    body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: no scored run has a verdict."),)
+    body: tuple[Mark, ...] = (nothing(top, width, "No data: no scored run has a verdict."),)
     bottom = top + 42
     if shown:
         scores: list[float | None] = [end for each in shown for end in (each.low, each.high, each.score)]

@@ -39,7 +39,7 @@ def slopes(
     said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
     head, top = heading(title, said, width)
     shown = known[:MAX_LINES]
-    body: list[Mark] = [nothing(top, width, "Nothing to show: there are no values before and after.")]
+    body: list[Mark] = [nothing(top, width, "No data: no values before and after.")]
     bottom = top + 36
     if shown:
         body, bottom = _lines(shown, axis, (before, after), top, width)

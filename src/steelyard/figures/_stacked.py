@@ -65,7 +65,7 @@ def stacked(
         marks += _bar(row, kinds, hatched, places, index, scale)
     frame = axis_above(scale, y=top, bottom=bottom, width=width)
     if not shown:
-        frame, key, bottom = (nothing(top, width, "Nothing to show: there are no values."),), (), top + 30
+        frame, key, bottom = (nothing(top, width, "No data: no values."),), (), top + 30
     rest = left_out(len(rows) - len(shown), bottom, width)
     said = "; ".join(f"{brief(row.label)} {text}" for row, text in zip(shown[:5], texts, strict=False)) or "no values"
     return Figure(

@@ -48,7 +48,7 @@ def strip(
     said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
     head, top = heading(title, said, width)
     numbers = [min(max(each.value, -HUGE), HUGE) for each in known if each.value is not None]
-    body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+    body: tuple[Mark, ...] = (nothing(top, width, "No data: no values."),)
     bottom = top + 42
     told = "no values"
     if numbers:

@@ -54,9 +54,9 @@ def trend(
     known = [each for each in ordered if is_drawn(each.score)]
     shown = known[-MAX_DOTS:]
     unseen = len(known) - len(shown)
-    said = "; ".join(part for part in (note, f"{unseen:,} earlier ones not drawn" if unseen else "") if part)
+    said = "; ".join(part for part in (note, f"{unseen:,} earlier ones omitted" if unseen else "") if part)
     head, top = heading(title, said, width)
-    body: list[Mark] = [nothing(top, width, "Nothing to show: there are no scores.")]
+    body: list[Mark] = [nothing(top, width, "No data: no scores.")]
     bottom = top + 42
     if shown:
         first, last = _day(shown[0].at), _day(shown[-1].at)
@@ -75,7 +75,7 @@ def trend(
     return Figure(
         name="trend",
         title=title,
-        description=description or f"{axis.title} of {len(known):,}, {value_text(best, axis.unit)} at best{changed}.",
+        description=description or f"{axis.title} of {len(known):,}, {value_text(best, axis.unit)} best{changed}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),
@@ -125,7 +125,7 @@ def _best(plot: Plot, shown: Sequence[TrendPoint]) -> tuple[Mark, ...]:
         if best != height:
             steps, height = f"{steps}H{px(x)}V{px(plot.up.at(best))}", best
     steps += f"H{px(known[-1][0])}"
-    return (path(steps, look="line", title=f"best so far: {value_text(known[-1][1], plot.up.axis.unit)} at last"),)
+    return (path(steps, look="line", title=f"best so far: {value_text(known[-1][1], plot.up.axis.unit)}"),)
 
 
 def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:

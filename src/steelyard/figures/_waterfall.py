@@ -65,7 +65,7 @@ def waterfall(
     counts = f"{len(known):,} compared" + (f", {len(failed):,} failed or not measured" if failed else "")
     head, top = heading(title, "; ".join(part for part in (note, counts) if part), width)
     if not benchmarks:
-        marks, bottom = [nothing(top, width, "Nothing to show: there are no benchmarks.")], top + 30
+        marks, bottom = [nothing(top, width, "No data: no benchmarks.")], top + 30
     elif len(benchmarks) <= MAX_NAMED:
         marks, bottom = _named(known, failed, noise, top, width)
     else:
@@ -111,7 +111,7 @@ def _unnamed(
     marks = _frame(scale, noise, top, end, width, has_expert=_has_expert(known))
     marks.append(group((line(scale.at(0), top + 34, scale.at(0), end, look="axis"),), place=' class="sy-frame"'))
     marks += [_bar(each, scale, begin + step * (row + 0.5), max(step - 1, 0.8)) for row, each in enumerate(shown)]
-    said = [f"1 bar in {stride} drawn"] if stride > 1 else []
+    said = [f"1 of {stride} bars shown"] if stride > 1 else []
     said += [f"{failed:,} failed or not measured"] if failed else []
     return [*marks, nothing(end - 8, width, "; ".join(said))] if said else marks, end + (22 if said else 0)
 
@@ -166,8 +166,8 @@ def _bar(each: BenchmarkRatio, scale: Scale, y: float, high: float) -> Mark:
     expert = _doublings(each.expert)
     if expert is not None:
         parts.append(box(scale.at(expert) - 1, y - high / 2 - 1.5, 2, high + 3, look="ink"))
-        title += f", expert {_times(each.expert)}"
-    title += "; may be noise" if each.is_noise else ""
+        title += f", reference {_times(each.expert)}"
+    title += "; within noise" if each.is_noise else ""
     return group(tuple(parts), title=f"{title}; {each.note}" if each.note else title)
 
 

@@ -66,7 +66,7 @@ def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str =
         + (f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' if len(pages) > 1 else "")
         + ("" if is_alone else "</header>\n")
         + f"<main>\n{body}</main>\n"
-        + (f"<footer>\n<h2>What it rests on</h2>\n{_facts(facts)}</footer>\n" if facts else "")
+        + (f"<footer>\n<h2>Inputs and methods</h2>\n{_facts(facts)}</footer>\n" if facts else "")
         + f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -124,7 +124,7 @@ def table_html(table: PageTable, *, name: str, base: str | None = None, plain_ro
     )
     more = ""
     if table.rows > shown:
-        more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; JavaScript shows all.</p>\n'
+        more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; enable JavaScript to show all.</p>\n'
     if table.left_out:
         total = table.rows + table.left_out
         more += f'<p class="more">{table.left_out:,} of {total:,} rows are not in this file.</p>\n'

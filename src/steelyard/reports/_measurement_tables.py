@@ -52,7 +52,9 @@ def _left_out(result: Measurement) -> str:
     missing = sum(rate.missing for rate in rates)
     if not missing or not any(rate.count for rate in rates):
         return ""
-    return f" {counted(missing, 'run')} without a verdict {'is' if missing == 1 else 'are'} left out of the pass rate."
+    return (
+        f" {counted(missing, 'run')} without a verdict {'is' if missing == 1 else 'are'} excluded from the pass rate."
+    )
 
 
 def _delivered(result: Measurement) -> str:
@@ -88,7 +90,7 @@ def _named(group: Group, result: Measurement) -> str:
 
 def weighting(result: Measurement | Comparison | Ranking | Gate | Matrix) -> str:
     """What counts once in means and shares, and what becomes of runs without a verdict where they are not left out."""
-    failed = ", runs without a verdict failed" if result.unscored == "fail" else ""
+    failed = ", runs without a verdict counted as failed" if result.unscored == "fail" else ""
     return f"weighted by {result.weight_by}{failed}"
 
 
@@ -191,7 +193,7 @@ def _tiers(result: Measurement) -> TextTable:
     base = result.across[0].base
     of = f"the median {catalog()['composite_score'].title.lower()}"
     uplift_over = f"uplift of {of} over {clean(tier_text(base, result.tier_scheme))}"
-    table = plain_table(f"Across tiers: {uplift_over}, and how far the tiers' medians lie apart")
+    table = plain_table(f"Across tiers: {uplift_over}, and variation of the tiers' medians")
     rest = [name for name in result.by if name != "tier"]
     for name in (*rest, "figure"):
         table.add_column(name)
@@ -256,7 +258,7 @@ def _component_table(result: Measurement, name: str) -> TextTable:
         cells = [key_cell(group.key, key, result.tier_scheme) for key in result.by] or ["all"]
         shares = [group.components.get(type_) for type_ in types]
         cells += [DASH if part is None else number_text(getattr(part, OF_COMPONENT[name]), unit) for part in shares]
-        add_row(table, *cells, *([] if types else [f"{DASH} no run states its tokens by component"]))
+        add_row(table, *cells, *([] if types else [f"{DASH} no run has tokens by component"]))
     return table
 
 

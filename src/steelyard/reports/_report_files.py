@@ -89,7 +89,7 @@ def result_markdown(result: Result) -> str:
         lines = [f"# {markdown_text(shown.title)}", "", f"**{markdown_text(report_lead(shown))}**", ""]
         lines += [markdown_text(_counts(shown)), ""]
         lines += [line for page in pages if page.name not in ("runs", "outputs") for line in _markdown(page)]
-        return "\n".join([*lines, *_folded("What this report rests on", facts)])
+        return "\n".join([*lines, *_folded("Inputs and methods", facts)])
     return "\n".join(_markdown(_page(result)))
 
 
@@ -110,7 +110,7 @@ def _shown(report: Report) -> tuple[Report, tuple[Page, ...], Facts]:
         *(("input", f"{each.name}, sha256 {each.sha256 or 'unknown'}") for each in shown.inputs),
         ("profile", shown.profile),
         ("prices", shown.prices),
-        ("redacted", taken_out if report.redact else "no: keys and tokens were left as they are"),
+        ("redacted", taken_out if report.redact else "no: keys and tokens are not redacted"),
         *((f"no {name} section", reason) for name, reason in shown.omitted.items()),
         ("made by", f"Steelyard {shown.version}"),
         ("command", shown.commands["report"]),
@@ -141,7 +141,7 @@ def _markdown(page: Page) -> Iterator[str]:
         yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
         yield ""
     yield from (f"- {markdown_text(note)}" for note in (*page.notes, *page.legend))
-    yield from _folded("What these numbers rest on", page.facts)
+    yield from _folded("Inputs and methods", page.facts)
 
 
 def _cell(text: str) -> str:

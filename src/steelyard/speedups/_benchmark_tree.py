@@ -14,7 +14,7 @@ from steelyard.speedups._sides import Floats
 
 
 def tree_of(table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None) -> BenchmarkNode:
-    """The tree of one attempt; its root is the overall level. Without speedup_intervals nothing is known to be noise."""
+    """The tree of one attempt; its root is the overall level. Without intervals nothing is noise."""
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
     for row in range(rows.start, rows.stop):

@@ -29,10 +29,10 @@ def api_page(result: ApiRoutes) -> Page:
     return Page(
         name="api",
         title="How do I script this?",
-        answer=f"{len(routes):,} addresses, {writing:,} of them with a token.",
+        answer=f"{len(routes):,} endpoints; {writing:,} of them need a token.",
         notes=(
-            "Every answer is what the command prints with --json; `.csv` after a path gives its table.",
-            "Lists come page by page: `next` in the answer goes into `after` of the next request.",
+            "Every response equals the --json output of the command; append `.csv` to a path for its table.",
+            "Lists are paginated: pass `next` of a response as `after` of the next request.",
             "Errors are application/problem+json (RFC 9457).",
         ),
         table=PageTable(caption="Addresses", columns=columns),

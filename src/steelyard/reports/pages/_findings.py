@@ -19,7 +19,7 @@ def findings_page(findings: Sequence[Finding], *, rejected: int) -> Page:
     listed = ", ".join(
         counted(count, severity if severity != "info" else "note") for count, severity in counts if count
     )
-    left_out = f" {counted(rejected, 'record')} could not be used." if rejected else ""
+    left_out = f" {counted(rejected, 'record')} rejected." if rejected else ""
     columns = (
         text_column("severity", "severity", [finding.severity for finding in kinds]),
         text_column("message", "finding", [finding.message for finding in kinds]),
@@ -30,7 +30,7 @@ def findings_page(findings: Sequence[Finding], *, rejected: int) -> Page:
     return Page(
         name="findings",
         title="What should I know before I trust these numbers?",
-        answer=(f"{listed}." if listed else "Nothing odd was found.") + left_out,
+        answer=(f"{listed}." if listed else "No findings.") + left_out,
         table=PageTable(name="findings", caption="Findings", columns=columns) if kinds else None,
     )
 

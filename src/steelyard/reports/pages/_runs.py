@@ -74,8 +74,8 @@ def outputs_page(outputs: Sequence[ReportOutput], *, left_out: int) -> Page:
     """What each run wrote, folded."""
     cut = sum(output.left_out > 0 for output in outputs)
     told = [
-        f"{counted(left_out, 'output')} left out." if left_out else "",
-        f"{counted(cut, 'output')} cut." if cut else "",
+        f"{counted(left_out, 'output')} omitted." if left_out else "",
+        f"{counted(cut, 'output')} truncated." if cut else "",
     ]
     texts = tuple(LongText(heading=_heading(output), text=_text(output)) for output in outputs)
     return Page(
