@@ -240,7 +240,7 @@ def test_retrying_until_a_pass_is_told_with_the_first_attempts_beside(tmp_path: 
     path = write(tmp_path / "runs.jsonl", *runs)
     (place,) = found("retried_until_pass", "measure", str(path))["places"]
     # 193 passes in 128 + 64 + 48 + 40 + 35 + 315 = 630 runs; (128 + 16 + 16/3 + 10/4 + 7/5) / 256; 128 of 256
-    expected = "pass rate over runs 0.3063, over tasks 0.5986, over first attempts 0.5 (128 of 256)"
+    expected = "pass rate over runs 30.6%, over tasks 59.9%, over first attempts 50.0% (128 of 256)"
     assert place == {"where": "all runs", "message": expected}
 
 
@@ -262,7 +262,7 @@ def test_rank_compare_and_gate_tell_of_retries_and_uneven_costs(verb: str) -> No
     retries, costs = by_code["retried_until_pass"], by_code["uneven_costs"]
     assert retries.count == costs.count == 2  # once a side
     # 7 passes in 4 + 6 + 9 = 19 runs; (4 + 3/2) / 10; 4 of 10 at the first attempt
-    expected = "pass rate over runs 0.3684, over tasks 0.55, over first attempts 0.4 (4 of 10)"
+    expected = "pass rate over runs 36.8%, over tasks 55.0%, over first attempts 40.0% (4 of 10)"
     assert {place.message for place in retries.places} == {expected}
 
 
@@ -271,7 +271,7 @@ def test_a_few_exceptions_do_not_hide_that_attempts_end_with_a_pass() -> None:
     runs.append({"id": "again", "task": "t1-0", "attempt": 2, "passed": True})  # one of 40 tasks
     (finding,) = [finding for finding in sy.measure(runs).findings if finding.code == "retried_until_pass"]
     # 31 passes in 21 + 20 + 30 = 71 runs; (20 + 10/2) / 40; the task that went on is not counted: 19 of 39
-    expected = "pass rate over runs 0.4366, over tasks 0.625, over first attempts 0.4872 (19 of 39)"
+    expected = "pass rate over runs 43.7%, over tasks 62.5%, over first attempts 48.7% (19 of 39)"
     assert finding.places[0].message == expected
 
 

@@ -14,8 +14,8 @@ MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 AGENT = ("agent", "model", "tier")
 """What tells agents apart."""
 MESSAGE = (
-    "the results of two agents are bit-identical on more tasks than chance explains; check whether one is a copy of the "
-    "other"
+    "the results of two agents are bit-identical on more tasks than chance explains; check whether one is a copy "
+    "of the other"
 )
 
 MAX_RUNS = 20_000_000

@@ -15,7 +15,7 @@ def check_file(path: Path, *, endings: Collection[str] = ()) -> None:
     if endings and path.suffix.lower() not in endings:
         *most, last = (f".{ending.removeprefix('.')}" for ending in endings)
         hint = f"end it with {', '.join(most)} or {last}"
-        raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
+        raise UsageError(f"unsupported file type: {path.name!r}", hint=hint)
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file in it")
     _check_place(path)
