@@ -159,7 +159,7 @@ class UsageReader:
             self._whole += piece
 
     def end(self) -> None:
-        """Close the log."""
+        """Finish reading."""
         if self._events is not None:
             self._take_event(self._events.rest())
         elif self._whole is not None and len(self._whole) <= MAX_KEPT:
