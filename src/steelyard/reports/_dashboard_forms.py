@@ -32,7 +32,8 @@ def submit_form(base: str) -> str:
 def review_form(base: str, submission: str) -> str:
     """Return the form for a review decision, which is logged under the token's name."""
     fields = (
-        '<label>Decision <select name="decision"><option value="accept">accept: include it and close the review</option>'
+        '<label>Decision <select name="decision">'
+        '<option value="accept">accept: include it and close the review</option>'
         '<option value="exclude">exclude: remove it from the leaderboard</option>'
         '<option value="reinstate">reinstate: include it again</option></select></label>\n'
         '<label>Reason <input name="reason" maxlength="2000"></label>\n'

@@ -85,7 +85,7 @@ def baseline_of(inputs: BaselineInputs, *, defaults: Mapping[str, float], least:
 
 
 def own_baseline(inputs: BaselineInputs, *, least: int) -> dict[str, float] | Missing:
-    """The baseline of one tool and model alone; under `least` submissions there is none: defaults are nobody's own."""
+    """Return the baseline of one tool and model; Missing below `least` submissions, since defaults do not apply."""
     count = len(inputs.total_tokens)
     if count < least:
         return Missing(f"{count} of {least} submissions")

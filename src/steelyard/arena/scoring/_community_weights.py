@@ -1,4 +1,4 @@
-"""Weights that were learned from ratings: what a version holds, and the score by them beside the fixed one."""
+"""Weights fitted to ratings, and the community score based on them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from steelyard.statistics import bounded_weights
 from steelyard.store import model_versions
 
 WEIGHTS = "weights"
-"""The kind of learned versions that hold weights."""
+"""Model kind of fitted weights."""
 PARTS: tuple[str, ...] = RANKED_SCORES[1:]
 """The scores that the overall score is made of."""
 COMMUNITY_SCORE = "community_score"
 
 
 class CommunityWeights(NamedTuple):
-    """A version of learned weights in force."""
+    """The version of the fitted weights in effect."""
 
     fitted: FittedWeights
 
     def of(self, task: Task, constants: Mapping[str, float]) -> dict[str, float]:
-        """The weights of a task: its fixed ones, moved; a task with weights of its own keeps them."""
+        """Return the shifted weights of a task; a task with its own weights keeps them."""
         fixed = np.array([constants[f"{name}_weight"] for name in PARTS])
         if task.weights is not None:
             return dict(zip(PARTS, fixed.tolist(), strict=True))
@@ -57,7 +57,7 @@ def read_weights(connection: Connection) -> list[FittedWeights]:
 
 
 def weights_in_force(connection: Connection, rules: Rules, until: int | None = None) -> CommunityWeights | None:
-    """The version that held at a moment (now when None); None where the profile has none, or none was learned."""
+    """Return the version in effect at a time (default: now); None if the profile has none or none was fitted."""
     if rules.dynamic_weights is None:
         return None
     held = [version for version in read_weights(connection) if until is None or version.made_at <= until]

@@ -1,4 +1,4 @@
-"""The submissions of large tasks, kept by whoever asks for leaderboard again and again.
+"""Cache of the submissions of large tasks, for repeated leaderboard requests.
 
 A submission is never changed once it is accepted, and its number counts up, so that only those that came since are
 read. What was decided about submissions is read each time and is not taken from here.
@@ -33,13 +33,13 @@ class KeptRows:
         self._lock = threading.Lock()
 
     def read(self, connection: Connection, task_key: int) -> pl.DataFrame:
-        """Every submission of the task at the connection's moment, in the order of acceptance."""
+        """Return all submissions of the task as seen by the connection, in order of acceptance."""
         accepted = connection.execute(select(states.c.accepted).where(states.c.task_key == task_key)).scalar_one()
         with self._lock:
             kept = self._tasks.get(task_key)
         if kept is None or not _is_of(connection, task_key, kept):
             rows = _rows_after(connection, task_key, 0)
-        elif kept.height > accepted:  # of a later moment, which another thread has seen
+        elif kept.height > accepted:  # cached by a thread that has seen a later state
             return kept.head(accepted)
         else:
             rows = kept.vstack(_rows_after(connection, task_key, kept.height))
@@ -48,7 +48,7 @@ class KeptRows:
         return rows
 
     def _keep(self, task_key: int, rows: pl.DataFrame) -> None:
-        if rows.n_chunks() > 64:  # each time somebody asks adds one
+        if rows.n_chunks() > 64:  # each request adds one
             rows = rows.rechunk()
         with self._lock:
             self._tasks[task_key] = rows

@@ -1,4 +1,4 @@
-"""Who stands lower than before, among the first of a task."""
+"""Top submissions of a task that lost their rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RankedRows(NamedTuple):
 
 
 class LostRank(NamedTuple):
-    """A submission that stands lower than before, and where it stands now."""
+    """A submission with a lower rank than before."""
 
     ordinal: int
     overall: int
@@ -31,7 +31,7 @@ class LostRank(NamedTuple):
 
 
 def lost_ranks(before: RankedRows, after: RankedRows) -> list[LostRank]:
-    """Those of the first TOLD_RANKS that have a lower rank now, best first. Who is in only one of the two lost none."""
+    """Return the top submissions with a lower rank now, best first; those in only one of the two lists lost none."""
     ranks_before = _ranks(before.overall)
     is_told = ranks_before <= TOLD_RANKS
     previous = dict(zip(before.ordinals[is_told].tolist(), ranks_before[is_told].tolist(), strict=True))

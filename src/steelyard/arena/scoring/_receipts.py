@@ -1,4 +1,4 @@
-"""Receipts: where a submission stands as things are now, whether it has just come or has long been in the store."""
+"""Receipts of new and of already stored submissions, with current scores and ranks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Columns = Mapping[str, Sequence[Any]]  # Any: column values
 
 
 class Ranks(NamedTuple):
-    """Where rows stand among all of their tasks."""
+    """Ranks and percentiles of rows within their tasks."""
 
     ranks: list[int]
     percentiles: list[float]

@@ -44,7 +44,7 @@ class ScoresOfTasks(NamedTuple):
 
 
 def score_all(inputs: Columns, contexts: Sequence[ScoringContext], which: np.ndarray) -> Scores:
-    """The scores of each row by the context whose place `which` gives."""
+    """Score each row in its context; `which` contains the indices of the contexts."""
     if len(which) < COLUMNS_FROM:
         rows = [
             score_cents({name: inputs[name][row] for name in SCORE_INPUTS}, *contexts[place])
@@ -58,7 +58,7 @@ def score_all(inputs: Columns, contexts: Sequence[ScoringContext], which: np.nda
 def with_contexts(
     frame: pl.DataFrame, contexts: Sequence[ScoringContext], which: Sequence[int] | np.ndarray
 ) -> pl.DataFrame:
-    """The rows with the bounds and the constants of their context beside them."""
+    """Add the bounds and constants of each row's context as columns."""
     import polars as pl  # heavy: a few submissions are scored without it
 
     numbers = {

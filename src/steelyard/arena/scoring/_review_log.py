@@ -1,4 +1,4 @@
-"""The log of decisions about submissions, and what follows from it at a moment. It only grows."""
+"""Append-only log of decisions on submissions, and their state at a given time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Decisions(NamedTuple):
     excluded: dict[int, LoggedReview]
     """The decision that took each of these out."""
     accepted: dict[int, LoggedReview]
-    """The decision by which a person accepted each of these, so that nobody has to look at it again."""
+    """Return the decision that accepted each submission, which closes its review."""
 
 
 def read_reviews(connection: Connection, task_key: int | None = None, ordinal: int | None = None) -> list[LoggedReview]:

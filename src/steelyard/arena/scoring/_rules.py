@@ -104,24 +104,24 @@ class LeaderboardTable(RuleTable, frozen=True, kw_only=True):
 
 
 class PeerReviewTable(RuleTable, frozen=True, kw_only=True):
-    """Ratings by reviewers, beside the score."""
+    """Settings of peer ratings."""
 
     reviewers_each: Positive
     """How many reviewers a submission gets."""
 
 
 class DynamicWeightsTable(RuleTable, frozen=True, kw_only=True):
-    """Weights learned from ratings, beside the fixed ones."""
+    """Settings of weights fitted to ratings."""
 
     max_shift: Fraction
-    """How far a weight may move from the fixed one at most."""
+    """Maximum shift of a weight from its fixed value."""
     min_ratings: Positive
     min_submissions: Positive
-    """With fewer ratings, or fewer rated submissions, the fixed weights stand."""
+    """With fewer ratings or rated submissions, the fixed weights remain."""
 
 
 class AbilitiesTable(RuleTable, frozen=True, kw_only=True):
-    """Cross-task learning: tools' abilities and tasks' difficulties."""
+    """Settings of the model of tool abilities and task difficulties."""
 
     confidence: Level
     few_submissions: Positive
@@ -142,12 +142,12 @@ class CorrectnessTable(RuleTable, frozen=True, kw_only=True):
 
 
 class ModelsTable(RuleTable, frozen=True, kw_only=True):
-    """When to learn and what; an arena without this table learns nothing."""
+    """Which models to fit, and when; without this table, none."""
 
     first: Positive
-    """The number of submissions after which the first version is learned."""
+    """Number of submissions at the first fit."""
     growth: Annotated[float, msgspec.Meta(gt=1, le=1000)]
-    """The next is learned when there are so many times as many."""
+    """Growth factor of the number of submissions until the next fit."""
     by: Annotated[tuple[Literal["agent", "model"], ...], msgspec.Meta(min_length=1, max_length=2)]
     """What makes a tool."""
     abilities: AbilitiesTable | None = None
@@ -172,14 +172,14 @@ class Rules(RuleTable, frozen=True, kw_only=True):
     """None where submissions are not rated, but by reviewers whom a task names."""
 
     dynamic_weights: DynamicWeightsTable | None = None
-    """None where no weights are learned."""
+    """None if no weights are fitted."""
 
     tool_metrics: dict[str, tuple[str, ...]] | None = None
     """For each tool the metrics of a run that are measured of its submissions; None where there are none."""
 
     @property
     def reviewers_each(self) -> int:
-        """How many reviewers a submission gets where nobody says another number."""
+        """Return the default number of reviewers per submission."""
         return REVIEWERS_EACH if self.peer_review is None else self.peer_review.reviewers_each
 
     models: ModelsTable | None = None
@@ -201,7 +201,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
         return self.difficulty_factors[task.difficulty]
 
     def check_task(self, task: Task) -> None:
-        """Refuse a task that these rules cannot score."""
+        """Reject a task that these rules cannot score."""
         self._difficulty_factor(task)
         defaults = self.defaults_of(task)
         for name in ("tokens", "tool_calls", "execution_time", "cost"):
@@ -209,7 +209,7 @@ class Rules(RuleTable, frozen=True, kw_only=True):
                 raise UsageError(f"the default baseline has min_{name} above max_{name}", where=task.id)
 
     def finding_about(self, task: Task) -> Finding | None:
-        """What whoever defines the task should know: a category without weights of its own takes the general ones."""
+        """Return a note if the task's category has no weights, so that the general ones apply."""
         if task.category is None or task.weights is not None or task.category in self.category_weights:
             return None
         close = nearest(task.category[:200], self.category_weights)
@@ -261,7 +261,7 @@ def read_rules(profile: Profile) -> Rules:
 
 
 def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
-    """Refuse metrics that there are not, and those that are not of a run."""
+    """Reject unknown metrics and those that are not run metrics."""
     known = [metric.name for metric in catalog().at("run")]
     for tool, names in tables.items() if isinstance(tables, dict) else ():
         for name in names if isinstance(names, list) else ():
@@ -270,7 +270,7 @@ def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
 
 
 def _check_constants(constants: Mapping[str, float], where: str) -> None:
-    """Refuse constants by which a score could leave 0 to 100."""
+    """Reject constants that allow scores outside 0 to 100."""
     for name, value in constants.items():
         try:
             msgspec.convert(value, RANGES[name.rsplit("_", 1)[-1]])

@@ -40,12 +40,12 @@ class RulesHistory:
         return self.all[-1] if starts is None else self.all[max(bisect_left(starts, ordinal) - 1, 0)]
 
     def at(self, moment: int | None) -> RulesInForce:
-        """The rules at a moment, the present one with None."""
+        """Return the rules at a time (default: now)."""
         begun = [in_force for in_force in self.all if moment is None or in_force.since <= moment]
         return begun[-1] if begun else self.all[0]
 
     def behind(self, policy: Policy, until: int | None = None) -> RulesHistory:
-        """The rules that made the scores of leaderboard under the policy, now or at a moment."""
+        """Return the rules of the leaderboard scores under the policy, now or at a time."""
         return self if policy == "as-submitted" else RulesHistory([self.at(until)], {})
 
 

@@ -10,7 +10,7 @@ from steelyard.arena.scoring._rules import IntervalTable
 from steelyard.results import IntervalMethod, ScoreInterval
 
 NEAR = 5
-"""Fewer standard errors than this from 0 or 100, a mean is that of skewed values, and Student's t would not hold."""
+"""Within this many standard errors of 0 or 100, values are skewed and Student's t is not valid."""
 
 
 def score_interval(

@@ -123,7 +123,7 @@ def score_cents(inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Ma
 
 
 def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.DataFrame:
-    """The frame with every score beside its rows. Bounds and constants that differ between rows are columns of it."""
+    """Add all scores to the frame. Bounds and constants that differ between rows are columns."""
     columns = set(frame.columns)
     same = tuple((name, value) for name, value in sorted(constants.items()) if name not in columns)
     for together in _expressions(same):

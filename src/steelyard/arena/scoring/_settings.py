@@ -17,7 +17,7 @@ POLICIES: tuple[str, ...] = get_args(Policy)
 
 
 def lock_settings(connection: Connection, *, alone: bool = False) -> None:
-    """Let nobody change the settings until the transaction ends; `alone`, to change them when nobody works by them.
+    """Lock the settings until the transaction ends; with `alone`, exclusively, to change them.
 
     Taken before any task is locked. SQLite has one writer anyhow.
     """
@@ -48,7 +48,7 @@ def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
 
 
 def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
-    """The rules and the policy that held at the moment; the first ones when it lies before the arena."""
+    """Return the rules and policy at a time; the first ones for a time before the arena."""
     past = select(past_settings.c.rules, past_settings.c.policy)
     latest = past.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
     first = past.order_by(past_settings.c.number).limit(1)
@@ -63,5 +63,5 @@ def decoded_rules(kept: str) -> Rules:
     """Rules as `write_settings` kept them."""
     try:
         return msgspec.json.decode(kept, type=Rules)
-    except msgspec.MsgspecError as error:  # an older version kept rules that it should have refused
+    except msgspec.MsgspecError as error:  # rules stored by an older version without this check
         raise StoreError(f"invalid rules in the arena: {error}", hint="create a new arena and submit again") from error

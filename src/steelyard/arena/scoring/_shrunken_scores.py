@@ -1,4 +1,4 @@
-"""Scores of a task with few submissions that lean on all other tasks: beside the overall score and never in it."""
+"""Shrunken scores of tasks with few submissions; the overall score does not depend on them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from steelyard.results import Abilities, TaskDifficulty
 from steelyard.store import model_version
 
 ABILITIES = "abilities"
-"""The kind of learned versions that hold abilities, and how far each task leans."""
+"""Model kind of abilities and task shrinkage."""
 SHRUNKEN_SCORE = "shrunken_score"
 
 
 class AbilitiesInForce(NamedTuple):
-    """A version of learned abilities in force."""
+    """The version of the ability model in effect."""
 
     version: int
     fitted: Abilities
@@ -26,12 +26,12 @@ class AbilitiesInForce(NamedTuple):
 
 @lru_cache(maxsize=2)
 def decoded_abilities(content: str) -> Abilities:
-    """What a version holds. It is kept: the leaderboard of every task ask for the same one."""
+    """Decode a version, cached because the leaderboards of all tasks use the same one."""
     return msgspec.json.decode(content, type=Abilities)
 
 
 def abilities_in_force(connection: Connection, rules: Rules, until: int | None = None) -> AbilitiesInForce | None:
-    """The version that held at a moment (now when None); None where the profile has none, or none was learned."""
+    """Return the version in effect at a time (default: now); None if the profile has none or none was fitted."""
     if rules.models is None or rules.models.abilities is None:
         return None
     kept = model_version(connection, ABILITIES, until=until)
@@ -39,11 +39,11 @@ def abilities_in_force(connection: Connection, rules: Rules, until: int | None =
 
 
 def sparse_task(learned: Abilities, task_id: str) -> TaskDifficulty | None:
-    """The task, when it has so few submissions that its scores lean on the other tasks."""
+    """Return the task if it has few enough submissions for shrunken scores."""
     task = next((each for each in learned.tasks if each.task_id == task_id), None)
     return task if task is not None and task.submissions < learned.few_submissions else None
 
 
 def shrunken_score(task: TaskDifficulty, overall_score: float, *, further: float = 0.0) -> float:
-    """The overall score with the level of its task replaced by the leaned one, or a point so much further on."""
+    """Return the overall score with the task's level shrunken, plus `further`."""
     return round(min(max(overall_score - task.shrinkage + further, 0.0), 100.0), 2)

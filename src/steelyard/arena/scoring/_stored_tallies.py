@@ -101,7 +101,7 @@ def _look_up(connection: Connection, state: TaskState, scores: Iterable[int]) ->
 
 
 def bounds_now(connection: Connection, state: TaskState) -> BaselineBounds:
-    """The bounds as they follow from the submissions and the rules at this moment."""
+    """Return the bounds that follow from the current submissions and rules."""
     if state.n < state.least:
         return default_bounds(state.stored_task.defaults)
     one = np.zeros(1, dtype=np.int64)
