@@ -1,4 +1,4 @@
-"""Comparisons, ranks, gates and judges as tables for a terminal."""
+"""Comparisons and rankings as terminal tables."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
 def comparison_answers(result: Comparison) -> Iterator[str]:
-    """What each pair's first metric says, and which tasks it stands on."""
+    """Yield the sentence of each pair's first metric, and the tasks it uses."""
     for pair in result.pairs:
         yield clean(next(iter(pair.sentences), ""))
         yield clean(f"{coverage_text(result.baseline.label, pair)}.")
 
 
 def comparison_lines(result: Comparison) -> Iterator[str]:
-    """What the other metrics of each pair say."""
+    """Yield the sentences of the other metrics of each pair."""
     for pair in result.pairs:
         yield from map(clean, pair.sentences[1:])
 
 
 def coverage_text(a: str, pair: Pair) -> str:
-    """Which tasks a comparison stands on."""
+    """Return the number of shared and excluded tasks."""
     cover = pair.coverage
     excluded = [f"{len(cover.only_baseline):,} attempted only by {a}"] if cover.only_baseline else []
     excluded += [f"{len(cover.only_candidate):,} only by {pair.candidate.label}"] if cover.only_candidate else []
@@ -53,7 +53,7 @@ def coverage_text(a: str, pair: Pair) -> str:
 
 
 def comparison_tables(result: Comparison) -> Iterator[TextTable]:
-    """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
+    """Yield one table per pair: values, difference, interval, p-value, effect size and verdict."""
     for pair in result.pairs:
         sides = f"{_lettered(pair.candidate.label, 'B')} vs. {_lettered(result.baseline.label, 'A')}"
         title = f"{sides}, {weighting(result)}"
@@ -81,7 +81,7 @@ def comparison_tables(result: Comparison) -> Iterator[TextTable]:
 
 
 def _lettered(label: str, letter: str) -> str:
-    """The label with the letter that stands for it in the table, unless it carries one."""
+    """Return the label with its letter in the table."""
     return label if label.endswith(f"({letter})") else f"{label} ({letter})"
 
 
@@ -108,7 +108,7 @@ def _legend_of(marks: Sequence[str]) -> str:
 
 
 def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
-    """The bounds of an interval, without the unit; the label or mark that says what it reaches stands under them."""
+    """Return the bounds of an interval without the unit, with the label on the next line."""
     if low is None or high is None:
         return DASH
     return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")
@@ -134,7 +134,7 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
 
 
 def ranking_tables(result: Ranking) -> Iterator[TextTable]:
-    """The places with bands, the score with its interval, cost beside it; then pass@k where tasks were tried again."""
+    """Yield the ranking with scores and cost, then pass@k if tasks have several attempts."""
     declared = catalog()[result.on]
     arrow = ARROWS[declared.better]
     over = f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks"

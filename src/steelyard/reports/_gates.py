@@ -44,8 +44,8 @@ def gate_table(result: Gate) -> TextTable:
         justify: Literal["left", "right"] = "left" if heading in ("rule", "status") else "right"
         table.add_column(heading, justify=justify, spare=SPARED.get(heading, 0))
     for check in result.checks:
-        *cells, told = _cells(check)
-        add_row(table, *cells, Painted(told, GATE_STYLES[check.status]))
+        *cells, status = _cells(check)
+        add_row(table, *cells, Painted(status, GATE_STYLES[check.status]))
     return table
 
 

@@ -17,7 +17,7 @@ TASKS_SHOWN = 40
 
 
 def matrix_lines(result: Matrix) -> Iterator[str]:
-    """What the matrix says in a sentence, then what its rows are ordered by."""
+    """Yield a summary sentence and the meaning of the sort order."""
     metric = catalog()[result.metric]
     whole = f"{counted(len(result.tasks), 'task')} by {counted(len(result.groups), 'group')} ({', '.join(result.by)})"
     valued = [row for row in result.tasks if row.mean is not None]
@@ -39,7 +39,7 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
 
 
 def matrix_table(result: Matrix) -> TextTable:
-    """One row a task, one column a group."""
+    """Return a table with one row per task and one column per group."""
     metric = catalog()[result.metric]
     title = f"{metric.title} {ARROWS[metric.better]}".rstrip()
     table = plain_table(f"{title} by task, sorted by {result.sort}, {weighting(result)}")
@@ -71,7 +71,7 @@ def matrix_table(result: Matrix) -> TextTable:
 
 
 def _cell(cell: MatrixCell | None, column: NumberFormat, metric: Metric) -> str:
-    """How many runs pass, or the value; what was not run is blank."""
+    """Return passes and attempts, or the value; blank if the group did not attempt the task."""
     if cell is None:
         return ""
     errored = f" ({cell.errored} errored)" if cell.errored else ""

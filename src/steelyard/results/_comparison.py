@@ -1,4 +1,4 @@
-"""What `compare` gives: B against A, metric by metric, with the verdicts that the number of comparisons allows."""
+"""Result of `compare`: differences per metric with corrected verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Verdict = Literal["better", "worse", "differs", "inconclusive", "no difference",
 
 @dataclass(frozen=True, slots=True)
 class TaskValues:
-    """What the two sides have on a task."""
+    """Values of both sides on a task."""
 
     task: str
     baseline: float
@@ -35,9 +35,9 @@ class Flips:
     """The common tasks by who solves them."""
 
     gained: tuple[TaskValues, ...]
-    """Tasks that only B solves, the largest difference first."""
+    """Tasks that only the candidate solves, largest difference first."""
     lost: tuple[TaskValues, ...]
-    """Tasks that only A solves, the largest difference first."""
+    """Tasks that only the baseline solves, largest difference first."""
     both: int
     """Tasks that both solve."""
     neither: int
@@ -46,7 +46,7 @@ class Flips:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """B minus A on the tasks that both have a value for."""
+    """Candidate minus baseline on the tasks for which both have a value."""
 
     metric: str
     baseline: float | None
@@ -56,13 +56,13 @@ class Difference:
     interval: Interval
     """The difference and its range."""
     test: Significance
-    """How surprising it would be without a difference."""
+    """Test of the null hypothesis of no difference."""
     tasks: int
     """Tasks on which both have a value."""
     runs: tuple[int, int]
-    """Runs of A and of B on them that have a value."""
+    """Runs of the baseline and the candidate on them that have a value."""
     missing: tuple[int, int]
-    """Runs of A and of B on common tasks that have no value."""
+    """Runs of the baseline and the candidate on shared tasks that have no value."""
     std_dev: float | None = None
     """Standard deviation of the differences over tasks; None where it is unknown."""
     cliffs_delta: float | None = None
@@ -70,13 +70,13 @@ class Difference:
     standardized: float | None = None
     """Mean difference in units of its standard deviation."""
     minimum_detectable_effect: float | None = None
-    """The smallest true difference that so many tasks would show with a chance of 80%."""
+    """Smallest true difference detected with 80% power at this sample size."""
     higher: tuple[TaskValues, ...] = ()
-    """Tasks on which B is higher, the largest difference first."""
+    """Tasks on which the candidate is higher, largest difference first."""
     lower: tuple[TaskValues, ...] = ()
-    """Tasks on which B is lower, the largest difference first."""
+    """Tasks on which the candidate is lower, largest difference first."""
     same: tuple[tuple[float, int], ...] = ()
-    """Values that both sides share on a task, each with how many tasks have it."""
+    """Values equal on both sides, each with its number of tasks."""
     bounds: SensitivityBounds | None = None
     """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
 
@@ -104,7 +104,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One of the two that are compared."""
+    """One side of a comparison."""
 
     label: str
     chosen: Mapping[str, str]
@@ -121,7 +121,7 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of the data a comparison can use."""
+    """Shared tasks of two sides, and tasks of one side only."""
 
     common: int
     only_baseline: tuple[str, ...]
@@ -152,13 +152,13 @@ class Judged:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the data show a difference, after the correction for several comparisons."""
+        """Whether the difference is significant after correction."""
         return self.verdict in ("better", "worse", "differs")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """B against A."""
+    """Candidate vs. baseline."""
 
     candidate: ComparedSide
     coverage: Coverage
@@ -166,13 +166,13 @@ class Pair:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What each metric says; once where no task in common leaves them all the same to say."""
+        """Sentences of the metrics, without duplicates."""
         return tuple(dict.fromkeys(judged.sentence for judged in self.metrics))
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """The result of comparing."""
+    """Comparison of candidates with a baseline."""
 
     baseline: ComparedSide
     pairs: tuple[Pair, ...]
@@ -201,7 +201,7 @@ class Comparison(Result):
         return f"B {first.candidate.choice}{others} vs A {self.baseline.choice}: {counts}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a pair and metric."""
+        """Return one flat row per pair and metric."""
         return [_row(self.baseline, pair.candidate, judged) for pair in self.pairs for judged in pair.metrics]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.statistics import Interval
 
 VERDICT_MARKS = {"better": " better", "worse": " worse"}
-"""What stands beside a difference that is shown."""
+"""Text next to a significant difference."""
 
 
 def _own_scales(left: str, right: str) -> Axis:
@@ -42,11 +42,11 @@ def difference_dots(result: Comparison, width: int) -> Figure:
         sides_of_zero = ("lower", "higher") if len(directions) == 1 else ("worse or lower", "better or higher")
     sides = result.pairs[0].candidate.label if len(result.pairs) == 1 else "B"
     title = f"{sides} minus {result.baseline.label}"
-    tasks = counted(result.pairs[0].coverage.common, "common task") if len(result.pairs) == 1 else "common tasks"
+    tasks = counted(result.pairs[0].coverage.common, "shared task") if len(result.pairs) == 1 else "shared tasks"
     level = confidence_text(result.level, [each.difference.interval for pair in result.pairs for each in pair.metrics])
     is_corrected = result.correction != "none" and result.comparisons > 1
     among = f" among {result.comparisons} comparisons" if is_corrected else ""
-    note = f"{level}, {tasks}, paired by task; hollow: no difference shown{among}"
+    note = f"{level}, {tasks}, paired by task; hollow: inconclusive{among}"
     return dots(rows, title=title, axis=_own_scales(*sides_of_zero), note=note, reference=0.0, width=width)
 
 
@@ -59,7 +59,7 @@ def rule_dots(result: Gate, width: int) -> Figure:
         text, said, limit = check.status, check.sentence, check.rule.offset
         rows.append(_scaled(check.interval, metric, check.rule.text, text, said, is_sure=is_sure, limit=limit))
     level = confidence_text(result.level, [check.interval for check in result.checks])
-    note = f"{level}, {counted(result.tasks, 'task')}; upright tick: the limit; hollow: inconclusive"
+    note = f"{level}, {counted(result.tasks, 'task')}; vertical tick: limit; hollow: inconclusive"
     axis = _own_scales("lower", "higher")
     return dots(rows, title=f"Gate: {result.status}", axis=axis, note=note, reference=0.0, width=width)
 
@@ -69,7 +69,7 @@ def _signed(value: float | None, metric: Metric) -> str:
 
 
 def _limits(interval: Interval, metric: Metric) -> str:
-    """The interval as it stands behind its estimate; nothing where an end is unknown."""
+    """Return the interval in parentheses; empty if a bound is unknown."""
     if interval.low is None or interval.high is None:
         return ""
     ends = bounds_text(interval.low, interval.high, metric.unit, of_difference=True)
@@ -113,10 +113,10 @@ def flip_square(result: Comparison, width: int) -> Figure:
     pair = result.pairs[0]
     judged = next((each for each in pair.metrics if each.difference.metric == "pass_rate"), None)
     if judged is None or not judged.difference.tasks:
-        raise UsageError("flips need the pass rate of both sides on common tasks", hint="compare pass_rate")
+        raise UsageError("flips need the pass rate of both sides on shared tasks", hint="compare pass_rate")
     counts = judged.difference.flips
     if counts is None:
-        raise UsageError("flips need tasks that count the same on both sides", hint="weight by tasks")
+        raise UsageError("flips need tasks of equal weight", hint="--weight-by tasks")
     return flips(
         a=result.baseline.label,
         b=pair.candidate.label,
@@ -125,7 +125,7 @@ def flip_square(result: Comparison, width: int) -> Figure:
         only_b=len(counts.gained),
         neither=counts.neither,
         title=f"Tasks that flip: {result.baseline.label} and {pair.candidate.label}",
-        note=f"{counted(judged.difference.tasks, 'common task')}; solved: at least half of the runs pass",
+        note=f"{counted(judged.difference.tasks, 'shared task')}; solved: at least half of the runs pass",
         width=width,
     )
 

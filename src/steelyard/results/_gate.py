@@ -1,4 +1,4 @@
-"""What `gate` gives: each rule held against the data, and the verdict over all of them."""
+"""Result of `gate`: the status of each rule and of the gate."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ class Rule:
     text: str
     metric: str
     at_least: bool
-    """Whether the candidate must reach the limit, or stay within it."""
+    """Whether the limit is a lower bound (>=) or an upper bound (<=)."""
     factor: float
-    """What the baseline's figure is multiplied by; 0 where the rule does not speak of a baseline."""
+    """Factor of the baseline; 0 if the rule does not refer to it."""
     offset: float
-    """What is added; without a baseline, the limit itself."""
+    """Added to the baseline; without a baseline, the limit itself."""
 
     @property
     def relative(self) -> bool:
-        """Whether the rule speaks of the baseline."""
+        """Whether the rule refers to the baseline."""
         return self.factor != 0
 
 
 @dataclass(frozen=True, slots=True)
 class RuleCheck:
-    """One rule held against the data."""
+    """Result of one rule."""
 
     rule: Rule
     status: GateStatus
     sentence: str
     interval: Interval
-    """What the rule's offset limits: the candidate's figure, or its difference from `factor` times the baseline's."""
+    """Tested quantity: the candidate's value, or its difference from `factor` times the baseline."""
     tasks: int
-    """Tasks that it rests on."""
+    """Number of tasks."""
     baseline: float | None
     candidate: float | None
     tasks_needed: int | None = None
@@ -63,7 +63,7 @@ class Gate(Result):
 
     checks: tuple[RuleCheck, ...]
     tasks: int
-    """Tasks of the candidate; with a baseline, those that both sides tried."""
+    """Tasks of the candidate; with a baseline, tasks that both sides attempted."""
     level: float
     seed: int
     profile: str
@@ -74,7 +74,7 @@ class Gate(Result):
     unscored: str = "exclude"
     """What a run without a verdict counts as: left out, or failed."""
     inconclusive: Inconclusive = "report"
-    """What an inconclusive gate is to the build."""
+    """How an inconclusive gate is treated: pass, fail or report."""
 
     @property
     def status(self) -> GateStatus:
@@ -84,14 +84,14 @@ class Gate(Result):
 
     @property
     def exit_code(self) -> int:
-        """0 holds, 3 fails; inconclusive is 4, or what the caller takes it for."""
+        """Exit status: 0 pass, 3 fail, 4 inconclusive (unless `inconclusive` says otherwise)."""
         return EXIT_IF_INCONCLUSIVE[self.inconclusive] if self.status == "inconclusive" else EXIT[self.status]
 
     def _about(self) -> str:
         return f"{self.status}: {len(self.checks)} rule{'s' * (len(self.checks) != 1)}, {counted(self.tasks, 'task')}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a rule."""
+        """Return one flat row per rule."""
         return [
             {
                 "rule": check.rule.text,

@@ -68,7 +68,7 @@ class JudgeCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRange:
-    """The runs whose judges' mean score lies in a range, and how many of them passed."""
+    """Runs whose mean judge score is in a range, and how many of them passed."""
 
     low: float
     high: float
@@ -92,7 +92,7 @@ class Judges(Result):
     by: tuple[str, ...]
     """What makes a group."""
     group_tests: dict[str | None, KruskalWallis]
-    """For each judge whether its scores differ between the groups; None stands for the mean of each run's scores."""
+    """Kruskal-Wallis test between groups per judge; None is the mean of each run's scores."""
     contradictions: tuple[Finding, ...]
     runs: int
     calibration: tuple[ScoreRange, ...]

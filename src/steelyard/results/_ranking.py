@@ -42,7 +42,7 @@ class RankedGroup:
     pareto_frequency: float | None = None
     """Fraction of bootstrap resamples of tasks in which it is Pareto optimal."""
     passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
-    """pass@k and pass^k for every k up to the largest number of scored attempts; `n` tasks have so many."""
+    """pass@k and pass^k for every k up to the largest number of scored attempts; `n` is the number of tasks."""
     tasks: int = 0
     """The common tasks, of which the `n` of a pass@k are some."""
     runs: int = 0

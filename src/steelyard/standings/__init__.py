@@ -1,4 +1,4 @@
-"""Who leads and how surely: compare, rank, gate, judges."""
+"""Statistics of compare, rank, gate, matrix and judges."""
 
 from __future__ import annotations
 

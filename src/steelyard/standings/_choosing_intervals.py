@@ -1,4 +1,4 @@
-"""Which interval suits a figure: chosen by what the values are and how the runs lie, and named."""
+"""Selection of interval methods by the type of the metric and the attempts per task."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _SHARES: dict[str, Callable[[int, int, float], Interval]] = {
 
 
 def check_method(method: str) -> str:
-    """The method itself; an unknown one is refused with the nearest."""
+    """Return the method; an unknown name raises an error with the nearest one."""
     if method not in METHODS:
         raise UnknownNameError("interval method", method, METHODS)
     return method
@@ -147,7 +147,7 @@ class _Rows:
 def _weighted(metric: Metric, runs: _Rows, figures: Floats, *, weight_by: WeightBy, method: str) -> list[Interval]:
     """The interval of each group's mean, of the figure itself.
 
-    Where a group tried all tasks equally often both weights are the same, and the runs say more (how many passed).
+    With equal attempts on all tasks both weightings agree, and the runs are used (they give the number of passes).
     Otherwise tasks that count once are taken by their means.
     """
     if method in ("auto", "gaffke", "hall"):
@@ -167,7 +167,7 @@ def _weighted(metric: Metric, runs: _Rows, figures: Floats, *, weight_by: Weight
 def _of_mean(
     metric: Metric, interval: Interval, mean: float, rows: _Rows, place: int, *, weight_by: WeightBy
 ) -> Interval:
-    """The interval with its figure; one that does not hold it gives way to Student's, which lies around it."""
+    """Return the interval with its estimate; Student's if the interval does not contain it."""
     figure = None if math.isnan(mean) else mean
     if holds(interval, figure, metric.bounds):
         return of_figure(interval, figure, metric.bounds)
@@ -195,7 +195,7 @@ def holds(interval: Interval, figure: float | None, bounds: tuple[float, float])
 
 
 def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, float]) -> Interval:
-    """The interval of the figure that stands beside it, without the part that the metric cannot reach.
+    """Return the interval of the estimate, truncated to the range of the metric.
 
     A width of 0 would promise too much, so there is no interval then.
     """
@@ -265,9 +265,9 @@ def _mean(metric: Metric, values: Floats, tasks: Ints, *, binary: bool, method: 
     if np.any(np.abs(values) > TOO_LARGE):
         return _infinite(values, method, level)
     if method.startswith(("wilson", "clopper")) and not binary:
-        reason = f"{method} counts successes, and {metric.name} is not 0 or 1 for each run"
+        reason = f"{method} needs a binary metric; {metric.name} is not"
         if metric.binary:
-            reason = f"{method} counts runs, and tasks that were tried unequally often count once each"
+            reason = f"{method} assumes equal weights of runs, but tasks have unequal numbers of attempts"
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
     if method in _SHARES:
         return _SHARES[method](int(values.sum()), n, level)

@@ -21,7 +21,7 @@ Filter = Mapping[str, str]
 
 
 def comparable(metrics: Sequence[str]) -> list[str]:
-    """The metrics, each once; one that is neither of single runs nor a ratio of means is refused."""
+    """Return the metrics without duplicates; raise if one is neither per run nor a ratio of means."""
     for name in metrics:
         declared = catalog()[name]
         if declared.is_estimate:
@@ -41,7 +41,7 @@ def comparable(metrics: Sequence[str]) -> list[str]:
 def samples_of(
     table: RunTable, metrics: Sequence[str], *, profile: Profile, weight_by: WeightBy = "tasks", any_size: bool = False
 ) -> Samples:
-    """The metrics of every run, with its task; values too large for tests are refused unless `any_size` will do."""
+    """Return the metrics of every run with its task; raise if values are too large, unless `any_size`."""
     engine = engine_of(table, profile)
     tasks = engine.codes(["task"])
     ratios = [declared for name in metrics if (declared := catalog()[name]).is_ratio]
@@ -77,7 +77,7 @@ def _same_values(a: Floats | Missing, b: Floats | Missing) -> bool:
 
 
 def _computable(metric: str, values: Floats) -> Floats:
-    """The values, those next to nothing as 0; ones that are too large are refused."""
+    """Return the values with tiny ones set to 0; raise if one is too large."""
     size = np.abs(values)
     large = int(np.count_nonzero(np.isfinite(values) & (size > TOO_LARGE)))
     if large:
@@ -89,7 +89,7 @@ def _computable(metric: str, values: Floats) -> Floats:
 
 
 def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
-    """`agent=X,model=Y`, or a mapping of the same, with every key known; a comma may stand in a value.
+    """Parse a filter such as `agent=X,model=Y`, or a mapping; values may contain commas.
 
     >>> read_filter("agent=X, model=Y", option="--baseline")
     {'agent': 'X', 'model': 'Y'}
@@ -105,7 +105,7 @@ def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
 
 
 def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
-    """The runs whose keys have these values; a value that no run has is refused with the nearest."""
+    """Return the mask of runs with these values; an unknown value raises an error with the nearest."""
     rows = np.ones(table.n, dtype=bool)
     names = table.frame.collect_schema().names()
     for key, value in chosen.items():

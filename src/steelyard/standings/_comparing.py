@@ -53,15 +53,15 @@ def judge(
     `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
     the policy `unscored` does; what only one of the two says is inconclusive.
     """
-    told = verdict(difference, adjusted)
-    rests = told in CLAIMS and told != otherwise[1]
+    concluded = verdict(difference, adjusted)
+    rests = concluded in CLAIMS and concluded != otherwise[1]
     text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, alone=alone, rests=rests)
     text += otherwise_text(difference, otherwise[0], unscored)
     wanted = None if effect_size is None else sample_size_for(difference, effect_size, comparisons)
     return Judged(
         difference=difference,
         adjusted_p=adjusted,
-        verdict=INCONCLUSIVE if rests else told,
+        verdict=INCONCLUSIVE if rests else concluded,
         sentence=text if effect_size is None else text + sample_size_text(difference, effect_size, wanted),
         needed=needed_tasks(difference, comparisons),
         sample_size=wanted,

@@ -1,4 +1,4 @@
-"""Who takes part in a ranking, on which tasks, and the table of their places."""
+"""Groups and tasks of a ranking, and the ranked table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Entrants:
     """Each competitor's own figure over the common tasks, as it is weighted."""
     findings: tuple[Finding, ...]
     halves: tuple[Floats, Floats] | None = None
-    """What stands above and below in a ratio of means, in the same rows and columns."""
+    """Numerator and denominator of a ratio of means, in the same rows and columns."""
 
     @property
     def size(self) -> int:
@@ -46,7 +46,7 @@ class Entrants:
 def enter(
     samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_task_coverage: float
 ) -> Entrants:
-    """Let in who tried enough of the tasks; the others are named in findings."""
+    """Select the groups with enough tasks; findings name the others."""
     names = half_names(metric) if catalog()[metric].is_ratio else (metric,)
     for name in names:
         values = samples.known(name)
@@ -169,7 +169,7 @@ def places(
     options: StatisticsOptions,
     extra_metrics: Sequence[str] = (),
 ) -> tuple[RankedGroup, ...]:
-    """The places, the best first; among equals in the order of their keys."""
+    """Return the ranked groups, best first; ties ordered by key."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
     counting = np.where(field.common[samples.tasks], field.groups, -1)

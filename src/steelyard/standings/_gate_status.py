@@ -22,7 +22,7 @@ from steelyard.statistics import (
 )
 
 MAX_SEARCHED_TASKS = 100_000
-"""Where all tasks are equal, no more of them are tried out."""
+"""Largest sample size searched if all tasks are equal."""
 EASED_BY = 0.02
 """Fraction of the metric's range by which a rule is relaxed if no sample size resolves it."""
 
@@ -118,7 +118,7 @@ def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
 
 
 def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
-    """The same with so many tasks, each of which says what every one of these did."""
+    """Return the same test with this many tasks, all with this value."""
     level, bounds = tested.interval.level, catalog()[tested.metric].bounds
     if tested.relative and tested.binary:
         interval = paired_proportions(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)

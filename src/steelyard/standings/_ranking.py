@@ -61,7 +61,7 @@ def estimate_ranks(
     """What to order by (higher first), best and worst places, and the name of the test behind them.
 
     `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `halves` holds
-    what stands above and below. `permuted` returns the pairs that differ by a permutation test, where attempts are
+    numerator and denominator. `permuted` returns the pairs that differ by a permutation test, where attempts are
     unequal: a pair must be shown by both tests.
     """
     agents = scores.shape[1]
@@ -77,38 +77,38 @@ def estimate_ranks(
         return -(best + worst).astype(float), best, worst, "none: the places that the majorities leave open"
     if order == "bradley-terry":
         by_task = strengths_by_task(scores)
-        sure, test = _sure_of_means(by_task, options)
+        better, test = _significant_means(by_task, options)
         figures = np.round([mean_of(column) for column in by_task.T], 9)
     elif halves is None:
-        sure, test = _sure_of_means(scores, options)
+        better, test = _significant_means(scores, options)
     else:
-        sure, test = _sure_of_ratios(scores, halves, options)
-    differ = permuted() if sure.any() else None
+        better, test = _significant_ratios(scores, halves, options)
+    differ = permuted() if better.any() else None
     if differ is not None:
-        sure, test = sure & differ, f"{test}; permutation of runs"
-    best, worst = rank_intervals(sure)
+        better, test = better & differ, f"{test}; permutation of runs"
+    best, worst = rank_intervals(better)
     return figures, best, worst, test
 
 
-def _sure_of_means(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
-    """Entry (i, j): i is shown to be better than j, all pairs together at the level; and the test."""
-    sure = significantly_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
-    return sure, "sign-flip max-t, step-down"
+def _significant_means(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
+    """Return a matrix of significant pairs (i better than j, family-wise) and the name of the test."""
+    better = significantly_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
+    return better, "sign-flip max-t, step-down"
 
 
-def _sure_of_ratios(scores: Floats, halves: tuple[Floats, Floats], options: StatisticsOptions) -> tuple[Mask, str]:
+def _significant_ratios(scores: Floats, halves: tuple[Floats, Floats], options: StatisticsOptions) -> tuple[Mask, str]:
     """The same of ratios of means, by swaps with Holm's correction; too many pairs for that are tested as means."""
     pairs = list(itertools.combinations(range(scores.shape[1]), 2))
     draws = max(options.resamples, 50 * len(pairs))
     if len(pairs) * draws * len(scores) > MAX_SWAPS:
-        return _sure_of_means(scores, options)
+        return _significant_means(scores, options)
     shown = holm(_swap_tests(halves, pairs, draws=draws, seed=options.seed)) <= 1 - options.level
     means = [mean_of(column) for column in scores.T]
-    sure = np.zeros((len(means), len(means)), dtype=bool)
+    better = np.zeros((len(means), len(means)), dtype=bool)
     for (first, other), yes in zip(pairs, shown, strict=True):
         if yes and means[first] != means[other]:
-            sure[(first, other) if means[first] > means[other] else (other, first)] = True
-    return sure, "swap, Holm"
+            better[(first, other) if means[first] > means[other] else (other, first)] = True
+    return better, "swap, Holm"
 
 
 def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], *, draws: int, seed: int) -> Floats:
@@ -120,7 +120,7 @@ def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]],
 
 
 def competition_ranks(order_by: Floats) -> Ints:
-    """Places from the highest down; equals share the better one.
+    """Return competition ranks, highest first; ties share the better rank.
 
     >>> competition_ranks(np.array([0.5, 0.9, 0.9])).tolist()
     [3, 1, 1]
@@ -175,7 +175,7 @@ def fronts(
 def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:
     """pass@k and pass^k for every k up to the largest number of scored attempts, each over the tasks that have k.
 
-    Empty where no task was tried again: then only the pass rate can be told.
+    Empty if no task has several attempts.
     """
     tries = passed.known[common].tolist()
     most = min(max(tries, default=0), MAX_TRIES)

@@ -78,7 +78,7 @@ class Samples:
         return self.by_group(metric, np.where(rows, 0, -1), 1)[0]
 
     def by_group(self, metric: str, groups: Ints, size: int) -> list[TaskMeans]:
-        """Task means of each group of runs; -1 stands for no group."""
+        """Return task means of each group of runs; -1 is no group."""
         column, tasks = self.values[metric], len(self.task_names)
         inside = groups >= 0
         cells = (groups * tasks + self.tasks)[inside]
@@ -149,7 +149,7 @@ def _ratio(declared: Metric, means: Mapping[str, float], constants: Mapping[str,
 
 
 def half_names(metric: str) -> tuple[str, str]:
-    """Under which names samples hold what stands above and below in a ratio of means."""
+    """Return the sample names of the numerator and denominator of a ratio of means."""
     return f"{metric} above", f"{metric} below"
 
 
@@ -169,7 +169,7 @@ def ratio_columns(
 def complete_halves(
     declared: Metric, columns: Mapping[str, Floats | Missing], profile: Profile
 ) -> tuple[Floats, Floats] | Missing:
-    """What stands above and below in a ratio of means; NaN in runs that have not all of its inputs."""
+    """Return the numerator and denominator of a ratio of means; NaN in runs with missing inputs."""
     inputs = complete_inputs(declared, columns)
     return inputs if isinstance(inputs, Missing) else _halves(declared, inputs, profile)
 

@@ -1,4 +1,4 @@
-"""Tasks by groups: one metric in every cell, and which tasks are hard or tell the groups apart."""
+"""Matrix of one metric by task and group, with difficulty and discrimination of tasks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def discriminations(values: Floats) -> Floats:
     centered = np.where(known, finite - np.nansum(finite, axis=1, keepdims=True) / np.maximum(counts, 1), 0.0)
     others = known.sum(axis=0) - known
     standing = np.where(known & (others > 0), (centered.sum(axis=0) - centered) / np.maximum(others, 1), np.nan)
-    told = np.full(len(values), np.nan)
+    discriminations = np.full(len(values), np.nan)
     for task, (row, ahead) in enumerate(zip(finite, np.round(standing, 12), strict=True)):
         rated = ahead[~np.isnan(ahead)]
         if len(rated) < 2:
@@ -84,8 +84,8 @@ def discriminations(values: Floats) -> Floats:
         middle = float(np.median(rated))
         upper, lower = row[ahead > middle], row[ahead < middle]
         if len(upper) and len(lower):
-            told[task] = exact_mean(upper.tolist()) - exact_mean(lower.tolist())
-    return told
+            discriminations[task] = exact_mean(upper.tolist()) - exact_mean(lower.tolist())
+    return discriminations
 
 
 def _sorted(rows: Sequence[MatrixTask], sort: MatrixSort, *, higher: bool) -> tuple[MatrixTask, ...]:

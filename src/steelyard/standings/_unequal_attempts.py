@@ -1,4 +1,4 @@
-"""Two sides that tried tasks unequally often: a test that keeps its level, and limits and effect to match."""
+"""Tests, intervals and effect sizes for sides with unequal numbers of attempts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def within_sides(interval: Interval, a: Interval, b: Interval, correlation: floa
 
 
 def _reach(side: Interval) -> tuple[float, float, float] | None:
-    """The mean, and how far its limits lie below and above."""
+    """Return the mean and the distances to its lower and upper bound."""
     if side.estimate is None or side.low is None or side.high is None:
         return None
     return side.estimate, side.estimate - side.low, side.high - side.estimate

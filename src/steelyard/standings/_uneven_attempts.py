@@ -1,4 +1,4 @@
-"""Where tasks were tried unequally often, runs and tasks weigh differently: both figures are told."""
+"""Findings for groups whose values differ between weighting by runs and by tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.statistics import Floats, Ints, evenly_tried
 
 
 def weights_differ(samples: Samples, metrics: Sequence[str], groups: Ints, labels: Sequence[str]) -> list[Finding]:
-    """A finding for each group in which the two weights give other figures; -1 stands for no group."""
+    """Return a finding for each group in which the weightings differ; -1 is no group."""
     inside = groups >= 0
     even = evenly_tried(groups[inside], samples.tasks[inside], size=len(labels))
     if even.all():
@@ -67,9 +67,9 @@ def _told(both: Sequence[dict[str, Floats]], even: np.ndarray, labels: Sequence[
     metrics = list(by_runs)
     findings = []
     for place in np.flatnonzero(~even).tolist():
-        told = [text for metric in metrics if (text := _both(metric, by_runs[metric][place], by_tasks[metric][place]))]
-        if told:
-            message = f"unequal number of attempts per task: {'; '.join(told)} (--weight-by)"
+        texts = [text for metric in metrics if (text := _both(metric, by_runs[metric][place], by_tasks[metric][place]))]
+        if texts:
+            message = f"unequal number of attempts per task: {'; '.join(texts)} (--weight-by)"
             findings.append(Finding(code="uneven_attempts", severity="info", message=message, where=labels[place]))
     return findings
 
@@ -82,4 +82,4 @@ def _both(metric: str, by_runs: float, by_tasks: float) -> str | None:
     over_runs, over_tasks = (quantity(figure, declared.unit) for figure in (by_runs, by_tasks))
     if over_runs == over_tasks:
         return None
-    return f"{declared.title.lower()} is {over_runs} over runs and {over_tasks} over tasks"
+    return f"{declared.title.lower()} is {over_runs} weighted by runs and {over_tasks} weighted by tasks"

@@ -237,7 +237,7 @@ def sample_size_text(difference: Difference, size: float, needed: TasksNeeded | 
     return f" {text[0].upper()}{text[1:]} needed to detect {effect} ({percent(POWER, decimals=0)} power)."
 
 
-def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> str:
+def _about_missing(difference: Difference, concluded: Verdict, *, a: str, b: str) -> str:
     if difference.bounds is None:
         return ""
     unit = catalog()[difference.metric].unit
@@ -247,7 +247,7 @@ def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> 
     runs = "1 run has" if total == 1 else f"{total:,} runs have"
     what = "verdict" if difference.metric == "pass_rate" else "value"
     text = f" {runs} no {what} ({sides}); worst-case bounds of the difference: {ends}"
-    undone = told in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
+    undone = concluded in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
     return f"{text}, which could change the verdict." if undone else f"{text}."
 
 

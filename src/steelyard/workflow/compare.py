@@ -93,7 +93,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
 
 
 def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
-    """What chooses the runs of A and of each B; a side that stands twice would count as two comparisons."""
+    """Return the filters of the baseline and each candidate; duplicates would count as two comparisons."""
     from steelyard.standings import read_filter  # brings numpy and Polars
 
     if not others:
@@ -108,7 +108,7 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
 def _sides(
     table: RunTable, samples: Samples, filters: Sequence[dict[str, str]], masks: Sequence[Mask]
 ) -> tuple[list[ComparedSide], list[Finding]]:
-    """Each side under a label of its own, and what is to be said of the schemes of their tiers."""
+    """Return the labeled sides, and findings about their tier schemes."""
     by_side = list(zip(filters, masks, strict=True))
     schemes = [table.tier_schemes(mask) if "tier" in chosen else [] for chosen, mask in by_side]
     findings = compared_schemes(zip(filters, schemes, strict=True))
@@ -123,7 +123,7 @@ def _sides(
 def _differences(
     samples: Samples, masks: Sequence[Mask], metrics: Sequence[Sequence[str]], judging: StatisticsOptions
 ) -> list[list[Difference]]:
-    """For each B its differences from A on these metrics."""
+    """Return the differences of each candidate from the baseline."""
     from steelyard.standings import difference  # brings numpy and scipy
 
     return [

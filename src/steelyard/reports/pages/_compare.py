@@ -1,11 +1,11 @@
-"""Is B better than A: what `compare` found, metric by metric."""
+"""Page with a comparison, metric by metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
-from steelyard.formatting import difference_text, interval_name, p_value_cell, quantity
+from steelyard.formatting import counted, difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import coverage_text
 from steelyard.reports.pages._cells import (
@@ -23,7 +23,7 @@ from steelyard.reports.pages._page import DASH, Column, Page, PageLink, PageTabl
 from steelyard.results import SOLVED_FROM, Comparison, Judged, TaskValues
 
 FIRST = ("composite_score", "pass_rate", "impl_rate")
-"""The metrics that the answer is given for, the first that was compared."""
+"""Metrics for the headline sentence, in order of preference."""
 
 
 def compare_page(result: Comparison) -> Page:
@@ -32,10 +32,10 @@ def compare_page(result: Comparison) -> Page:
     by_name = {each.difference.metric: each for each in reversed(result.pairs[0].metrics)}
     main = next((by_name[name] for name in FIRST if name in by_name), judged[0][1])
     several = len(result.pairs) > 1
-    names = "the others" if several else result.pairs[0].candidate.label
+    names = "candidates" if several else result.pairs[0].candidate.label
     page = Page(
         name="compare",
-        title=f"Is {names} better than {result.baseline.label}? What changed?",
+        title=f"{'Are' if several else 'Is'} {names} better than {result.baseline.label}?",
         answer=main.sentence,
         notes=tuple(each.sentence for _, each in judged if each is not main and each.is_shown),
         table=PageTable(
@@ -55,11 +55,13 @@ def compare_page(result: Comparison) -> Page:
 
 
 def _swapped(a: str, b: str) -> PageLink:
-    return PageLink("Swap A and B", f"/compare?{urlencode([('baseline', b), ('candidate', a)], errors='replace')}")
+    return PageLink(
+        "Swap baseline and candidate", f"/compare?{urlencode([('baseline', b), ('candidate', a)], errors='replace')}"
+    )
 
 
 def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
-    """The tasks on which the two differ, the largest gain of B first; of several pairs only the first has room."""
+    """Yield the tasks on which the first pair differs, largest gain of the candidate first."""
     pair = result.pairs[0]
     judged = next((each for each in pair.metrics if each.difference.higher or each.difference.lower), None)
     if judged is None:
@@ -69,7 +71,7 @@ def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
     tasks = [*judged.difference.higher, *judged.difference.lower[::-1]]
     yield PageTable(
         name="tasks",
-        caption=f"{metric.title} on the tasks that differ, of {judged.difference.tasks:,} common ones",
+        caption=f"{metric.title} on the tasks that differ, of {counted(judged.difference.tasks, 'shared task')}",
         columns=(
             text_column("task", "task", [each.task for each in tasks]),
             level_column("baseline", result.baseline.label, [each.baseline for each in tasks], metric.unit),

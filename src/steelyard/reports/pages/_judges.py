@@ -10,7 +10,7 @@ from steelyard.results import Judges
 
 
 def judges_page(result: Judges) -> Page:
-    """Each judge's score beside the others', and how far they agree."""
+    """Return the page with agreement and severity of judges."""
     answer, *notes = judge_lines(result)
     severities = [record.severity for record in result.judges]
     ends = [decimal_bounds(each.low, each.high, decimals=3) for each in severities]

@@ -13,11 +13,11 @@ from steelyard.reports.pages._page import DASH, Column, Page, PageTable
 from steelyard.results import Matrix, MatrixCell, MatrixGroup
 
 FILTERS = ("agent", "model")
-"""Keys by which the list of runs can be filtered, beside the task."""
+"""Keys by which the list of runs can be filtered, in addition to the task."""
 
 
 def matrix_page(result: Matrix) -> Page:
-    """One row a task, one column a group, in the order that was asked for."""
+    """Return the page with one row per task and one column per group."""
     declared, tasks = catalog()[result.metric], result.tasks
     columns = [
         text_column("task", "task", [row.task for row in tasks]),
@@ -57,7 +57,7 @@ def _group_column(result: Matrix, place: int, group: MatrixGroup) -> Column:
 
 
 def _cell_text(cell: MatrixCell | None, unit: str) -> str:
-    """The value with how many runs made it; a task that was not tried is not a failed one."""
+    """Return the value and its number of runs, or "not run"."""
     if cell is None:
         return "not run"
     if cell.value is None:
