@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Any
 
 import msgspec
-from pictures import PICTURES, VERBS
+from pictures import COMMANDS, PICTURES
 
 from steelyard.demo import demo_runs
 from steelyard.formats import all_formats
@@ -172,9 +172,11 @@ def formats_page() -> str:
 
 
 def figures_page() -> str:
-    """The page of figures, with the names of each verb's figures and a picture of each kind."""
+    """The page of figures, with the names of each command's figures and a picture of each kind."""
     names = ["| command | figures (the first is the default) |", "|---|---|"]
-    names += [f"| {VERBS[kind.__name__]} | {', '.join(f'`{name}`' for name in DRAWINGS[kind])} |" for kind in DRAWINGS]
+    names += [
+        f"| {COMMANDS[kind.__name__]} | {', '.join(f'`{name}`' for name in DRAWINGS[kind])} |" for kind in DRAWINGS
+    ]
     pictures = [
         f"### {name.capitalize()}\n\n{draw.__doc__}\n\n![{draw().title}](figures/{name}.svg)"
         for name, draw in PICTURES.items()

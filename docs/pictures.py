@@ -47,7 +47,7 @@ TASKS = ("parse-csv", "add-endpoint", "fix-race", "port-tests", "speed-up-join",
 RATE = Axis(title="Pass rate, higher is better", unit="fraction", low=0, high=1)
 WIDTH = 640
 
-VERBS = {
+COMMANDS = {
     "Measurement": "`measure`",
     "Matrix": "`matrix`",
     "Ranking": "`rank`",

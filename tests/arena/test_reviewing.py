@@ -330,13 +330,13 @@ def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"verb": "exclude"}, "needs a reason"),
-        ({"verb": "exclude", "reason": " "}, "needs a reason"),
-        ({"verb": "exclude", "reason": "a\0b"}, "NUL byte"),
-        ({"verb": "accept", "reason": "x" * 10_001}, "longer than 10,000 characters"),
-        ({"verb": "accept", "by": "é" * 600}, "longer than 1024 bytes"),
-        ({"verb": "accept", "by": "\ud800"}, "lone surrogate"),
-        ({"verb": "excluded"}, "did you mean 'exclude'"),
+        ({"decision": "exclude"}, "needs a reason"),
+        ({"decision": "exclude", "reason": " "}, "needs a reason"),
+        ({"decision": "exclude", "reason": "a\0b"}, "NUL byte"),
+        ({"decision": "accept", "reason": "x" * 10_001}, "longer than 10,000 characters"),
+        ({"decision": "accept", "by": "é" * 600}, "longer than 1024 bytes"),
+        ({"decision": "accept", "by": "\ud800"}, "lone surrogate"),
+        ({"decision": "excluded"}, "did you mean 'exclude'"),
     ],
 )
 def test_a_decision_that_cannot_be_kept_is_refused(arena: Arena, given: dict[str, Any], problem: str) -> None:
@@ -391,8 +391,8 @@ def test_who_decides_and_who_submits_at_the_same_time_do_not_disturb_each_other(
     def decide(names: list[str]) -> None:
         own = open_store(store_address, create=False)
         for name in names:
-            for verb in ("exclude", "reinstate", "exclude"):
-                open_own(own).review(name, verb, reason="odd")
+            for decision in ("exclude", "reinstate", "exclude"):
+                open_own(own).review(name, decision, reason="odd")
         own.close()
 
     names = sorted(gone)

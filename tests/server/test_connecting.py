@@ -47,7 +47,7 @@ LOCAL_ALONE = {
     *("policy", "read", "refresh", "rules"),
 }
 """What only whoever keeps the store has."""
-Verb = Callable[[Any], Any]
+ApiFunction = Callable[[Any], Any]
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_the_law_can_fail() -> None:
     assert [told.split(maxsplit=1)[0] for told in differences(RemoteArena, Other)] == ["outliers", "rank"]
 
 
-ASKED: dict[str, Verb] = {
+ASKED: dict[str, ApiFunction] = {
     "tasks": lambda arena: arena.tasks(),
     "task": lambda arena: arena.task("a/b ü?"),
     "task leaderboard": lambda arena: arena.task_leaderboard("a/b ü?"),
@@ -134,7 +134,7 @@ ASKED: dict[str, Verb] = {
 
 
 @pytest.mark.parametrize("verb", ASKED.values(), ids=list(ASKED))
-def test_both_say_the_same(arena: sy.Arena, remote: RemoteArena, verb: Verb) -> None:
+def test_both_say_the_same(arena: sy.Arena, remote: RemoteArena, verb: ApiFunction) -> None:
     assert verb(remote) == verb(arena)
 
 
@@ -146,7 +146,7 @@ def test_lists_are_whole_whatever_the_page(
     assert remote.task_leaderboard("b", top=5) == arena.task_leaderboard("b", top=5)
 
 
-WRONG: dict[str, tuple[type[Exception], Verb]] = {
+WRONG: dict[str, tuple[type[Exception], ApiFunction]] = {
     "an unknown task": (UnknownNameError, lambda arena: arena.task_leaderboard("bb")),
     "an unknown submission": (UnknownNameError, lambda arena: arena.show("nowhere")),
     "an unknown policy": (UnknownNameError, lambda arena: arena.task_leaderboard("b", policy="curent")),
@@ -159,7 +159,7 @@ WRONG: dict[str, tuple[type[Exception], Verb]] = {
 
 
 @pytest.mark.parametrize(("kind", "verb"), WRONG.values(), ids=list(WRONG))
-def test_both_raise_the_same(arena: sy.Arena, remote: RemoteArena, kind: type[Exception], verb: Verb) -> None:
+def test_both_raise_the_same(arena: sy.Arena, remote: RemoteArena, kind: type[Exception], verb: ApiFunction) -> None:
     with pytest.raises(kind) as here:
         verb(arena)
     with pytest.raises(kind) as there:

@@ -1,4 +1,4 @@
-"""What every engine does, so that no verb knows which one it has.
+"""What every engine does, so that no command knows which one it has.
 
 An engine counts, sorts and adds whole numbers; every division is made in Python, rounded once. So the same runs give
 the same bits whoever evaluates them. `by` are the keys that make a group; missing values of a key come last in order.

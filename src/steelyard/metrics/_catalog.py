@@ -32,7 +32,7 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
     """The value of a fact or run metric. `known` keeps what was evaluated on the way, to be shown or shared.
 
     A fact that `facts` does not hold is missing; a metric that needs it is missing with that reason. What a prompt, an
-    attempt or a submission has is measured by its own verb, and is a fact to all others.
+    attempt or a submission has is measured by its own command, and is a fact to all others.
     """
     if name in known:
         return known[name]

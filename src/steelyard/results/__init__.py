@@ -1,4 +1,4 @@
-"""What every verb gives: frozen records that turn into dictionaries, JSON and data frames."""
+"""What every command gives: frozen records that turn into dictionaries, JSON and data frames."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 class Result(ABC):
-    """What a verb gives. Subclasses are frozen records that state their JSON shape, their rows and a summary."""
+    """What a command gives. Subclasses are frozen records that state their JSON shape, their rows and a summary."""
 
     is_shared: ClassVar[bool] = False
     """Whether it shows what several people brought: keys and tokens are taken out of every file of it."""

@@ -165,7 +165,7 @@ class Measurement(Result):
     rows: str = "run"
     """What was measured: runs, or prompts, attempts, benchmarks, submissions."""
     rejected_elsewhere: int = 0
-    """Records that another verb rejected, where they are only counted."""
+    """Records that another command rejected, where they are only counted."""
 
     def _about(self) -> str:
         by = f" by {','.join(self.by)}" if self.by else ""

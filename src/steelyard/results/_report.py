@@ -1,4 +1,4 @@
-"""What `report` gives: the results of several verbs over the same runs, and what they rest on."""
+"""What `report` gives: the results of several commands over the same runs, and what they rest on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan's folder holds: the state of each trial, and the Runs that every other verb reads."""
+"""What a plan's folder holds: the state of each trial, and the Runs that every other command reads."""
 
 from __future__ import annotations
 

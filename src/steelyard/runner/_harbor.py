@@ -1,6 +1,6 @@
 """A plan as a job for Harbor, for tasks that need containers: `cd FOLDER && harbor run -c job.json`.
 
-Harbor runs the trials and keeps their results in `jobs/`, which every verb of ours reads. What Harbor has no word for
+Harbor runs the trials and keeps their results in `jobs/`, which every command reads. What Harbor has no word for
 (budgets, overlays of tiers, judges, adapters of one's own) is left out and told.
 """
 

@@ -23,12 +23,12 @@ from steelyard.results import Difference, TasksNeeded, Verdict
 from steelyard.standings._differences import NO_COMMON_TASK
 from steelyard.statistics import POWER, Interval, std_dev_range, student_quantile, tasks_needed
 
-VERBS: dict[str, tuple[str, str, str]] = {
+PHRASES: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
     "cost_usd": ("costs {size} more than", "costs {size} less than", "costs exactly as much as"),
     "duration_seconds": ("takes {size} longer than", "takes {size} less than", "takes exactly as long as"),
 }
-"""Verb phrases for common metrics: more, less, equal."""
+"""ApiFunction phrases for common metrics: more, less, equal."""
 
 
 CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
@@ -111,8 +111,8 @@ def _head(difference: Difference, a: str, b: str) -> str:
     declared = catalog()[difference.metric]
     value = difference.value or 0.0
     size = difference_text(abs(value), declared.unit)
-    if difference.metric in VERBS:
-        more, less, same = VERBS[difference.metric]
+    if difference.metric in PHRASES:
+        more, less, same = PHRASES[difference.metric]
         words = same if value == 0 else (more if value > 0 else less).format(size=size)
         return f"{b} {words} {a}"
     title = declared.title[0].lower() + declared.title[1:]

@@ -1,4 +1,4 @@
-"""What may count once in a mean. Nothing here loads numpy: the options of every verb name it."""
+"""What may count once in a mean. Nothing here loads numpy: the options of every command name it."""
 
 from __future__ import annotations
 

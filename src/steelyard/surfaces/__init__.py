@@ -1,1 +1,1 @@
-"""How people reach the verbs: the command line."""
+"""How people reach the commands: the command line."""

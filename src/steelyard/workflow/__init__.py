@@ -1,4 +1,4 @@
-"""The verbs: where the layers are joined. One thin file a verb, found by standing here under its name."""
+"""The commands: where the layers are joined. One thin file a command, found by standing here under its name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     )
     from steelyard.speedups import (
         TaskFiles as TaskFiles,
+    )
+    from steelyard.workflow._api_function import (
+        ApiFunction as ApiFunction,
+        field_sentences as field_sentences,
     )
     from steelyard.workflow._arena import (
         FileTold as FileTold,
@@ -126,10 +130,6 @@ if TYPE_CHECKING:
         ArenaSource as ArenaSource,
         RunsSource as RunsSource,
         open_source as open_source,
-    )
-    from steelyard.workflow._verb import (
-        Verb as Verb,
-        field_sentences as field_sentences,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,4 +1,4 @@
-"""Arena: the verbs that make, fill and change an arena, and that send its notifications."""
+"""Arena: the commands that make, fill and change an arena, and that send its notifications."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def rescore(
 ) -> Rescored:
     """Score every submission of the tasks (of all) again; a new profile or policy holds from here on."""
     arena = opened(arena)
-    count = Arena.rescore(  # an arena's own method may be this verb
+    count = Arena.rescore(  # an arena's own method may be this command
         arena,
         list(tasks) or None,
         profile=load_profile(profile) if profile else None,
@@ -227,10 +227,10 @@ def rescore(
 
 
 def review_submission(
-    arena: Arena | str, submission: str, verb: str, *, by: str | None = None, reason: str | None = None
+    arena: Arena | str, submission: str, decision: str, *, by: str | None = None, reason: str | None = None
 ) -> Reviewed:
     """Settle the review of a submission: `accept`, `exclude` (which needs a reason) or `reinstate`."""
-    return opened(arena).review(submission, verb, by=by, reason=reason)
+    return opened(arena).review(submission, decision, by=by, reason=reason)
 
 
 def withdraw_submission(

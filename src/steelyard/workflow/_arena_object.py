@@ -1,4 +1,4 @@
-"""The arena as an object: the verbs of `steelyard arena` as its methods.
+"""The arena as an object: the commands of `steelyard arena` as its methods.
 
 `sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
 owner of the store (`rescore`, `fit_models`, `compare_profiles`, `verify_season`, `watch`, `notifier`) exist only here.
@@ -15,13 +15,13 @@ from steelyard.workflow import _arena, _arena_models, _arena_people, _arena_runs
 class LocalArena(arena.Arena):
     """An arena in a store that this process opens."""
 
-    # A verb takes the arena first, so that it is a method as it stands.
+    # A command takes the arena first, so that it is a method as it stands.
     settings = _arena.arena_settings
     add_tasks = _arena.add_tasks
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
-    rescore = _arena.rescore  # type: ignore[assignment] # the verb names its profile and says what it did
+    rescore = _arena.rescore  # type: ignore[assignment] # the command names its profile and says what it did
     task = _arena_views.show_task
     task_leaderboard = _arena_views.task_leaderboard
     all_leaderboards = _arena_views.all_leaderboards

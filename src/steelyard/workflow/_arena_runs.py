@@ -40,10 +40,10 @@ def submit_runs(
     paths: Sequence[Path],
     *,
     task_map: Path | None = None,
-    map: str | None = None,  # noqa: A002 # as every verb calls it
+    map: str | None = None,  # noqa: A002 # as every command calls it
     prices: str = DEFAULT_PRICE_TABLE,
     submitter: str | None = None,
-    set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every verb has for it
+    set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every command has for it
     told: FileTold | None = None,
 ) -> Submitted:
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""

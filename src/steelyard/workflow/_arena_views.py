@@ -1,4 +1,4 @@
-"""Arena: the verbs that only look: tasks, leaderboard, leaders, evaluations, history, other profiles."""
+"""Arena: the commands that only look: tasks, leaderboard, leaders, evaluations, history, other profiles."""
 
 from __future__ import annotations
 

@@ -8,16 +8,16 @@ from shlex import quote
 from typing import Any
 
 
-def command_of(verb: str, inputs: Sequence[str], options: Any) -> str:  # Any: the options of any verb
-    """The command line of a verb with these options; those that stand at their defaults are left out."""
+def command_of(command: str, inputs: Sequence[str], options: Any) -> str:  # Any: the options of any command
+    """The command line of a command with these options; those that stand at their defaults are left out."""
     every = [(option, getattr(options, option.name)) for option in fields(options)]
     asked = {option.name: value for option, value in every if option.default is MISSING or value != option.default}
-    return command_text([verb], inputs, asked)
+    return command_text([command], inputs, asked)
 
 
-def command_text(verb: Sequence[str], inputs: Sequence[str], options: Mapping[str, Any]) -> str:  # Any: their values
-    """The command line of a verb, its inputs and its options by name."""
-    words = ["steelyard", *map(quote, verb), *map(quote, inputs)]
+def command_text(command: Sequence[str], inputs: Sequence[str], options: Mapping[str, Any]) -> str:  # Any: their values
+    """The command line of a command, its inputs and its options by name."""
+    words = ["steelyard", *map(quote, command), *map(quote, inputs)]
     for option, value in options.items():
         name = option.replace("_", "-")
         if isinstance(value, bool):

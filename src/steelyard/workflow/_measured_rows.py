@@ -105,7 +105,7 @@ class SavedResult(msgspec.Struct, frozen=True):
 
 
 def saved_paths(given: Sequence[str]) -> list[Path]:
-    """The files, where all of them are results that a verb wrote."""
+    """The files, where all of them are results that a command wrote."""
     paths = [named_path(path) for path in given]
     try:
         is_saved = [path.suffix.lower() == ".json" and path.is_file() and _looks_saved(path) for path in paths]
@@ -124,7 +124,7 @@ def read_saved(path: Path) -> SavedResult:
 
 
 def saved_kind(saved: SavedResult) -> str | None:
-    """What a saved result holds: prompts or attempts; None where it is another verb's, or no result of ours at all."""
+    """Return what a saved result contains: prompts or attempts; None for the result of another command."""
     if saved.prompts is not None:
         return "prompt"
     return "attempt" if saved.summary and (saved.tasks is not None or saved.agents is not None) else None
@@ -138,8 +138,8 @@ def basis_of(normalization: str, distance: str) -> str:
 def saved_rows(saved: SavedResult, kind: str, path: Path) -> Iterator[Row]:
     """The rows of one kind in a result that was read from the path."""
     if (saved_kind(saved) == "prompt") != (kind == "prompt") or saved_kind(saved) is None:
-        verb = "repeatability" if kind == "prompt" else "speedup"
-        raise UsageError(f"the file contains no result of {verb}", where=str(path))
+        command = "repeatability" if kind == "prompt" else "speedup"
+        raise UsageError(f"the file contains no result of {command}", where=str(path))
     yield from (_checked(row, path) for row in _each_saved(saved, kind))
 
 

@@ -1,8 +1,7 @@
-"""Prompts, attempts, benchmarks and submissions as tables beside the table of runs, so that every verb takes them.
+"""Prompts, attempts, benchmarks and submissions as tables like the table of runs, so that every command accepts them.
 
-A row has the keys of a run (task, agent, model, ...), the facts that it shares with a run (verdict, cost, time), and a
-column for each metric that its own verb measured. From there on a group, a difference, a band or a rule is made as it
-is made of runs.
+A row has the keys of a run (task, agent, model, ...), the fields that it shares with a run (verdict, cost, time), and
+one column per metric that its command measured. Groups, differences and rules are then computed as for runs.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ USUAL: dict[str, tuple[str, ...]] = {
     "submission": ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score"),
 }
 """What is shown of a kind of rows where no metric is named."""
-VERBS = {"prompt": "repeatability", "attempt": "speedup", "benchmark": "speedup", "submission": "arena submit"}
-"""The verb that makes each kind of rows."""
+COMMANDS = {"prompt": "repeatability", "attempt": "speedup", "benchmark": "speedup", "submission": "arena submit"}
+"""The command that makes each kind of rows."""
 _ARENA = b"arena_settings"
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that a verb measured, and what it has to say about them."""
+    """Rows that a command measured, and what it has to say about them."""
 
     rows: Iterable[Row]
     findings: tuple[Finding, ...] = ()
@@ -78,7 +77,7 @@ def open_table(
     where: str = "--where",
     keys: Iterable[str] = (),
 ) -> RunTable:
-    """The table that has these metrics: of runs, or of what the verb of their specification measures.
+    """The table that has these metrics: of runs, or of what the command of their specification measures.
 
     `keys` are what rows will be grouped and chosen by: outputs of one prompt agree in them.
     """
@@ -114,11 +113,11 @@ def _opened(
 
     if isinstance(inputs, RunTable):
         message = f"{metrics[0]} is a metric of {_a(kind)}, but the input is a table of runs"
-        raise UsageError(message, hint=f"pass the path, or the result of sy.{VERBS[kind].split()[0]}")
+        raise UsageError(message, hint=f"pass the path, or the result of sy.{COMMANDS[kind].split()[0]}")
     choice = options.choice()
     table = _table(_measured(inputs, kind, options, [*keys, *(each.key for each in choice.conditions)]), kind, options)
     if table.n == 0:
-        raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard {VERBS[kind]} --help")
+        raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard {COMMANDS[kind]} --help")
     if choice.timed and kind != "submission":
         raise UsageError(f"{_a(kind)} has no timestamp", hint="remove --since and --until")
     chosen = choose(table, choice, where=where)
@@ -187,7 +186,7 @@ def store_address(inputs: object, *, sure: bool = False) -> str | None:
 
 
 def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str]) -> _Rows:
-    """The rows of a kind: of a result or of an arena as they are, of files by the verb that measures them."""
+    """The rows of a kind: of a result or of an arena as they are, of files by the command that measures them."""
     if kind == "submission":
         return _submissions(inputs, options)
     saved = saved_paths(_paths(inputs))
@@ -227,12 +226,12 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
 def measured_result(
     inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str] = ()
 ) -> Repeatability | SpeedupResult:
-    """The result of the verb that makes such rows: what was given, or what it makes of the files."""
+    """The result of the command that makes such rows: what was given, or what it makes of the files."""
     wanted = Repeatability if kind == "prompt" else SpeedupResult
     if isinstance(inputs, wanted):
         return inputs
     if isinstance(inputs, Result):
-        raise UsageError(f"a {type(inputs).__name__} contains no {kind}", hint=f"sy.{VERBS[kind]}")
+        raise UsageError(f"a {type(inputs).__name__} contains no {kind}", hint=f"sy.{COMMANDS[kind]}")
     return _repeated(inputs, options, keys) if kind == "prompt" else _timed(inputs, options)
 
 

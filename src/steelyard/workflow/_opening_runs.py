@@ -60,7 +60,7 @@ Progress = Callable[[str, int], None]
 
 if TYPE_CHECKING:
     Runs: TypeAlias = RunsInput | RunTable
-    """What verbs take: what holds runs, or the table that `read` made of it."""
+    """What commands take: what holds runs, or the table that `read` made of it."""
     EngineName: TypeAlias = SparkName
     """Who does the work: a name, an address, or a session of Spark."""
     Measurable: TypeAlias = Runs | Repeatability | SpeedupResult | Arena
@@ -72,7 +72,7 @@ else:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How inputs become runs, and which of the runs count; every verb's options make one."""
+    """How inputs become runs, and which of the runs count; every command's options make one."""
 
     choice: RunChoice = EVERY_RUN
     labels: Labels = NO_LABELS

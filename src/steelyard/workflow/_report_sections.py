@@ -1,4 +1,4 @@
-"""The sections of a report: which verbs the inputs have something for, with which options, and what each gives."""
+"""The sections of a report: which commands the inputs have something for, with which options, and what each gives."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ReportSections:
         self._named = bool(named)
 
     def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
-        """Keep the command that gives the section, with the options of its verb (Any: each has its own)."""
+        """Keep the command that gives the section, with the options of its command (Any: each has its own)."""
         paths = [str(path) for path in inputs if isinstance(path, Path)]
         self.commands[section] = command_of(section, paths or ["RUNS"], options)
 

@@ -42,7 +42,7 @@ class ArenaSource:
         file = self.arena.store.file
         return _short_names([file]) if file is not None else {self.arena.store.address: "postgresql"}
 
-    def named_inputs(self, verb: str) -> list[str]:  # noqa: ARG002 # as files of runs have it
+    def named_inputs(self, command: str) -> list[str]:  # noqa: ARG002 # as files of runs have it
         """How a command names the arena, without the folder or the password."""
         file = self.arena.store.file
         return ["--store", f"sqlite:///{file.name}" if file is not None else "postgresql://..."]
@@ -75,7 +75,7 @@ class RunsSource:
 
     kind: ClassVar[Literal["arena", "runs"]] = "runs"
 
-    def __init__(self, paths: Sequence[Path], *, map: str | None = None) -> None:  # noqa: A002 # as verbs call it
+    def __init__(self, paths: Sequence[Path], *, map: str | None = None) -> None:  # noqa: A002 # as commands call it
         if any(is_stdin(path) for path in paths):
             raise UsageError("stdin cannot be watched", hint="pass files or directories")
         for path in paths:
@@ -98,13 +98,13 @@ class RunsSource:
         """Paths that nobody outside needs to know, and what is said instead."""
         return _short_names(self._watched)
 
-    def named_inputs(self, verb: str) -> list[str]:
-        """How the command of a verb names the files that it reads, without their folders."""
+    def named_inputs(self, command: str) -> list[str]:
+        """How the command of a command names the files that it reads, without their folders."""
         inputs = self.sorted_inputs()
         runs = [path for path in inputs.runs if isinstance(path, Path)]
-        if verb == "speedup":
+        if command == "speedup":
             return [path.name for path in inputs.timings]
-        if verb == "repeatability":
+        if command == "repeatability":
             is_answered = any(run.output is not None and run.output.text for run in self.records().values())
             runs = [*inputs.experiments, *(runs if is_answered else ())]
         mapped = [] if self.map is None else ["--map", Path(self.map).name]
@@ -166,7 +166,7 @@ class RunsSource:
         return [path for path in self.sorted_inputs().runs if isinstance(path, Path)]
 
     def unrecognized(self) -> Iterator[NoValidInputError]:
-        """What other verbs say of each named file that no format recognizes, and from which nothing is shown."""
+        """What other commands say of each named file that no format recognizes, and from which nothing is shown."""
         for path in self.run_paths() if self.map is None else ():
             try:
                 refuse_unrecognized(path)

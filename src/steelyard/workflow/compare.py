@@ -13,11 +13,11 @@ from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.records import Chosen, Finding, set_aside_findings, tier_text
 from steelyard.results import ComparedSide, Comparison, Coverage, Pair
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import CompareOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._tiers import compared_schemes
-from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.results import Difference
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FEW_TASKS = 10
 
 
-@verb(CompareOptions)
+@api_function(CompareOptions)
 def compare(runs: Measurable, options: CompareOptions, progress: Progress | None) -> Comparison:
     """Compare candidates with a baseline on the tasks they share.
 

@@ -11,9 +11,9 @@ from typing import get_args
 from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CompletenessGroup, CompletenessSummary, FieldCompleteness
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs
 from steelyard.workflow._options import Names, PricedRunOptions
-from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
 
 BOOKKEEPING = frozenset({"id", "task", "tier_scheme", "provenance", "source", "extra", "passed", "outcome"})
@@ -30,7 +30,7 @@ class CompletenessOptions(PricedRunOptions):
     """What to group by, separated by commas: agent, model, tier, experiment, ..."""
 
 
-@verb(CompletenessOptions)
+@api_function(CompletenessOptions)
 def completeness(runs: Runs, options: CompletenessOptions, progress: Progress | None) -> CompletenessSummary:
     """Completeness of the runs: each field by how it came, or unknown.
 

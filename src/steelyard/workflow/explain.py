@@ -15,12 +15,12 @@ from steelyard.profiles import Profile, default_profile
 from steelyard.records import FACTS, Judgment, Missing, Run, custom_inputs, is_custom_input, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._explaining_cost import with_calls
 from steelyard.workflow._explaining_rows import explain_row
 from steelyard.workflow._figure_options import ExplainOptions, MeasureOptions
 from steelyard.workflow._measured_tables import store_address
 from steelyard.workflow._opening_runs import Measurable, Progress, RecordReader
-from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import MEASURED, checked_keys, measure
 
 GRADE = "grade"
@@ -30,7 +30,7 @@ IDS_LOOKED_AT = 2_000
 IDS_LISTED = 10
 
 
-@verb(ExplainOptions)
+@api_function(ExplainOptions)
 def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None) -> RunExplanation | GroupsExplanation:
     """Explain how a metric was computed: formula, inputs, constants and missing values.
 

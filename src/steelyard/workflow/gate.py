@@ -10,11 +10,11 @@ from steelyard.errors import UsageError
 from steelyard.formatting import counted, percent
 from steelyard.records import Finding
 from steelyard.results import Gate, Rule
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import GateOptions
 from steelyard.workflow._measured_tables import open_table, other_basis
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._tiers import compared_schemes
-from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import skews, table_findings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NAMED_TASKS = 3
 """Number of tasks that a warning names."""
 
 
-@verb(GateOptions)
+@api_function(GateOptions)
 def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> Gate:
     """Check runs against rules: thresholds, or limits relative to a baseline.
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from steelyard.errors import NoValidInputError
 from steelyard.formatting import counted
 from steelyard.records import Judgment, Run, key_of
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import JudgesOptions
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
 from steelyard.workflow._tiers import keys_with_scheme
-from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steelyard.standings import Rating
 
 
-@verb(JudgesOptions)
+@api_function(JudgesOptions)
 def judges(runs: Runs, options: JudgesOptions, progress: Progress | None) -> Judges:
     """Agreement per task and overall, severity, stated against recomputed scores, and contradictions.
 

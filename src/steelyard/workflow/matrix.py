@@ -9,11 +9,11 @@ from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Chosen, Missing, key_label, key_text
 from steelyard.results import Matrix, MatrixGroup
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import MatrixOptions
 from steelyard.workflow._measured_tables import open_table
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._tiers import keys_with_scheme
-from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import table_findings
 from steelyard.workflow.measure import checked_keys
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
 
-@verb(MatrixOptions)
+@api_function(MatrixOptions)
 def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) -> Matrix:
     """One metric of every task by every group, the hardest task first.
 

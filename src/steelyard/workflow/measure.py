@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.records import check_key
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
-from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.results import Measurement
@@ -24,7 +24,7 @@ BASED = "tier_uplift"
 """The metric that takes a base tier."""
 
 
-@verb(MeasureOptions)
+@api_function(MeasureOptions)
 def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None) -> Measurement:
     """Weigh the runs, group by group.
 

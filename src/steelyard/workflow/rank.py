@@ -10,11 +10,11 @@ from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Ranking
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import RankOptions
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._tiers import keys_with_scheme
-from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import skews, table_findings
 from steelyard.workflow.measure import checked_keys
 
@@ -30,7 +30,7 @@ SCORES = ("composite_score", "pass_rate", "impl_rate")
 """What runs are ranked by where nothing is named: what most runs have, the first of equals."""
 
 
-@verb(RankOptions)
+@api_function(RankOptions)
 def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> Ranking:
     """Rank the groups by one metric over the tasks they share.
 

@@ -22,9 +22,9 @@ from steelyard.tables import (
     gather,
     without_collection,
 )
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, log_places, refuse_labels, table_of
 from steelyard.workflow._options import ReadOptions
-from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
@@ -34,7 +34,7 @@ BytesProgress: TypeAlias = ReadingProgress
 """Told how many bytes were read, and of how many."""
 
 
-@verb(ReadOptions)
+@api_function(ReadOptions)
 def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTable:
     """The table of runs in the files and folders, or of the records given, ready to be measured.
 

@@ -45,9 +45,9 @@ from steelyard.questions.repeatability import (
 )
 from steelyard.records import Finding, Missing, Run, is_custom_field, one_a_kind, set_aside_findings
 from steelyard.results import CanonInfo, OutputSample, PromptResult, RepairStep, Repeatability, Versions
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._code_options import RepeatabilityOptions
 from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input
-from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.store import Store
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 RepeatabilityInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 
 
-@verb(RepeatabilityOptions)
+@api_function(RepeatabilityOptions)
 def repeatability(
     outputs: RepeatabilityInput, options: RepeatabilityOptions, progress: Progress | None
 ) -> Repeatability:

@@ -1,4 +1,4 @@
-"""Report: every verb that the inputs have something for, over the same runs, as one result."""
+"""Report: every command that the inputs have something for, over the same runs, as one result."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from steelyard.records import Finding, set_aside_findings
 from steelyard.results import Report
 from steelyard.version import __version__
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import ReportOptions
 from steelyard.workflow._opening_runs import Progress, Runs, each_input, refuse_labels, table_of
 from steelyard.workflow._report_inputs import sort_inputs
 from steelyard.workflow._report_sections import ReportSections
 from steelyard.workflow._run_rows import run_rows
-from steelyard.workflow._verb import verb
 
 
-@verb(ReportOptions)
+@api_function(ReportOptions)
 def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Report:
     """Answer every question that the inputs have something for, as one result: save it as .html or .md.
 
-    Inputs are runs, as every verb takes them, SKYT experiment files, and what `speedup` takes. No code is run.
+    Inputs are runs, as every command takes them, SKYT experiment files, and what `speedup` takes. No code is run.
 
     >>> import steelyard as sy
     >>> made = sy.report(sy.demo_runs(), sections=["measure"], title="Demonstration")
@@ -70,7 +70,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
 
 
 def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Of each kind the finding with the most cases: every verb tells what it came upon in the same runs."""
+    """Of each kind the finding with the most cases: every command tells what it came upon in the same runs."""
     largest: dict[str, Finding] = {}
     for finding in findings:
         if finding.code not in largest or finding.count > largest[finding.code].count:

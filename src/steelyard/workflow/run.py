@@ -37,9 +37,9 @@ from steelyard.runner import (
     write_harbor_job,
 )
 from steelyard.settings import named_path
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._opening_runs import Progress
 from steelyard.workflow._options import Names, Options
-from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.workflow._delivering import Delivery
@@ -74,7 +74,7 @@ class RunOptions(Options):
         return None if self.out is None else named_path(self.out)
 
 
-@verb(RunOptions)
+@api_function(RunOptions)
 def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> PlanRun | PlanOutlook:
     r"""Run the trials of a plan that have no result yet; call again to resume.
 

@@ -12,11 +12,11 @@ from steelyard.metrics import catalog
 from steelyard.prices import PriceTable, open_price_table
 from steelyard.records import Missing, Redaction, Run, between
 from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
+from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import VerdictOptions
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs
 from steelyard.workflow._options import PricedRunOptions
 from steelyard.workflow._text_difference import text_difference
-from steelyard.workflow._verb import verb
 from steelyard.workflow.explain import explained, run_named
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
@@ -39,7 +39,7 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     """Redact keys and tokens in all text."""
 
 
-@verb(ShowOptions)
+@api_function(ShowOptions)
 def show(runs: Runs, options: ShowOptions, progress: Progress | None) -> RunDetail:
     """Show one run: its metrics with their sources, its calls, its output, and a diff with another run.
 

@@ -15,9 +15,9 @@ from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, load_profile
 from steelyard.settings import named_path
 from steelyard.speedups import TaskFiles
+from steelyard.workflow._api_function import log_api_function
 from steelyard.workflow._code_options import SpeedupOptions, TaskFileOptions
 from steelyard.workflow._opening_runs import Progress
-from steelyard.workflow._verb import log_verb
 
 if TYPE_CHECKING:
     from steelyard.results import SpeedupResult
@@ -27,7 +27,7 @@ SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 """The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
 
 
-@log_verb(SpeedupOptions)
+@log_api_function(SpeedupOptions)
 def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
     """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
 

@@ -26,10 +26,10 @@ from steelyard.records import (
     zone_of,
 )
 from steelyard.results import Budget, LogLocation, UsageCount, UsageSummary
+from steelyard.workflow._api_function import log_api_function
 from steelyard.workflow._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs, log_places, places_text
 from steelyard.workflow._options import Moment, Names, PricedRunOptions
 from steelyard.workflow._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
-from steelyard.workflow._verb import log_verb
 
 USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
 """What usage can be summed by, besides the user's own `x_...` keys."""
@@ -52,7 +52,7 @@ class UsageOptions(PricedRunOptions):
     """Exit with status 3 if the cost exceeds this many dollars, and 4 if that cannot be determined."""
 
 
-@log_verb(UsageOptions)
+@log_api_function(UsageOptions)
 def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -> UsageSummary:
     """Tokens by kind and dollars, summed by the day of each call, its model, and the run's keys.
 

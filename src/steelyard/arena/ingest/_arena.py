@@ -324,7 +324,7 @@ class Arena:
     def review(
         self,
         submission_id: str,
-        verb: str,
+        decision: str,
         *,
         by: str | None = None,
         reason: str | None = None,
@@ -335,9 +335,9 @@ class Arena:
         An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
         others. An exclusion needs a reason. Deciding the same again changes nothing.
         """
-        if verb not in DECISIONS:
-            raise UnknownNameError("decision", verb, DECISIONS)
-        return self._decide(submission_id, DECISIONS[verb], by, reason)
+        if decision not in DECISIONS:
+            raise UnknownNameError("decision", decision, DECISIONS)
+        return self._decide(submission_id, DECISIONS[decision], by, reason)
 
     def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
         """Exclude a submission as its submitter; `by` says who that is where the submission does not."""

@@ -147,7 +147,7 @@ class Page:
     """One answer: the user's question, a sentence, what shows it, and what it rests on."""
 
     name: str
-    """How a link names the page: the verb's own word."""
+    """How a link names the page: the command's own word."""
     title: str
     """The question."""
     answer: str

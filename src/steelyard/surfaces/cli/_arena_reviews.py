@@ -128,10 +128,10 @@ def withdraw(
     return _print(withdraw_submission(store, submission, by=user, reason=reason), json=json)
 
 
-def _decide(verb: str, submission: str, *, reason: str | None, user: str | None, store: str, json: bool) -> int:
+def _decide(decision: str, submission: str, *, reason: str | None, user: str | None, store: str, json: bool) -> int:
     from steelyard.workflow import review_submission  # brings SQLAlchemy
 
-    return _print(review_submission(store, submission, verb, by=user or _login_name(), reason=reason), json=json)
+    return _print(review_submission(store, submission, decision, by=user or _login_name(), reason=reason), json=json)
 
 
 def _login_name() -> str | None:

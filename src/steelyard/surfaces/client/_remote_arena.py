@@ -128,10 +128,12 @@ class RemoteArena:
             outcomes += settled
         return outcomes
 
-    def review(self, submission_id: str, verb: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
+    def review(
+        self, submission_id: str, decision: str, *, by: str | None = None, reason: str | None = None
+    ) -> Reviewed:
         """Review a submission: `accept`, `exclude` or `reinstate`. The log shows the name of the token."""
         _refuse_by(by)
-        body = {"decision": verb, "reason": reason}
+        body = {"decision": decision, "reason": reason}
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/review", body), Reviewed)
 
     def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:

@@ -13,9 +13,9 @@ built once for the version of the source (`_views.py`, `_answers.py`).
     Route(
         path="/tasks",                                       # below /api/v1; {name} is one percent-encoded segment
         sentence="Every task of the arena.",                 # OpenAPI, the /api page, docs
-        verb="arena task list",                              # the command that gives the same
+        command="arena task list",                              # the command that gives the same
         result=TaskList,                                     # its to_dict() is the answer, as with --json
-        query=TasksQuery,                                    # query_of(RankOptions) makes one from a verb's options
+        query=TasksQuery,                                    # query_of(RankOptions) makes one from a command's options
         rows="tasks",                                        # the field that is paged; `items` in the answer
         over_arena=lambda source, values, query: list_tasks(source.arena),
         over_runs=None,                                      # where a source has nothing: 404 with a sentence

@@ -192,7 +192,7 @@ def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboar
 TASK = Route(
     path="/tasks/{task}",
     sentence="One task with its baselines, overall and per tool and model.",
-    verb="arena task show {task}",
+    command="arena task show {task}",
     result=TaskDetails,
     page="",
     over_arena=lambda source, values, _query: show_task(source.arena, values["task"]),
@@ -200,7 +200,7 @@ TASK = Route(
 SUBMISSION = Route(
     path="/submissions/{submission}",
     sentence="One submission: each score with its formula, inputs and constants.",
-    verb="arena show {submission}",
+    command="arena show {submission}",
     result=Evaluation,
     query=EvaluationQuery,
     over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
@@ -208,7 +208,7 @@ SUBMISSION = Route(
 SEASON = Route(
     path="/seasons/{season}",
     sentence="One season with its manifest: rules, digests and numbers of all counted submissions, and exclusions.",
-    verb="arena season show {season}",
+    command="arena season show {season}",
     result=Season,
     over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
 )
@@ -217,7 +217,7 @@ ARENA_ROUTES = (
     Route(
         path="/tasks",
         sentence="All tasks, in the order in which they were added.",
-        verb="arena task list",
+        command="arena task list",
         result=TaskList,
         query=TasksQuery,
         rows="tasks",
@@ -227,7 +227,7 @@ ARENA_ROUTES = (
     Route(
         path="/tasks/{task}/leaderboard",
         sentence="Leaderboard of a task: ranks, percentiles, flags, defaulted and claimed values.",
-        verb="arena leaderboard {task}",
+        command="arena leaderboard {task}",
         result=TaskLeaderboard,
         query=TaskLeaderboardQuery,
         rows="leaderboard",
@@ -237,7 +237,7 @@ ARENA_ROUTES = (
     Route(
         path="/tasks/{task}/history",
         sentence="Scores of a task over time, with their trend.",
-        verb="arena history --task {task}",
+        command="arena history --task {task}",
         result=ScoreHistory,
         query=HistoryQuery,
         rows="moments",
@@ -248,7 +248,7 @@ ARENA_ROUTES = (
     Route(
         path="/history",
         sentence="Scores of all tasks over time, with their trend.",
-        verb="arena history",
+        command="arena history",
         result=ScoreHistory,
         query=HistoryQuery,
         rows="moments",
@@ -259,7 +259,7 @@ ARENA_ROUTES = (
     Route(
         path="/changes",
         sentence="Leaderboard changes since a date or time.",
-        verb="arena history",
+        command="arena history",
         result=LeaderboardChanges,
         query=ChangesQuery,
         over_arena=lambda source, _values, query: leaderboard_changes(source.arena, since=query.since, task=query.task),
@@ -268,7 +268,7 @@ ARENA_ROUTES = (
     Route(
         path="/leaderboard",
         sentence="Leaderboard across all tasks and within each category.",
-        verb="arena leaderboard",
+        command="arena leaderboard",
         result=Leaderboard,
         query=LeadersQuery,
         page="",
@@ -279,7 +279,7 @@ ARENA_ROUTES = (
     Route(
         path="/bias",
         sentence="Systematic advantages of tools across tasks, with confidence intervals.",
-        verb="arena bias",
+        command="arena bias",
         result=ToolBias,
         query=BiasQuery,
         page="",
@@ -290,7 +290,7 @@ ARENA_ROUTES = (
     Route(
         path="/abilities",
         sentence="Tools by ability, adjusted for task difficulty, and tasks by difficulty.",
-        verb="arena model abilities",
+        command="arena model abilities",
         result=AbilityRanking,
         query=VersionQuery,
         over_arena=lambda source, _values, query: abilities(source.arena, version=query.version),
@@ -298,7 +298,7 @@ ARENA_ROUTES = (
     Route(
         path="/tasks/{task}/predictions",
         sentence="Predicted score of every tool on a task, with prediction intervals.",
-        verb="arena model predict {task}",
+        command="arena model predict {task}",
         result=PredictedScores,
         query=VersionQuery,
         over_arena=lambda source, values, query: predict(source.arena, values["task"], version=query.version),
@@ -306,7 +306,7 @@ ARENA_ROUTES = (
     Route(
         path="/correctness",
         sentence="Probability that a submission without tests is correct: calibration, coefficients, predictions.",
-        verb="arena model correctness",
+        command="arena model correctness",
         result=CorrectnessEstimates,
         query=CorrectnessQuery,
         over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
@@ -314,7 +314,7 @@ ARENA_ROUTES = (
     Route(
         path="/reviews",
         sentence="Log of review decisions: what, by whom, when and why.",
-        verb="arena review log",
+        command="arena review log",
         result=ReviewLog,
         query=LogQuery,
         rows="reviews",
@@ -324,7 +324,7 @@ ARENA_ROUTES = (
     Route(
         path="/users",
         sentence="Registered people, teams and tools.",
-        verb="arena user list",
+        command="arena user list",
         result=Registry,
         query=UsersQuery,
         rows="parties",
@@ -333,7 +333,7 @@ ARENA_ROUTES = (
     Route(
         path="/assignments",
         sentence="Assigned reviews, blinded.",
-        verb="arena rating pending",
+        command="arena rating pending",
         result=Assignments,
         query=AssignmentsQuery,
         rows="assignments",
@@ -344,7 +344,7 @@ ARENA_ROUTES = (
     Route(
         path="/ratings",
         sentence="Severity-adjusted ratings, inter-rater agreement and deviating reviewers; blinded.",
-        verb="arena rating list",
+        command="arena rating list",
         result=PeerReview,
         query=RatingsQuery,
         over_arena=lambda source, _values, query: ratings(
@@ -354,7 +354,7 @@ ARENA_ROUTES = (
     Route(
         path="/seasons",
         sentence="All seasons, with the digests of their manifests.",
-        verb="arena season list",
+        command="arena season list",
         result=Seasons,
         query=Paged,
         rows="seasons",
@@ -364,21 +364,21 @@ ARENA_ROUTES = (
     Route(
         path="/agents/{agent}",
         sentence="Metrics of one agent, with its submissions ranked against each other.",
-        verb="arena leaderboard --agent {agent}",
+        command="arena leaderboard --agent {agent}",
         result=ToolMetrics,
         over_arena=lambda source, values, _query: tool_metrics(source.arena, values["agent"]),
     ),
     Route(
         path="/weights",
         sentence="Versions of the weights fitted to ratings.",
-        verb="arena model weights",
+        command="arena model weights",
         result=WeightVersions,
         over_arena=lambda source, _values, _query: weights(source.arena),
     ),
     Route(
         path="/outliers",
         sentence="Flagged submissions that need a review.",
-        verb="arena review list",
+        command="arena review list",
         result=Outliers,
         query=OutliersQuery,
         rows="outliers",
@@ -388,7 +388,7 @@ ARENA_ROUTES = (
     Route(
         path="/review",
         sentence="Flagged submissions, tools with an advantage, and the log of review decisions.",
-        verb="arena review list",
+        command="arena review list",
         result=ReviewDesk,
         over_arena=lambda source, _values, _query: review_desk(source.arena),
     ),

@@ -34,7 +34,7 @@ FIELD_ROUTES = (
     Route(
         path="/matrix",
         sentence="Results per task and agent, with task difficulty and discrimination.",
-        verb="matrix",
+        command="matrix",
         result=Matrix,
         query=MatrixQuery,
         over_runs=_matrix,
@@ -42,7 +42,7 @@ FIELD_ROUTES = (
     Route(
         path="/usage",
         sentence="Tokens and cost by day, model or any other field of a run.",
-        verb="usage",
+        command="usage",
         result=UsageSummary,
         query=UsageQuery,
         over_runs=_usage,
@@ -50,7 +50,7 @@ FIELD_ROUTES = (
     Route(
         path="/completeness",
         sentence="Number of runs in which each field is reported, derived, priced, a lower bound or missing.",
-        verb="completeness",
+        command="completeness",
         result=CompletenessSummary,
         query=CompletenessQuery,
         over_runs=_completeness,

@@ -46,7 +46,7 @@ def routes_listed(*_asked: object) -> ApiRoutes:
                 sentence=route.sentence,
                 query=route.query.__struct_fields__,
                 page=route.page_path,
-                command=f"steelyard {route.verb}" if route.verb else None,
+                command=f"steelyard {route.command}" if route.command else None,
                 scope=route.scope,
             )
             for route in ROUTES
@@ -69,7 +69,7 @@ OWN_ROUTES = (
     Route(
         path="/metrics",
         sentence="All metrics with meaning, unit, range and formula.",
-        verb="metrics",
+        command="metrics",
         result=MetricList,
         query=MetricsQuery,
         over_arena=_metrics,
@@ -78,7 +78,7 @@ OWN_ROUTES = (
     Route(
         path="/routes",
         sentence="All routes of this API.",
-        verb="",
+        command="",
         result=ApiRoutes,
         page="/api",
         over_arena=routes_listed,
@@ -87,14 +87,14 @@ OWN_ROUTES = (
     Route(
         path="/openapi.json",
         sentence="This API as an OpenAPI 3.1 document.",
-        verb="",
+        command="",
         result=dict[str, Any],  # Any: JSON values
         respond=_openapi,
     ),
     Route(
         path="/healthz",
         sentence="Health check.",
-        verb="",
+        command="",
         result=Health,
         page="/healthz",
         respond=_health,
@@ -102,7 +102,7 @@ OWN_ROUTES = (
     Route(
         path="/events",
         sentence="Server-sent events: `changed` with the new version of the source, within two seconds.",
-        verb="arena watch",
+        command="arena watch",
         result=str,
         respond=_events,
     ),

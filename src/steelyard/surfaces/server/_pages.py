@@ -251,8 +251,8 @@ def _kept_by_compare(kind: str, pairs: tuple[tuple[str, str], ...]) -> tuple[tup
 def _command(call: Call) -> tuple[tuple[str, str], ...]:
     """The command that gives the numbers of the page."""
     route, source = call.route, call.site.source
-    verb = (source.kind == "arena" and route.arena_verb) or route.verb
-    if not verb:
+    command = (source.kind == "arena" and route.arena_command) or route.command
+    if not command:
         return ()
     chosen = {*_of_rows(route.query), *type(call.query).filters}
     asked = {
@@ -261,7 +261,7 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
         if field.name not in chosen and _counts(call, field.name)
         if (value := getattr(call.query, field.name)) != field.default
     }
-    words = [part.format_map(call.values) for part in verb.split()]
-    inputs = source.named_inputs(verb)
+    words = [part.format_map(call.values) for part in command.split()]
+    inputs = source.named_inputs(command)
     command = f"{command_text(words, inputs, asked | dict(route.fixed))} --json"
     return (("command", Redaction().text(command)),)

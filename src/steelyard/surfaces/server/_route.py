@@ -35,7 +35,7 @@ Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
 Repeated = tuple[str, ...]
 """Several values: the name is repeated."""
 ONLY_LOCAL = frozenset({"map", "set", "prices", "store", "contract", "no_sandbox", "repair", "resamples", "engine"})
-"""Options of verbs that name files of the machine, run code or cost more than a stranger may ask for."""
+"""Options of commands that name files of the machine, run code or cost more than a stranger may ask for."""
 OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Names: Listed,
     Texts: Repeated,
@@ -45,7 +45,7 @@ OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     ProfileName: str,
 }
-"""What a query holds for the types of a verb's options; other types are as they are."""
+"""What a query holds for the types of a command's options; other types are as they are."""
 
 Options = TypeVar("Options")
 
@@ -93,7 +93,7 @@ class Route:
     """Below `/api/v1`; `{name}` is one segment, percent-encoded."""
     sentence: str
     """What it answers, for the documentation."""
-    verb: str
+    command: str
     """The command that gives the same; empty where there is none."""
     result: Any
     """The class of what is answered: a result, or a struct (Any: what JSON schemas are made of)."""
@@ -103,7 +103,7 @@ class Route:
     """Builds the result from an arena; None where an arena has nothing to answer with."""
     over_runs: Callable[[RunsSource, Mapping[str, str], Any], Any] | None = None
     """Builds the result from files of runs; None where they have nothing to answer with."""
-    arena_verb: str = ""
+    arena_command: str = ""
     """The command that gives the same of an arena, where it is another one."""
     arena_query: tuple[str, ...] | None = None
     """The fields of the query that count over an arena; None for all."""
@@ -245,7 +245,7 @@ def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
 
 
 def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **also: Any) -> type[Query]:
-    """A verb's options as a query: the same names, defaults and sentences (Any: the options of any verb).
+    """A command's options as a query: the same names, defaults and sentences (Any: the options of any command).
 
     `also`: what an option without a default has here.
     """
@@ -265,7 +265,7 @@ def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **als
 
 
 def options_of(options: type[Options], query: Query, **also: Any) -> Options:  # Any: options of any type
-    """The verb's options that a query holds; only shipped profiles can be named."""
+    """The command's options that a query holds; only shipped profiles can be named."""
     values = {name: getattr(query, name) for name in query.__struct_fields__}
     profile = values.get("profile", DEFAULT)
     if profile not in shipped_profiles():

@@ -164,8 +164,8 @@ RUN_ROUTES = (
     Route(
         path="/rank",
         sentence="Agents ranked by a metric, with rank intervals and cost.",
-        verb="rank",
-        arena_verb="arena leaderboard",
+        command="rank",
+        arena_command="arena leaderboard",
         arena_query=("by", "confidence"),
         result=Ranking | Leaderboard,
         query=RankQuery,
@@ -176,7 +176,7 @@ RUN_ROUTES = (
     Route(
         path="/compare",
         sentence="Paired comparison of a candidate with a baseline (default: the top two).",
-        verb="compare",
+        command="compare",
         result=Comparison,
         query=CompareQuery,
         over_runs=_compare,
@@ -184,7 +184,7 @@ RUN_ROUTES = (
     Route(
         path="/runs",
         sentence="Every run with its verdict, score, cost and time.",
-        verb="read",
+        command="read",
         result=RunList,
         query=RunsQuery,
         rows="runs",
@@ -193,7 +193,7 @@ RUN_ROUTES = (
     Route(
         path="/runs/{run}",
         sentence="One run: verdict, numbers with sources, tests, judgments, output; optionally a diff with another.",
-        verb="show --run {run}",
+        command="show --run {run}",
         result=RunDetail,
         query=ShowQuery,
         over_runs=_run,
@@ -201,7 +201,7 @@ RUN_ROUTES = (
     Route(
         path="/runs/{run}/output",
         sentence="Output of one run, 64,000 characters per request, with secrets redacted.",
-        verb="show --run {run}",
+        command="show --run {run}",
         result=RunOutput,
         query=OutputQuery,
         page="",
@@ -210,7 +210,7 @@ RUN_ROUTES = (
     Route(
         path="/judges",
         sentence="Inter-rater agreement of the judges, and agreement with the verdicts.",
-        verb="judges",
+        command="judges",
         result=Judges,
         query=JudgesQuery,
         over_runs=_judges,
@@ -218,7 +218,7 @@ RUN_ROUTES = (
     Route(
         path="/repeatability",
         sentence="Repeatability of the outputs for each prompt.",
-        verb="repeatability",
+        command="repeatability",
         fixed=(("repair", False),),
         result=Repeatability,
         query=RepeatabilityQuery,
@@ -227,7 +227,7 @@ RUN_ROUTES = (
     Route(
         path="/repeatability/{prompt}",
         sentence="Repeatability of the outputs for one prompt.",
-        verb="repeatability",
+        command="repeatability",
         fixed=(("repair", False),),
         result=Repeatability,
         query=RepeatabilityQuery,
@@ -236,7 +236,7 @@ RUN_ROUTES = (
     Route(
         path="/speedup",
         sentence="Speedups of agents vs. unchanged code and vs. the reference solution.",
-        verb="speedup",
+        command="speedup",
         result=SpeedupResult,
         query=SpeedupQuery,
         over_runs=_speedup,
@@ -244,7 +244,7 @@ RUN_ROUTES = (
     Route(
         path="/speedup/{task}",
         sentence="Speedups per benchmark of one task.",
-        verb="speedup",
+        command="speedup",
         result=SpeedupResult,
         query=SpeedupQuery,
         over_runs=_speedup,

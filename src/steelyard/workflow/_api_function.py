@@ -1,4 +1,4 @@
-"""How a verb is called: with the fields of its options as keywords, or with an options object."""
+"""How a command is called: with the fields of its options as keywords, or with an options object."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Verb(Protocol[Input_contra, P, Options_contra, Result_co]):
-    """A verb: `verb(runs, by=["tier"])`, or `verb(runs, options=Options(by=["tier"]))`."""
+class ApiFunction(Protocol[Input_contra, P, Options_contra, Result_co]):
+    """A command: `command(runs, by=["tier"])`, or `command(runs, options=Options(by=["tier"]))`."""
 
     @overload
     def __call__(self, runs: Input_contra, /, *args: P.args, **kwargs: P.kwargs) -> Result_co: ...
@@ -51,8 +51,8 @@ class Verb(Protocol[Input_contra, P, Options_contra, Result_co]):
     ) -> Result_co: ...
 
 
-class LogVerb(Protocol[Input_contra, P, Options_contra, Result_co]):
-    """A verb that needs no input: without one it reads the logs of installed agents."""
+class LogApiFunction(Protocol[Input_contra, P, Options_contra, Result_co]):
+    """A command that needs no input: without one it reads the logs of installed agents."""
 
     @overload
     def __call__(self, runs: Input_contra, /, *args: P.args, **kwargs: P.kwargs) -> Result_co: ...
@@ -66,26 +66,26 @@ class LogVerb(Protocol[Input_contra, P, Options_contra, Result_co]):
     ) -> Result_co: ...
 
 
-def log_verb(
+def log_api_function(
     options: Callable[P, Options],
-) -> Callable[[Callable[[Input | None, Options, Progress | None], Result]], LogVerb[Input, P, Options, Result]]:
-    """Makes a verb of a function that is given None where the call names no input."""
-    # Any: `verb` knows one kind of verb
-    made: Any = verb(options, needs_input=False)
-    return cast("Callable[[Callable[..., Result]], LogVerb[Input, P, Options, Result]]", made)
+) -> Callable[[Callable[[Input | None, Options, Progress | None], Result]], LogApiFunction[Input, P, Options, Result]]:
+    """Makes a command of a function that is given None where the call names no input."""
+    # Any: `api_function` knows one kind of command
+    made: Any = api_function(options, needs_input=False)
+    return cast("Callable[[Callable[..., Result]], LogApiFunction[Input, P, Options, Result]]", made)
 
 
-def verb(
+def api_function(
     options: Callable[P, Options], *, needs_input: bool = True
-) -> Callable[[Callable[[Input, Options, Progress | None], Result]], Verb[Input, P, Options, Result]]:
-    """Makes a verb of a function that takes an options object: its fields become keywords of the call."""
+) -> Callable[[Callable[[Input, Options, Progress | None], Result]], ApiFunction[Input, P, Options, Result]]:
+    """Makes a command of a function that takes an options object: its fields become keywords of the call."""
 
-    def decorate(work: Callable[[Input, Options, Progress | None], Result]) -> Verb[Input, P, Options, Result]:
+    def decorate(work: Callable[[Input, Options, Progress | None], Result]) -> ApiFunction[Input, P, Options, Result]:
         name, kind = work.__name__, cast("type[Options]", options)
         first = next(iter(inspect.signature(work).parameters))
 
         @wraps(work)
-        def call(*given: Any, **keywords: Any) -> Result:  # Any: the static types stand in `Verb`
+        def call(*given: Any, **keywords: Any) -> Result:  # Any: the static types stand in `ApiFunction`
             progress = keywords.pop("progress", None)
             chosen = keywords.pop("options", None)
             runs = (keywords.pop(first),) if first in keywords else given[:1]
@@ -122,7 +122,7 @@ def verb(
 
         call.__signature__ = _signature(first, kind, needs_input=needs_input)  # type: ignore[attr-defined] # inspect reads it from there
         call.__doc__ = f"{inspect.cleandoc(work.__doc__ or '')}\n\n{_listed(kind)}"
-        return cast("Verb[Input, P, Options, Result]", call)
+        return cast("ApiFunction[Input, P, Options, Result]", call)
 
     return decorate
 
