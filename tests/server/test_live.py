@@ -217,7 +217,7 @@ def test_a_process_that_dies_is_replaced_unless_it_dies_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave_a_file = partial(tempfile.mkstemp, dir=tmp_path)
-    with pytest.raises(SteelyardError, match="ended at once"):
+    with pytest.raises(SteelyardError, match="exited immediately"):
         keep_running(leave_a_file, 1)
     assert len(list(tmp_path.iterdir())) == 1
     monkeypatch.setattr(_workers, "MIN_WORKER_SECONDS", 0.0)

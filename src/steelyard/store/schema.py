@@ -30,7 +30,7 @@ from sqlalchemy import (
 METADATA = MetaData()
 
 Serial = BigInteger().with_variant(Integer, "sqlite")
-"""A number that the database counts up. SQLite counts rows only under the type INTEGER."""
+"""Auto-increment key. SQLite requires the type INTEGER."""
 Double = Float(53)
 
 applied = Table(
@@ -40,7 +40,7 @@ applied = Table(
     Column("name", String(200), nullable=False, doc="The migration's name, for people."),
     Column("applied_at", BigInteger, nullable=False, doc="When it was applied to this store."),
 )
-"""The migrations that this store has seen; the highest number is the version of its schema."""
+"""Applied migrations; the highest number is the schema version."""
 
 settings = Table(
     "arena_settings",
@@ -48,7 +48,7 @@ settings = Table(
     Column("name", String(64), primary_key=True, doc="`rules` or `policy`."),
     Column("value", Text, nullable=False, doc="The rules as JSON, or the policy's name."),
 )
-"""What the arena is scored by now. A store without these rows holds no arena."""
+"""Current settings. A store without these rows contains no arena."""
 
 past_settings = Table(
     "arena_past_settings",
@@ -58,7 +58,7 @@ past_settings = Table(
     Column("rules", Text, nullable=False, doc="The rules as JSON."),
     Column("policy", String(64), nullable=False, doc="The policy's name."),
 )
-"""One row for each time the rules or the policy were set; the last one is what `settings` holds."""
+"""History of the settings; the last row equals `settings`."""
 
 tasks = Table(
     "arena_tasks",
@@ -108,7 +108,7 @@ states = Table(
         doc="How many submissions were ever accepted: the last ordinal.",
     ),
 )
-"""What the next submission of a task needs to know of all earlier ones. Its row is also the lock of the task."""
+"""Aggregates of the earlier submissions of a task. The row also serves as the lock of the task."""
 
 baselines = Table(
     "arena_baselines",
@@ -128,7 +128,7 @@ baselines = Table(
     Column("created_at", BigInteger, nullable=False, doc="When it came into force."),
     sqlite_with_rowid=False,
 )
-"""One row for each set of numbers that scores were made with."""
+"""One row per baseline version."""
 
 submissions = Table(
     "arena_submissions",
@@ -150,7 +150,7 @@ submissions = Table(
     Column("accepted_at", BigInteger, nullable=False, doc="When it was accepted here."),
     Column("criteria_met", Integer, nullable=False, doc="How many success criteria count as met."),
     Column("criteria_total", Integer, nullable=False, doc="How many the task has."),
-    Column("is_claimed", Boolean, nullable=False, doc="Whether only the submitter's word stands behind a criterion."),
+    Column("is_claimed", Boolean, nullable=False, doc="Whether a criterion is only claimed by the submitter."),
     Column("details", Text, doc="Anything else that was stated, as JSON; NULL when there is nothing."),
     Column("baseline_version", Integer, nullable=False, doc="The baseline that the scores below were made with."),
     Column("overall", SmallInteger, nullable=False, doc="The overall score of the day it was accepted, in cents."),
@@ -175,7 +175,7 @@ tallies = Table(
     Column("n", BigInteger, nullable=False, doc="How many submissions have it."),
     sqlite_with_rowid=False,
 )
-"""How many submissions of a task have each value: ranks and medians, whatever the number of submissions."""
+"""Number of submissions of a task per value: gives ranks and medians in constant time."""
 
 reviews = Table(
     "arena_reviews",
@@ -189,7 +189,7 @@ reviews = Table(
     Column("decided_at", BigInteger, nullable=False, doc="When."),
     Column("after_n", BigInteger, nullable=False, doc="How many submissions the task had accepted by then."),
 )
-"""What was decided about submissions; it only grows. `submissions.excluded_at` is what follows from it."""
+"""Review decisions; append-only. `submissions.excluded_at` is derived from them."""
 
 Index("arena_reviews_of_submission", reviews.c.task_key, reviews.c.ordinal)
 
@@ -201,9 +201,9 @@ settings_in_effect = Table(
     Column("after_n", BigInteger, nullable=False, doc="How many the task had accepted when they came into force."),
     sqlite_with_rowid=False,
 )
-"""Which settings were in force when a submission was accepted; no row stands for no submissions.
+"""Settings in effect when a submission was accepted; no row means no submissions.
 
-Counts tell what clocks cannot, and they are written when settings change: a submission pays nothing for them.
+Counts are exact where clocks are not. They are written only when settings change, at no cost per submission.
 """
 
 outbox = Table(
@@ -228,9 +228,9 @@ outbox = Table(
     Column("review_number", BigInteger, doc="The decision in `reviews` that caused it; NULL when none did."),
     Column("rating_number", BigInteger, doc="The rating in `ratings` that caused it; NULL when none did."),
 )
-"""What is to be told, written with the submission it tells of. The message is put together when it is sent."""
+"""Events to send, written with the submission they refer to. The message is assembled when it is sent."""
 
-# Of all events only few wait or were settled lately, and those that come in pay for neither of the last two indexes.
+# Partial indexes: few events are pending or recently settled, and new events are in neither of the last two indexes.
 Index(
     "arena_outbox_waiting",
     outbox.c.due_at,
@@ -257,14 +257,14 @@ deliveries = Table(
     Column("seq", Serial, ForeignKey("arena_outbox.seq"), primary_key=True, doc="The event."),
     Column("target", String(200), primary_key=True, doc="The target's name."),
     Column("attempts", Integer, nullable=False, doc="How often it was tried."),
-    Column("delivered_at", BigInteger, doc="When the target took it; NULL until then."),
-    Column("last_error", Text, doc="What the last attempt failed with; NULL when it did not."),
+    Column("delivered_at", BigInteger, doc="When the target accepted it; NULL until then."),
+    Column("last_error", Text, doc="Error of the last attempt; NULL if it succeeded."),
     Column("due_at", BigInteger, nullable=False, server_default=text("0"), doc="When it is to be tried again."),
     sqlite_with_rowid=False,
 )
-"""One row for each event that was sent, or is being sent, to a target.
+"""One row per event and target, sent or being sent.
 
-What is being sent is due when its sender must have died.
+An event being sent becomes due again when its sender must have died.
 """
 
 models = Table(
@@ -295,9 +295,9 @@ canons = Table(
     Column("set_at", BigInteger, nullable=False, doc="When it was set."),
     Column("retired_at", BigInteger, doc="When it was retired; NULL while it is in force."),
 )
-"""Canons of repeatability: at most one in force for each prompt, all earlier ones kept."""
+"""Canons of repeatability: at most one active per prompt; retired ones are kept."""
 
-# The database itself refuses a second canon in force, whoever sets it at the same moment.
+# The index prevents a second active canon per prompt, also under concurrent writes.
 Index(
     "canons_one_in_force",
     canons.c.prompt,
@@ -310,19 +310,19 @@ tokens = Table(
     "tokens",
     METADATA,
     Column("number", Serial, Identity(), primary_key=True, doc="Counts the tokens."),
-    Column("id", String(16), nullable=False, unique=True, doc="The part of the token that is no secret."),
-    Column("name", String(1024), nullable=False, doc="Who or what it was made for."),
-    Column("scopes", String(64), nullable=False, doc="What it allows, joined by commas."),
-    Column("sha256", String(64), nullable=False, doc="The digest of the whole token."),
-    Column("created_at", BigInteger, nullable=False, doc="When it was made."),
-    Column("expires_at", BigInteger, nullable=False, doc="From when on it is refused."),
-    Column("last_used_at", BigInteger, doc="When it was last accepted, to some minutes; NULL before its first use."),
-    Column("revoked_at", BigInteger, doc="When it was revoked; NULL while it holds."),
-    Column("person", String(1024), doc="The registered person whose it is; NULL when it stands for its name alone."),
+    Column("id", String(16), nullable=False, unique=True, doc="Public part of the token."),
+    Column("name", String(1024), nullable=False, doc="Person or program that uses it."),
+    Column("scopes", String(64), nullable=False, doc="Scopes, comma-separated."),
+    Column("sha256", String(64), nullable=False, doc="SHA-256 of the token."),
+    Column("created_at", BigInteger, nullable=False, doc="When it was created."),
+    Column("expires_at", BigInteger, nullable=False, doc="When it expires."),
+    Column("last_used_at", BigInteger, doc="When it was last used, accurate to minutes; NULL before its first use."),
+    Column("revoked_at", BigInteger, doc="When it was revoked; NULL if it was not."),
+    Column("person", String(1024), doc="Id of the registered owner; NULL if there is none."),
 )
-"""Tokens of the server. The token itself is shown once, when it is made, and is nowhere in the store."""
+"""Access tokens of the server. The token itself is shown once and is not stored."""
 
-# The database itself refuses a second token of a name, whoever makes it at the same moment.
+# The index prevents a second active token with the same name, also under concurrent writes.
 Index(
     "tokens_one_of_a_name",
     tokens.c.name,
@@ -335,24 +335,24 @@ parties = Table(
     "arena_parties",
     METADATA,
     Column("kind", String(16), primary_key=True, doc="`person`, `team` or `tool`."),
-    Column("id", String(1024), primary_key=True, doc="What submissions, tokens and ratings name it by."),
-    Column("display_name", Text, doc="What people read; it never identifies. NULL when the id is all there is."),
-    Column("team", String(1024), doc="The id of the team that a person is in; NULL without one."),
+    Column("id", String(1024), primary_key=True, doc="Id in submissions, tokens and ratings."),
+    Column("display_name", Text, doc="Display name, not unique; NULL if there is none."),
+    Column("team", String(1024), doc="Team id of a person; NULL if there is none."),
     Column("registered_at", BigInteger, nullable=False, doc="When it was first registered."),
     sqlite_with_rowid=False,
 )
-"""People, teams and tools that somebody registered. A name that nobody registered can submit all the same."""
+"""Registered people, teams and tools. Registration is optional."""
 
 assignments = Table(
     "arena_assignments",
     METADATA,
     Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The submission's task."),
     Column("ordinal", BigInteger, primary_key=True, autoincrement=False, doc="The submission's number in its task."),
-    Column("reviewer", String(1024), primary_key=True, doc="Who is to rate it."),
+    Column("reviewer", String(1024), primary_key=True, doc="Reviewer."),
     Column("assigned_at", BigInteger, nullable=False, doc="When."),
     sqlite_with_rowid=False,
 )
-"""Who is to rate which submission."""
+"""Assignments of reviewers to submissions."""
 
 ratings = Table(
     "arena_ratings",
@@ -360,13 +360,13 @@ ratings = Table(
     Column("number", Serial, Identity(), primary_key=True, doc="Counts the ratings."),
     Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), nullable=False, doc="The submission's task."),
     Column("ordinal", BigInteger, nullable=False, doc="The submission's number in its task."),
-    Column("reviewer", String(1024), nullable=False, doc="Who rated it."),
-    Column("criterion", String(1024), doc="What was rated; NULL for the submission as a whole."),
+    Column("reviewer", String(1024), nullable=False, doc="Reviewer."),
+    Column("criterion", String(1024), doc="Rated criterion; NULL for the whole submission."),
     Column("score", Double, nullable=False, doc="0 to 100."),
     Column("comment", Text, doc="The reviewer's comment; NULL when there is none."),
     Column("rated_at", BigInteger, nullable=False, doc="When."),
 )
-"""Every rating; it only grows. Of several by one reviewer on one submission and criterion the last one holds."""
+"""All ratings; append-only. The last rating per reviewer, submission and criterion counts."""
 
 Index("arena_ratings_of_submission", ratings.c.task_key, ratings.c.ordinal)
 
@@ -374,8 +374,8 @@ seasons = Table(
     "arena_seasons",
     METADATA,
     Column("name", String(1024), primary_key=True, doc="The season's name."),
-    Column("frozen_at", BigInteger, nullable=False, doc="The moment whose leaderboard it keeps."),
+    Column("frozen_at", BigInteger, nullable=False, doc="When it was created."),
     Column("sha256", String(64), nullable=False, doc="The digest of the manifest."),
-    Column("manifest", LargeBinary, nullable=False, doc="The manifest as JSON, packed by zlib."),
+    Column("manifest", LargeBinary, nullable=False, doc="The manifest as JSON, compressed with zlib."),
 )
-"""The leaderboard at a time, kept with all that made them. A season never changes."""
+"""Frozen leaderboards with their manifests; never changed."""

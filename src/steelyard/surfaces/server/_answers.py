@@ -58,7 +58,7 @@ async def _view(call: Call) -> View:
     """The view that the request is answered from; a cursor goes on in that of its version."""
     key, views = call.route.key(call.values, call.query), call.site.views
     builder = call.route.builder(call.site.source.kind)
-    assert builder is not None, "the router refuses routes that the source has nothing for"
+    assert builder is not None, "the router rejects routes that the source does not support"
     build = partial(builder, call.site.source, call.values, call.query)
     if isinstance(call.query, Paged) and call.query.after is not None:
         cursor = call.site.cursors.read(call.query.after)

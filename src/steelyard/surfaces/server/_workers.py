@@ -41,9 +41,9 @@ def keep_running(work: Callable[[], None], count: int) -> None:
         while not is_over.wait(LOOK_SECONDS):
             for process in [each for each in running if not each.is_alive()]:
                 if time.monotonic() - running.pop(process) < MIN_WORKER_SECONDS:
-                    message = f"a process of the server ended at once, with status {process.exitcode}"
-                    raise SteelyardError(message, hint="its own message stands above; --workers 1 may tell more")
-                LOG.warning("a process of the server ended with status %s and is replaced", process.exitcode)
+                    message = f"a server process exited immediately with status {process.exitcode}"
+                    raise SteelyardError(message, hint="see its message above, or try --workers 1")
+                LOG.warning("a server process exited with status %s; restarting", process.exitcode)
                 start()
     finally:
         _end(list(running))
