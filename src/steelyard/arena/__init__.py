@@ -1,4 +1,4 @@
-"""The arena: submissions scored against the living baseline of their task, ranked, and never lost."""
+"""The arena: submissions scored against a running baseline per task, ranked and stored."""
 
 from __future__ import annotations
 

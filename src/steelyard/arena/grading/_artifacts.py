@@ -45,7 +45,7 @@ class Staged:
 
 
 def locate(artifacts: str, root: Path) -> Path:
-    """Where the artifacts lie; refused when that is outside of the folder that submissions may name."""
+    """Return the path of the artifacts; an error if it is outside the allowed directory."""
     try:
         path = (root / artifacts).resolve()
         inside = path.is_relative_to(root.resolve())
@@ -62,7 +62,7 @@ def locate(artifacts: str, root: Path) -> Path:
 
 
 def _quoted(name: str) -> str:
-    """A name that somebody else chose, as a message may show it."""
+    """Return an untrusted name, quoted for a message."""
     return repr(name if len(name) <= MAX_QUOTED_CHARS else f"{name[:MAX_QUOTED_CHARS]}...")
 
 
@@ -99,7 +99,7 @@ def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None
 
 
 def _whole(broken: Rejected | None) -> None:
-    """Refuse an archive that breaks off: what stands before the break is not what was submitted."""
+    """Reject a truncated archive, because its content is incomplete."""
     if broken is not None:
         raise ArtifactError(f"cannot read the artifacts: {broken.reason}")
 

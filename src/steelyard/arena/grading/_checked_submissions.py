@@ -179,7 +179,7 @@ def in_pieces(
 def _checks(
     todo: Mapping[int, Waiting], places: ArtifactPlaces
 ) -> Iterator[Callable[[int], CheckedSubmission | Rejected]]:
-    """What checking gives, by number. Those with artifacts are checked beside each other, and stopped at the end."""
+    """Return a function from number to check result. Submissions with artifacts are checked in parallel."""
     stop = Event()
     with_artifacts = [number for number, waiting in todo.items() if waiting.submission.artifacts is not None]
     if len(with_artifacts) < 2:

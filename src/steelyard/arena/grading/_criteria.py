@@ -161,7 +161,7 @@ def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | N
 
 
 def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None) -> Verdict:
-    if submission.success is False:  # whatever a log says, nobody would say so without a reason
+    if submission.success is False:  # overrides an empty log
         return False, True, "the submission reports success as false"
     if bench is not None and criterion.error_log is not None:
         name = criterion.error_log
@@ -186,7 +186,7 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
 
 
 def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> Verdict:
-    """Run the tests and believe only a record that is sealed by a key which neither they nor the code are told."""
+    """Run the tests; accept only a record sealed with a key unknown to the tests and the code."""
     key, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
     result = bench.run(
         # Isolated, so that no module, start-up file or setting that was submitted comes before the library's.
@@ -259,7 +259,7 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
 
 
 def _own_judgments(submission: Submission) -> str:
-    """The scores that the submission brought along: shown only, since nobody else knows who gave them to what."""
+    """Return the unverified judgments in the submission, for display only."""
     given = submission.judgments or ()
     if not given:
         return ""
@@ -294,7 +294,7 @@ def _record(content: bytes | None, key: str) -> dict[str, int] | None:
 
 
 def _ending(result: sandbox.SandboxResult) -> str:
-    """How a command ended, and the end of what it said, escaped: nobody knows what it may have printed."""
+    """Return the exit status of a command and the end of its output, escaped because it is untrusted."""
     if result.ok:
         return result.ending
     said = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")

@@ -27,7 +27,7 @@ from steelyard.store.schema import task_files
 MAX_BYTES_IN_MEMORY = 4 * TASK_BYTES.default
 """Bytes of several tasks' files that are held while submissions to them are checked."""
 MADE_BY_PYTHON = "__pycache__"
-"""Folders that come and go by themselves and belong to nobody's checks."""
+"""Generated directories that are skipped."""
 
 TaskFiles = Mapping[str, Mapping[str, bytes]]
 """The content of each file by its path, by the folder as the task names it."""
@@ -39,7 +39,7 @@ def folder_field(criterion: SuccessCriterion) -> str:
 
 
 def folders_of(task: Task) -> dict[str, str]:
-    """The folders that the task names, each with the field it stands in first."""
+    """Return the directories that the task names, each with the first field that names it."""
     folders: dict[str, str] = {}
     for criterion in task.success_criteria:
         field = folder_field(criterion)
@@ -50,7 +50,7 @@ def folders_of(task: Task) -> dict[str, str]:
 
 
 def read_task_files(task: Task, base_dir: Path) -> TaskFiles:
-    """What lies in the folders that the task names, found from `base_dir`; ValueError says what cannot be kept."""
+    """Return the files in the directories of the task, relative to `base_dir`; ValueError for unsupported files."""
     budget = Budget(TASK_BYTES, TASK_FILES)
     return {named: _read_folder(base_dir / named, named, field, budget) for named, field in folders_of(task).items()}
 

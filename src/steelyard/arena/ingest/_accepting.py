@@ -74,7 +74,7 @@ class Scored(NamedTuple):
 
 
 class Newcomers(NamedTuple):
-    """What came in, task by task, and where it stands now."""
+    """New submissions by task, with their ranks."""
 
     columns: Mapping[str, Sequence[Any]]  # Any: column values
     groups: Groups
@@ -116,7 +116,7 @@ def accept(
 
 
 def other_content(identity: str) -> Rejected:
-    """The refusal of an id that was accepted with other content."""
+    """Return the rejection of an id that was accepted with other content."""
     return Rejected(
         path=identity,
         reason="a different submission with this id was accepted before",
@@ -261,7 +261,7 @@ def _tally(
     *,
     earlier_tokens: Sequence[Mapping[int, int]],
 ) -> tuple[Ranks, list[float]]:
-    """Count the new values, scores anew where a baseline moved; each row's place, and its task's median of tokens."""
+    """Count the new values, recounting scores if a baseline changed; return ranks and median tokens per row."""
     tasks, which = np.arange(len(task_states)), groups.which
     keys, n = [state.stored_task.key for state in task_states], np.array([state.n for state in task_states])
     again = set(scored.earlier.which.tolist())

@@ -72,7 +72,7 @@ class CheckedPortion(NamedTuple):
 
 
 ModelFitter = Callable[["Arena"], int | None]
-"""Learns what is due, and says how many submissions may come before the next is; None when none ever is."""
+"""Fits models that are due and returns the number of submissions until the next fit; None if models are off."""
 
 
 class Arena:
@@ -81,9 +81,9 @@ class Arena:
     def __init__(self, store: Store, *, rules: Rules, policy: Policy, fitter: ModelFitter | None = None) -> None:
         self.store = store
         self.fitter = fitter
-        """Learns what is due; None in an arena that learns only when it is told to."""
+        """Fits models when due; None if they are fitted only on request."""
         self.fitted_up_to = 0
-        """The count of submissions up to which what was due is known to be learned."""
+        """Number of submissions up to which all due models are fitted."""
         self.policy = policy
         # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
         self._rules_with_tasks = RulesWithTasks(rules, {})
@@ -136,7 +136,7 @@ class Arena:
         artifacts_root: Path | None = None,
         told: Told | None = None,
     ) -> list[SubmissionOutcome]:  # Any: the submission's fields as JSON has them
-        """The outcome of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
+        """Return the outcome of each submission, in order. Invalid ones are rejected with a reason.
 
         Submissions are grouped by task and written in transactions of many rows; ranks are the same as if each
         had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
@@ -149,7 +149,7 @@ class Arena:
     def _submit_by_stops(
         self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
     ) -> list[SubmissionOutcome]:
-        """Submit in portions that end where a version is to be learned: alone or together, it is learned from the same.
+        """Submit in portions that end where a fit is due, so single submissions and batches give the same versions.
 
         A portion of which some were refused or known leaves room for as many more before the stop.
         """
@@ -225,7 +225,7 @@ class Arena:
     def _checked(
         self, portion: Portion, so_far: OutcomesSoFar, root: Path | None, kept: KeptFiles
     ) -> Generator[CheckedPortion, None, None]:
-        """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
+        """Return acceptable submissions with checked criteria, in pieces; the others are rejected."""
         ready: dict[int, CheckedSubmission] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
         refused: dict[int, Rejected] = {}
@@ -266,7 +266,7 @@ class Arena:
     def _problem(
         connection: Connection, under: RulesWithTasks, submission: Submission, said: bytes | DecodeError
     ) -> Rejected | None:
-        """Why the submission is refused; None when it is sound."""
+        """Return the rejection of an invalid submission; None for a valid one."""
         if isinstance(said, DecodeError):
             return _refused(submission.id, said)
         kept_task = under.tasks.get(submission.task_id)
@@ -372,7 +372,7 @@ def _refused(identity: object, why: DecodeError) -> Rejected:
 
 
 def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:
-    """Make an arena in the store; one that is there already is kept when it has the same rules, else refused."""
+    """Create an arena in the store; an existing one with the same rules is kept, another one is an error."""
     if policy not in POLICIES:
         raise UnknownNameError("policy", policy, POLICIES)
     rules = read_rules(profile)

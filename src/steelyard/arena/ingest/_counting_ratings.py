@@ -51,7 +51,7 @@ def count_ratings(
     }
     if not named:
         return False
-    state = load_task_states(connection, [stored_task], rules)[stored_task.key]  # from here on nobody else counts
+    state = load_task_states(connection, [stored_task], rules)[stored_task.key]  # locks the task
     results = _results_now(connection, stored_task, row, named)
     details = msgspec.json.decode(row["details"]) | {"criteria": results}
     met = sum(result.met for result in results)

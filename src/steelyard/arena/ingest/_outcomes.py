@@ -44,7 +44,7 @@ def interrupt_held_back() -> Iterator[None]:
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
-        yield  # whoever runs the program has a way of their own
+        yield  # the caller handles interrupts
         return
     pressed: list[int] = []
 

@@ -1,4 +1,4 @@
-"""People, teams and tools that somebody registered: what an id is shown as, and who belongs together."""
+"""Registered people, teams and tools: display names and team membership."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def party_kind(name: str) -> PartyKind:
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuse a name that the store cannot keep or that nobody could type."""
+    """Reject a name that cannot be stored or typed."""
     if not name.strip() or not is_storable(name) or not name.isprintable():
         raise UsageError(f"invalid {what}: {name[:200]!r}", hint="use printable characters on one line")
     if is_too_long(name):

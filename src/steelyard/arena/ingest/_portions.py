@@ -48,7 +48,7 @@ def portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
     again: list[int] = []
     for number, submission in enumerate(given):
         if isinstance(submission, Submission):
-            # One made by a program may hold anything; it is refused when it is checked.
+            # A submission from Python may contain anything; it is validated later.
             task = submission.task_id if type(submission.task_id) is str else ""
             is_first = type(submission.id) is not str or task_of.setdefault(submission.id, task) == task
             (by_task.setdefault(task, []) if is_first else again).append(number)

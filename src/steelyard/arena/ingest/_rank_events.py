@@ -22,7 +22,7 @@ from steelyard.results import Policy
 
 
 class Change(NamedTuple):
-    """A task in which something changed: who stood where, who stands where now, and what caused it."""
+    """A task with ranks before and after a change, and its cause."""
 
     state: TaskState
     before: RankedRows
@@ -37,14 +37,14 @@ class Change(NamedTuple):
 
 
 def ranked_rows(rows: StoredRows, state: TaskState, policy: Policy) -> RankedRows:
-    """The rows of one task as they stand."""
+    """Return the current rows of one task."""
     return RankedRows(np.array(rows.columns["ordinal"], dtype=np.int64), rows.overall([state], policy))
 
 
 def write_losses(
     connection: Connection, changes: Sequence[Change], rows: StoredRows, *, rules: Rules, policy: Policy, now: int
 ) -> None:
-    """Put an event into the outbox for each of the first that lost its rank; whoever led has lost the lead, no rank.
+    """Add an event for each top submission that lost its rank; the former leader gets only a lead event.
 
     `rows` hold those that lost.
     """

@@ -37,7 +37,7 @@ NAMES_LOOKED_AT = 1_000
 
 
 class Request(NamedTuple):
-    """What somebody wants to be decided about a submission."""
+    """Requested decision on a submission."""
 
     submission_id: str
     decision: Decision
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
 
 def check_request(request: Request) -> None:
-    """Refuse a request that cannot be kept, whatever the store holds."""
+    """Reject an invalid request."""
     if request.decision == "excluded" and not (request.reason or "").strip():
         raise UsageError("an exclusion needs a reason", where=request.submission_id[:200], hint='--reason "..."')
     for what, text, is_long in (
@@ -64,7 +64,7 @@ def decide(connection: Connection, request: Request, *, rules: Rules, policy: Po
     """Write the decision and all that follows from it; what was decided before changes nothing."""
     task_id = _task_of(connection, request.submission_id)
     stored_task = find_task(connection, task_id, rules)
-    state = load_task_states(connection, [stored_task], rules)[stored_task.key]  # from here on nobody else decides
+    state = load_task_states(connection, [stored_task], rules)[stored_task.key]  # locks the task
     row = connection.execute(select(submissions).where(submissions.c.id == request.submission_id)).mappings().one()
     is_excluded = row["excluded_at"] is not None
     request = _by_submitter(request, row) if request.decision == "withdrawn" else request
@@ -148,7 +148,7 @@ def _take(
 
 
 def _place(receipt: Receipt) -> dict[str, Any]:  # Any: column values
-    """Where a submission that counts stands, as events hold it."""
+    """Return score, rank and flags of an included submission, for events."""
     return {
         "overall": to_cents(receipt.overall_score),
         "overall_ranking": receipt.overall_ranking,

@@ -33,7 +33,7 @@ from steelyard.results import Policy
 
 
 def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rules: Rules, policy: Policy) -> int:
-    """Make the baselines, scores and tallies of the tasks (of all) anew; how many submissions they have."""
+    """Recompute baselines, scores and tallies of the tasks (default: all); return the number of submissions."""
     every = load_tasks(connection, rules)
     for name in task_ids or ():
         if name not in every:
@@ -47,7 +47,7 @@ def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rul
 
 
 def rescore(connection: Connection, task_states: Sequence[TaskState], *, policy: Policy, now: int) -> StoredRows | None:
-    """Move the baselines of these tasks to what their tallies say, and count the scores anew; the rows, if any."""
+    """Update the baselines from the tallies and recount the scores; return the rows, if any."""
     for state in task_states:
         bounds = bounds_now(connection, state)
         if bounds != state.bounds:
@@ -68,7 +68,7 @@ def rescore(connection: Connection, task_states: Sequence[TaskState], *, policy:
 
 
 def recount(connection: Connection, state: TaskState) -> float:
-    """Make the count, extremes, medians and tallies of a task anew from its rows; the median of tokens.
+    """Recompute count, extremes, medians and tallies of a task from its rows; return the median of tokens.
 
     What it leaves is what the rows that count would have left had they come alone. 0 stands for the median of none.
     """
@@ -76,7 +76,7 @@ def recount(connection: Connection, state: TaskState) -> float:
     n = len(columns["ordinal"])
     values = np.array([columns[field] for field in EXTREMES.values()], dtype=float).reshape(len(EXTREMES), n)
     values[UNKNOWN_AT_ZERO, :] = np.where(values[UNKNOWN_AT_ZERO, :] == 0, np.nan, values[UNKNOWN_AT_ZERO, :])
-    unknown = np.full((len(EXTREMES), 1), np.nan)  # so that a field that nobody states has an extreme: an unknown one
+    unknown = np.full((len(EXTREMES), 1), np.nan)  # gives unreported fields an unknown extreme
     stated = np.hstack([values, unknown])
     state.reach(n, np.fmin.reduce(stated, axis=1).tolist(), np.fmax.reduce(stated, axis=1).tolist())
     forget_tallies(connection, state.stored_task.key)

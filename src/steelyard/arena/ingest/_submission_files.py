@@ -1,4 +1,4 @@
-"""Tasks and submissions from files, each with the place it stood at."""
+"""Tasks and submissions from files, with their locations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FROM_RUNS = "this is a run record; use: steelyard arena submit --from-runs"
 
 
 class LocatedSubmission(NamedTuple):
-    """A submission and where it stood."""
+    """A submission with its location."""
 
     path: str
     line: int | None
@@ -71,7 +71,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
 
 
 def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TOML values
-    """What a document lists: itself, or what stands under the name, beside which nothing may stand."""
+    """Return the entries of a document: itself, or the list under `name`, which must be the only key."""
     listed = values
     if isinstance(values, dict) and name in values:
         listed = values[name]
@@ -152,7 +152,7 @@ def _submissions(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rej
 
 
 def _decompressed(path: Path, budget: Budget) -> Iterator[LocatedSubmission | Rejected]:
-    """The submissions in a compressed file, told of as if they stood in it; up to the break where it breaks off."""
+    """Return the submissions in a compressed file; if it is truncated, those before the end."""
     with scratch_folder() as folder:
         try:
             if packing(path) not in ONE_FILE:

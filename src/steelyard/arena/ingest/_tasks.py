@@ -39,7 +39,7 @@ def new_task(task: Task, base_dir: Path) -> NewTask:
 
 
 def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) -> bool:
-    """Add the task; False when the very same one is there. Another one of that id, or with other files, is refused."""
+    """Add the task; False if an identical one exists. A different task with the same id is an error."""
     task, definition, files = new
     rules.check_task(task)
     stored = connection.execute(select(tasks.c.task_key, tasks.c.definition).where(tasks.c.id == task.id)).first()
@@ -88,7 +88,7 @@ def find_task(connection: Connection, task_id: str, rules: Rules) -> StoredTask:
 def _stored_task(key: int, definition: str, rules: Rules) -> StoredTask:
     try:
         task = convert_task(msgspec.json.decode(definition))
-    except ValueError as error:  # an older version kept a task that it should have refused
+    except ValueError as error:  # stored by an older version without this check
         raise StoreError(f"invalid task in the arena: {error}", hint="create a new arena and submit again") from error
     asks_nothing = not task.success_criteria and task.tools is None and task.models is None
     return StoredTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)

@@ -1,4 +1,4 @@
-"""The submissions that count, of all tasks, as columns: what learning starts from."""
+"""Included submissions of all tasks as columns: the data for the models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SubmissionColumns:
         return np.array([np.nan if value is None else value for value in self.columns[name]], dtype=np.float64)
 
     def digest(self, *also: object) -> str:
-        """The SHA-256 of all that is learned from."""
+        """Return the SHA-256 of the data in the fit."""
         told = hashlib.sha256()
         for part in (*also, self.tasks, self.keys, self.task.tolist(), self.tool.tolist()):
             told.update(msgspec.json.encode(part))

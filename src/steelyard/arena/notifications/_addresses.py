@@ -10,7 +10,7 @@ from typing import Any, Literal
 Network = Literal["public", "private", "loopback"]
 """Where a target may be."""
 Resolver = Callable[..., list[Any]]
-"""`socket.getaddrinfo`, or what stands in for it. Any: the tuples that it gives."""
+"""`socket.getaddrinfo` or a replacement. Any: the tuples that it returns."""
 
 _ALLOWED: dict[Network, frozenset[str]] = {
     "public": frozenset({"public"}),
@@ -50,7 +50,7 @@ def refusal(address: str, *, network: Network, is_secure: bool) -> str | None:
 
 
 def _kind(address: IPv4Address | IPv6Address) -> str:
-    """The network that an address belongs to; of one that stands for an IPv4 address, that one's."""
+    """Return the network of an address; for an IPv4-mapped one, that of the IPv4 address."""
     inner = _inner(address) if isinstance(address, IPv6Address) else None
     if inner is not None:
         return _kind(inner)

@@ -157,7 +157,7 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
             events = dict(read_events(connection, [delivery.seq for delivery in leased]))
         for place, delivery in enumerate(leased):
             if stop.is_set() or queue.now() + int(target.seconds * SECOND) > until:
-                break  # the lease must not end while the event is on its way; when it has, somebody sends the rest
+                break  # the lease must not expire during a delivery; another sender continues
             event = events[delivery.seq]
             moment = now_microseconds() // SECOND
             body = msgspec.json.encode(Redaction().tree(event))
@@ -176,10 +176,10 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
 
 
 def _attempt(send: Callable[[], str | None]) -> str | None:
-    """What went wrong, of whatever kind it is: a target that nobody can send to concerns no other target."""
+    """Return any error as text: a failing target must not affect the others."""
     try:
         problem = send()
-    except Exception as error:  # noqa: BLE001 - kept and told as this target's failure
+    except Exception as error:  # noqa: BLE001 - reported as a failure of this target
         problem = NoAnswer(f"{type(error).__name__}: {error}"[:500])
     if problem is None or problem.isprintable():
         return problem

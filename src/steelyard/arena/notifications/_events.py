@@ -36,7 +36,7 @@ EVENTS_AT_ONCE = 100
 
 
 def event_id(kind: str, submission_id: str, cause: str | None = None) -> str:
-    """The id of an event: made from what it tells of and what caused it, unless that is its own acceptance.
+    """Return the event id, derived from the submission and its cause (except its own acceptance).
 
     >>> event_id("submission.rank_lost", "a", "submission b") == event_id("submission.rank_lost", "a", "submission c")
     False
@@ -46,7 +46,7 @@ def event_id(kind: str, submission_id: str, cause: str | None = None) -> str:
 
 
 def write_events(connection: Connection, kind: str, columns: Mapping[str, Sequence[Any]], now: int) -> None:
-    """Put an event of that kind into the outbox for each row, in the transaction of what it tells. Any: values."""
+    """Add an event per row to the outbox, in the same transaction. Any: values."""
     count = len(columns["task_key"])
     same = {"kind": kind, "created_at": now, "due_at": now, "is_settled": False}
     insert_columns(connection, outbox, {**columns, **{name: [value] * count for name, value in same.items()}})
@@ -66,7 +66,7 @@ def next_due(connection: Connection, after: int) -> int | None:
 
 
 def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, ArenaEvent]]:
-    """The events of these numbers, put together from what they tell of."""
+    """Return the events with these numbers."""
     same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
     cause = submissions.alias()
     causing = (cause.c.task_key == outbox.c.task_key) & (cause.c.ordinal == outbox.c.cause_ordinal)

@@ -21,7 +21,7 @@ KEPT_DAYS = 30
 """How long settled events are kept."""
 FORGOTTEN_AT_ONCE = 500
 PORTIONS_FORGOTTEN = 20
-"""Portions of so many that one round forgets, each in a transaction of its own."""
+"""Maximum number of portions removed per round, each in a separate transaction."""
 
 
 def stands_for(targets: Sequence[Target]) -> str:
@@ -34,7 +34,7 @@ def stands_for(targets: Sequence[Target]) -> str:
 
 
 def _chosen(target: Target) -> tuple[tuple[str, ...] | None, ...]:
-    """What the target wants; teams only where it names some, so that what earlier versions noted still stands."""
+    """Return the target's filter; teams only if given, for compatibility with stored filters."""
     wanted = (target.kinds, target.submitters)
     return wanted if target.teams is None else (*wanted, target.teams)
 

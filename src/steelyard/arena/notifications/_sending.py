@@ -69,7 +69,7 @@ def _beside_each_other(jobs: Sequence[Callable[[], Served]], stop: Signal) -> li
             problems.append(error)
             stop.set()
 
-    # Nobody waits for these at the end of the program: a target that hangs must not hold up Ctrl-C either.
+    # Daemon threads: a target that hangs must not delay the exit.
     threads = [Thread(target=work, args=(place,), daemon=True) for place in range(len(jobs))]
     try:
         for thread in threads:

@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     """Under which deliveries are remembered; keep it when the address changes."""
     url: str | None = None
-    """A webhook's address, http or https. Letters beyond ASCII may stand in it; `address` encodes them."""
+    """Webhook URL, http or https. `address` encodes non-ASCII characters."""
     network: Network = "public"
     """Where the webhook may be: at a public address (https only), at a private one too, or on this machine."""
     secret_env: str | None = None
@@ -59,7 +59,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     kinds: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
     """Kinds of events it wants, of those that there are; None wants all."""
     submitters: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
-    """Whose submissions it wants to hear of; None wants all, also those of nobody in particular."""
+    """Submitters whose events it receives; None for all, including submissions without a submitter."""
     teams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
     """Teams whose people's submissions it wants to hear of, as they are registered when it is sent; None wants all."""
     seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
@@ -76,7 +76,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError(f"a submitter or team of target {self.name!r} contains a NUL byte or a lone surrogate")
 
     def _check_network(self) -> None:
-        """An error when the url alone tells that nothing may be sent there."""
+        """Raise an error if the URL itself is not allowed."""
         parts = urlsplit(self.address)
         assert parts.hostname is not None  # `sendable` asks for one
         is_secure = parts.scheme == "https"

@@ -1,4 +1,4 @@
-"""One message to one target, signed so that the receiver can tell it from anybody else's.
+"""Delivery of one signed message to one target.
 
 The signature is HMAC-SHA-256 with the shared secret over the time header, a full stop and the body. A receiver checks
 it, refuses old times, and ignores an event id that it has seen: delivery is at least once.
@@ -33,7 +33,7 @@ MARGIN_SECONDS = 0.5
 
 
 class NoAnswer(str):
-    """What went wrong where nobody answered: the next message would hardly fare better."""
+    """Error of a target that does not respond; further messages are postponed."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ def send(
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             problems.append(error)
 
-    waiting = Thread(target=work, daemon=True)  # nobody waits for one that was given up, not even the program's end
+    waiting = Thread(target=work, daemon=True)  # daemon: an abandoned request must not delay the exit
     waiting.start()
     waiting.join(target.seconds + MARGIN_SECONDS)
     if problems:

@@ -1,4 +1,4 @@
-"""What people add to an arena beside its scores: ratings by reviewers, and seasons that are frozen for the public."""
+"""Peer ratings and seasons of an arena; scores do not depend on them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BLINDED = "entry-"
 
 
 class Given(NamedTuple):
-    """A rating as somebody gives it."""
+    """A new rating."""
 
     submission: str
     reviewer: str
@@ -36,7 +36,7 @@ class Given(NamedTuple):
 
 
 def check_rating(given: Given) -> None:
-    """Refuse a rating that cannot be kept, whatever the store holds."""
+    """Reject an invalid rating."""
     if not math.isfinite(given.score) or not 0 <= given.score <= 100:
         raise UsageError(f"score {given.score:g} is not between 0 and 100", hint="--score 0..100")
     check_name("reviewer", given.reviewer)
@@ -90,7 +90,7 @@ def _rate(connection: Connection, given: Given, arena: Arena) -> Rated:
 
 
 def check_switched_on(rules: Rules, task: Task | None) -> None:
-    """Refuse ratings where neither the profile asks for them nor the task names reviewers."""
+    """Reject ratings if neither the profile nor the task enables them."""
     named = task is not None and any(getattr(criterion, "reviewers", None) for criterion in task.success_criteria)
     if rules.peer_review is None and not named:
         hint = "steelyard arena rescore --profile arena-community"
@@ -117,7 +117,7 @@ def _submission(connection: Connection, given: Given) -> RowMapping:
 
 
 def blinded_name(assigned: RowMapping) -> str:
-    """What a reviewer knows a submission by. Whoever knows its id cannot tell: the digest holds more than that."""
+    """Return the anonymous name of a submission, which cannot be derived from its id alone."""
     said = f"{assigned['digest']}\0{assigned['task_key']}\0{assigned['ordinal']}\0{assigned['assigned_at']}"
     return BLINDED + hashlib.sha256(said.encode()).hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""Who is to rate which submission: each gets so many reviewers, nobody their own, everybody about as much to do."""
+"""Balanced assignment of reviewers to submissions, never to their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
 
 
 def is_own(reviewer: str, submitter: str | None, teams: Mapping[str, str]) -> bool:
-    """Whether a submission is a reviewer's own: submitted by them, or by somebody of their team."""
+    """Whether a submission is a reviewer's own: submitted by them, or by a member of their team."""
     if submitter is None:
         return False
     team = teams.get(reviewer)
@@ -29,7 +29,7 @@ def is_own(reviewer: str, submitter: str | None, teams: Mapping[str, str]) -> bo
 def choose_reviewers(
     entries: Sequence[Entry], reviewers: Iterable[str], *, per_submission: int, teams: Mapping[str, str], seed: int
 ) -> dict[str, list[str]]:
-    """For each submission the reviewers that it gets besides those it has.
+    """Return the additional reviewers of each submission.
 
     The same seed and the same names give the same, whatever their order: a submission's turn and who comes first among
     reviewers with equally much to do go by a digest of the names.

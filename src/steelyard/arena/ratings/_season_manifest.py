@@ -32,7 +32,7 @@ FORMAT = 1
 """The version of the manifest."""
 KIND = "steelyard-season"
 TOLD = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *SCORE_INPUTS)
-"""What a manifest tells of a submission as the store keeps it, moments in microseconds since 1970."""
+"""Stored fields of a submission in a manifest; timestamps are microseconds since 1970."""
 MAX_DIFFERENCES = 5
 """Differences that one check names."""
 
@@ -40,7 +40,7 @@ Document = dict[str, Any]  # Any: JSON values
 
 
 def digest_of(value: Any) -> str:  # Any: JSON values
-    """The SHA-256 of a value as JSON, whose names stand in the order of their letters."""
+    """Return the SHA-256 of a value as JSON with sorted keys."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Seasons: the leaderboard of a moment, frozen with a public manifest that anybody can check."""
+"""Seasons: frozen leaderboards with a public, verifiable manifest."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
 
     try:
         return arena.store.in_transaction(work)
-    except IntegrityError as error:  # somebody else took the name at the same moment
+    except IntegrityError as error:  # another process took the name at the same time
         raise _taken(name) from error
 
 

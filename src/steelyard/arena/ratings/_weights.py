@@ -49,7 +49,7 @@ def fit_arena_weights(arena: Arena) -> FittedModel:
 
 
 def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str, Any]:  # Any: columns
-    """The parts and the fixed weights of each rated submission whose task has no weights of its own."""
+    """Return the parts and fixed weights of each rated submission whose task has no own weights."""
     stored = {task.key: task for task in load_tasks(connection, arena.rules).values()}
     by_key: dict[int, dict[int, int]] = {}
     for place, (key, ordinal) in enumerate(rated.keys):

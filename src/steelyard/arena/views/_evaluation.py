@@ -84,7 +84,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
 
 
 def _by_community(community: CommunityWeights, receipt: Receipt, stored_task: StoredTask) -> ExtraScore:
-    """The score by the weights that were learned from ratings, explained by those of its version."""
+    """Return the community score with the weights of its version."""
     weights = community.of(stored_task.task, stored_task.constants)
     parts = {name: float(getattr(receipt, f"{name}_score")) for name in PARTS}
     return ExtraScore(

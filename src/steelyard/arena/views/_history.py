@@ -26,7 +26,7 @@ from steelyard.results import (
 from steelyard.store.schema import baselines, submissions, tasks
 
 NAMES_LOOKED_AT = 10_000
-"""Among so many the nearest is looked for when nobody has the name."""
+"""Number of names searched for a suggestion."""
 
 
 def score_history(
@@ -100,7 +100,7 @@ def _versions(connection: Connection, task_key: int) -> list[dict[str, float | s
 
 
 def _check_submitter(connection: Connection, name: str) -> None:
-    """Refuse a name that nobody has submitted under."""
+    """Reject a name without submissions."""
     if is_storable(name):
         by_name = select(submissions.c.ordinal).where(submissions.c.submitter == name)
         if connection.execute(by_name.limit(1)).first() is not None:
@@ -166,7 +166,7 @@ def _tasks_at(connection: Connection, since: int) -> list[str]:
 
 
 def _change(before: View | None, after: View, about: dict[str, Any]) -> TaskChanges:  # Any: fields of the change
-    """What changed in a task, in which nothing may have stood before."""
+    """Return the changes in a task, which may have been empty before."""
     then = {row["id"]: row for row in ranked(before).iter_rows(named=True)} if before is not None else {}
     now = list(ranked(after).iter_rows(named=True))
     moved = [
@@ -198,7 +198,7 @@ def _change(before: View | None, after: View, about: dict[str, Any]) -> TaskChan
 
 
 def _left(row: dict[str, Any]) -> LeaderboardChange:  # Any: column values
-    """The change of one that stood there and is excluded now."""
+    """Return the change of a submission that is excluded now."""
     return LeaderboardChange(
         submission_id=row["id"],
         then_ranking=row["overall_ranking"],

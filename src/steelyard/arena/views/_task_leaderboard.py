@@ -1,4 +1,4 @@
-"""Who leads a task: ranks with ties, percentiles, flags, and everything that casts doubt on a place."""
+"""Leaderboard of a task: ranks with ties, percentiles, flags and warnings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def task_leaderboard(
     top: int | None = None,
     metrics: Sequence[str] = (),
 ) -> TaskLeaderboard:
-    """The leaderboard of a task, now or as they stood at a moment, ordered by one score.
+    """Return the leaderboard of a task, now or at a time, sorted by one score.
 
     `top` leaves out lower places, not their weight.
     """
@@ -104,7 +104,7 @@ def _with_tool_metrics(shown: TaskLeaderboard, view: View, rules: Rules, wanted:
 
 
 def _with_community(shown: TaskLeaderboard, view: View, community: CommunityWeights) -> TaskLeaderboard:
-    """The leaderboard with each one's score by the weights that were learned from ratings."""
+    """Add the community score of each entry."""
     weights = community.of(view.stored_task.task, view.stored_task.constants)
 
     def extra_scores(entry: LeaderboardEntry) -> dict[str, float | None]:
@@ -169,7 +169,7 @@ def leaderboard_of(
     sort: RankedScore,
     top: int | None,
 ) -> TaskLeaderboard:
-    """The leaderboard that a view shows; `rules_history` tells who made the scores."""
+    """Return the leaderboard of a view; `rules_history` gives the profiles of the scores."""
     rows = ranked(view)
     if sort != "overall":
         rows = rows.sort(f"{sort}_ranking", maintain_order=True)
@@ -258,7 +258,7 @@ _AS_STORED = (
     "estimated_cost",
     "success",
 )
-"""What a entry tells as the store keeps it."""
+"""Fields of an entry that are stored as they are."""
 
 
 @lru_cache(maxsize=4_096)

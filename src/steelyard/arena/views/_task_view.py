@@ -1,4 +1,4 @@
-"""A task as it stands, or stood: every submission scored by one context, as columns."""
+"""View of a task, now or at a time: all submissions scored in one context, as columns."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def view_task(
     context: ScoringContext | None = None,
     kept: KeptRows | None = None,
 ) -> View:
-    """The task now, or as it stood at a moment; with a context, as it would stand under that.
+    """Return the task now or at a time; with a context, as scored in it.
 
     With what is kept, only submissions that came since are read.
     """

@@ -41,12 +41,12 @@ class Watch:
             self._last = _highest(connection)
             if self._store.is_sqlite:
                 self.gaps: list[Gap] = []  # on PostgreSQL, where events may still come
-            else:  # nobody wrote: what is not there up to the mark never comes
+            else:  # no writer is active: missing numbers up to the mark never appear
                 self.gaps = _stored_gaps(connection, above=0 if self._writers else self._mark)
 
     def news(self) -> list[ArenaEvent]:
         """The events that were not shown before."""
-        # Asked before the events are: whoever has ended by now has all of its events there.
+        # Read before the events: transactions that have ended by now have all their events.
         is_complete = self._writers.isdisjoint(self._store.writers(outbox))
         with self._store.read() as connection:
             late = _in_gaps(connection, self.gaps)
@@ -65,7 +65,7 @@ class Watch:
         self.gaps = left + _between([self._last, *new])
         self._last = max([self._last, *new])
         if is_complete:
-            # Asked after the events were: whoever has a number up to here is among them, or has ended.
+            # Read after the events: every number up to here is among them or has ended.
             self._mark, self._writers = self._last, self._store.writers(outbox)
 
 
