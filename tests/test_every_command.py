@@ -351,7 +351,7 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
             "there is nothing to compare with (candidate='agent=NAME,model=NAME')",
         ),
         (lambda: sy.rank(RUNS, by=["agent"], min_task_coverage=2), "min_task_coverage 2 is not a fraction"),
-        (lambda: sy.gate(RUNS, rule="pass_rate >= baseline"), "none is given (baseline='main.jsonl')"),
+        (lambda: sy.gate(RUNS, rule="pass_rate >= baseline"), "needs a baseline (baseline='main.jsonl')"),
         (lambda: sy.matrix(RUNS, by=["task"]), "(by='agent,model')"),
         (lambda: sy.explain(RUNS, metric="pass_rate", run="x", by=["agent"]), "run and by exclude each other"),
         (lambda: sy.measure(RUNS, since="2027-01-01"), "(check since and until)"),

@@ -164,7 +164,7 @@ def test_a_grade_whose_median_is_not_settled_is_a_finding() -> None:
     assert [(finding.where, finding.message) for finding in told] == [
         (
             "agent x",
-            "grade A rests on the median composite score, whose 95% CI, 10.0% to 100.0%, spans F to A",
+            "grade A is uncertain: the 95% CI of the median composite score (10.0% to 100.0%) spans grades F to A",
         )
     ]
     plain = sy.measure(halves, by=["agent"])

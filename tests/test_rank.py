@@ -17,21 +17,21 @@ from steelyard.records import Run
 from steelyard.statistics import pass_at_k
 
 
-def bands_of(result):
+def rank_intervals_of(result):
     return {place.key["agent"]: (place.best, place.worst) for place in result.groups}
 
 
 def test_clear_differences_get_a_place_and_equals_a_band() -> None:
     runs = made_runs({"top": 0.95, "mid-1": 0.5, "mid-2": 0.5, "low": 0.05}, tasks=80, attempts=3)
     result = sy.rank(runs, by=["agent"], metrics=["pass_rate"])
-    assert bands_of(result) == {"top": (1, 1), "mid-1": (2, 3), "mid-2": (2, 3), "low": (4, 4)}
+    assert rank_intervals_of(result) == {"top": (1, 1), "mid-1": (2, 3), "mid-2": (2, 3), "low": (4, 4)}
     assert result.groups[0].key["agent"] == "top"
     assert result.test == "sign-flip max-t, step-down"
 
 
 def test_noise_is_one_band() -> None:
     runs = made_runs({f"agent-{i}": 0.5 for i in range(6)}, tasks=30)
-    assert set(bands_of(sy.rank(runs, by=["agent"], metrics=["pass_rate"])).values()) == {(1, 6)}
+    assert set(rank_intervals_of(sy.rank(runs, by=["agent"], metrics=["pass_rate"])).values()) == {(1, 6)}
 
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
@@ -42,7 +42,7 @@ def test_names_and_order_of_rows_change_no_band(order) -> None:
     random.Random(1).shuffle(renamed)
     first = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
     second = sy.rank(renamed, by=["agent"], metrics=["pass_rate"], order=order)
-    assert {turned[name]: band for name, band in bands_of(first).items()} == bands_of(second)
+    assert {turned[name]: interval for name, interval in rank_intervals_of(first).items()} == rank_intervals_of(second)
     shares = {turned[str(place.key["agent"])]: (place.pareto_frequency, place.score) for place in first.groups}
     assert shares == {place.key["agent"]: (place.pareto_frequency, place.score) for place in second.groups}
 
@@ -51,7 +51,7 @@ def test_all_orders_agree_on_what_is_clear() -> None:
     runs = made_runs({"top": 0.9, "mid": 0.5, "low": 0.1}, tasks=60, attempts=3)
     for order in ("mean", "bradley-terry", "ranked-pairs"):
         result = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
-        assert bands_of(result) == {"top": (1, 1), "mid": (2, 2), "low": (3, 3)}
+        assert rank_intervals_of(result) == {"top": (1, 1), "mid": (2, 2), "low": (3, 3)}
 
 
 def test_lower_is_better_for_cost() -> None:
@@ -80,7 +80,7 @@ def test_who_tried_few_tasks_is_left_out_and_named() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=20)
     short = [run for run in made_runs({"short": 1.0}, tasks=3) if run.task < "task-002"]
     result = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"])
-    assert set(bands_of(result)) == {"one", "two"}
+    assert set(rank_intervals_of(result)) == {"one", "two"}
     assert [(one.where, one.message) for one in result.findings if one.code == "task_coverage"] == [
         ("agent short", "excluded: pass_rate is known on 2 of 20 tasks")
     ]
@@ -141,7 +141,7 @@ def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> No
 def test_many_agents_are_told_apart() -> None:
     skills = {f"agent-{i:02}": 0.2 + 0.6 * (i >= 12) for i in range(24)}  # 276 pairs
     result = sy.rank(made_runs(skills, tasks=60, attempts=3), by=["agent"], metrics=["pass_rate"])
-    assert all(band[1] <= 12 for name, band in bands_of(result).items() if name >= "agent-12")
+    assert all(interval[1] <= 12 for name, interval in rank_intervals_of(result).items() if name >= "agent-12")
 
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry"])
@@ -149,7 +149,9 @@ def test_ten_tasks_are_enough_to_tell_clear_differences_of_many_agents(order) ->
     # 45 pairs: one at a time a test of signs has p = 2 / 2^10 at best, which no correction for 45 leaves below 5%
     skills = {f"agent-{i}": 0.02 + 0.96 * (i >= 5) for i in range(10)}
     result = sy.rank(made_runs(skills, tasks=10, attempts=5), by=["agent"], metrics=["pass_rate"], order=order)
-    assert all(band == ((1, 5) if name >= "agent-5" else (6, 10)) for name, band in bands_of(result).items())
+    assert all(
+        interval == ((1, 5) if name >= "agent-5" else (6, 10)) for name, interval in rank_intervals_of(result).items()
+    )
 
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry"])
@@ -163,7 +165,7 @@ def test_unequal_attempts_alone_put_nobody_ahead(order) -> None:
         for attempt in range(20)
     ]
     result = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
-    assert set(bands_of(result).values()) == {(1, 2)}
+    assert set(rank_intervals_of(result).values()) == {(1, 2)}
     assert result.test.endswith("; permutation of runs")
 
 
@@ -171,7 +173,10 @@ def test_unequal_attempts_hide_no_clear_difference() -> None:
     runs = made_runs({"low": 0.2, "high": 0.8}, tasks=40)
     again = made_runs({"high": 0.8}, tasks=40, attempts=5, seed=1)
     more = [msgspec.structs.replace(run, id=f"again-{run.id}") for run in again]
-    assert bands_of(sy.rank([*runs, *more], by=["agent"], metrics=["pass_rate"])) == {"high": (1, 1), "low": (2, 2)}
+    assert rank_intervals_of(sy.rank([*runs, *more], by=["agent"], metrics=["pass_rate"])) == {
+        "high": (1, 1),
+        "low": (2, 2),
+    }
 
 
 def test_more_than_can_be_ranked_are_refused() -> None:
@@ -269,8 +274,8 @@ def test_bands_allow_for_the_number_of_pairs() -> None:
         for place, value in enumerate(values)
     ]
     two = [run for run in runs if run.agent != "between"]
-    assert bands_of(sy.rank(two, by=["agent"], metrics=["impl_rate"])) == {"ahead": (1, 1), "behind": (2, 2)}
-    three = bands_of(sy.rank(runs, by=["agent"], metrics=["impl_rate"]))
+    assert rank_intervals_of(sy.rank(two, by=["agent"], metrics=["impl_rate"])) == {"ahead": (1, 1), "behind": (2, 2)}
+    three = rank_intervals_of(sy.rank(runs, by=["agent"], metrics=["impl_rate"]))
     assert three == {"ahead": (1, 3), "between": (1, 3), "behind": (1, 3)}
 
 

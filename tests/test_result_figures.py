@@ -181,7 +181,7 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
     figure = compared.figure("differences")
     looks = [element.get("class") for element, _ in elements(figure) if tag(element) == "circle"]
     assert looks == ["sy-hollow", "sy-hollow"]
-    assert "hollow: no difference shown among 2 comparisons" in figure.svg
+    assert "hollow: inconclusive among 2 comparisons" in figure.svg
     alone = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate"], **FEW).figure(
         "differences"
     )

@@ -42,7 +42,7 @@ def judged(runs: list[Run], metric: str = "cost_usd", **options):
     return result.pairs[0].metrics[0]
 
 
-@pytest.mark.parametrize(("shift", "over_tasks"), [(3.0, 0.4), (0.0, 0.001)], ids=["over tasks", "dealt out"])
+@pytest.mark.parametrize(("shift", "over_tasks"), [(3.0, 0.4), (0.0, 0.001)], ids=["over tasks", "permuted"])
 def test_both_tests_must_reject_for_a_difference_to_be_shown(shift: float, over_tasks: float) -> None:
     random = np.random.default_rng(5)
     tasks, on_b = np.repeat(np.arange(20), 4), np.tile([False, True, True, True], 20)

@@ -55,8 +55,8 @@ def test_verbs_have_the_weight_that_is_theirs_unless_another_is_asked_for(tmp_pa
 
 def test_uneven_attempts_are_told_with_both_figures() -> None:
     finding = next(one for one in sy.measure(NINE_AND_ONE).findings if one.code == "uneven_attempts")
-    assert "pass rate is 90.0% over runs and 50.0% over tasks" in str(finding)
-    assert "cost of pass is $0.6556 over runs and $5.1000 over tasks" in str(finding)
+    assert "pass rate is 90.0% weighted by runs and 50.0% weighted by tasks" in str(finding)
+    assert "cost of pass is $0.6556 weighted by runs and $5.1000 weighted by tasks" in str(finding)
     even = [msgspec.structs.replace(run, task=f"t{place}") for place, run in enumerate(NINE_AND_ONE)]
     assert not [one for one in sy.measure(even).findings if one.code == "uneven_attempts"]
 
