@@ -39,8 +39,8 @@ class BenchmarkRatio(NamedTuple):
     name: str
     speedup: float | None
     """Above 1 is faster; None where it failed or was not measured."""
-    expert: float | None = None
-    """The expert's speedup."""
+    reference: float | None = None
+    """Speedup of the reference solution."""
     is_noise: bool = False
     """Whether the difference may be noise."""
     note: str = ""
@@ -55,7 +55,7 @@ def waterfall(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """Bars from no change to each speedup in doublings, the fastest first, grey inside noise, a tick for the expert.
+    """Bars from no change to each speedup in doublings, the fastest first, grey inside noise, a tick for the reference solution.
 
     Those without a speedup stand apart below, hatched. `noise`: the ratio up to which timings vary by themselves.
     """
@@ -90,7 +90,7 @@ def _named(
     texts = [_times(each.speedup) for each in every]
     rows = rows_of([each.name for each in every], texts, top=top + 46, width=width)
     scale, bottom = _scale(known, rows.left, rows.right), rows.bottom(len(every))
-    marks = _frame(scale, noise, top, bottom, width, has_expert=_has_expert(known))
+    marks = _frame(scale, noise, top, bottom, width, has_reference=_has_reference(known))
     marks.append(group(upright(scale.at(0), rows, len(every), top=top + 34), place=' class="sy-frame"'))
     for index, each in enumerate(every):
         y = rows.middle(index)
@@ -108,7 +108,7 @@ def _unnamed(
     scale = _scale(known, EDGE + 6, width - EDGE - 6)
     begin, step = top + 46, max(min(TALLEST / max(len(shown), 1), 8.0), 1.0)
     end = begin + step * len(shown)
-    marks = _frame(scale, noise, top, end, width, has_expert=_has_expert(known))
+    marks = _frame(scale, noise, top, end, width, has_reference=_has_reference(known))
     marks.append(group((line(scale.at(0), top + 34, scale.at(0), end, look="axis"),), place=' class="sy-frame"'))
     marks += [_bar(each, scale, begin + step * (row + 0.5), max(step - 1, 0.8)) for row, each in enumerate(shown)]
     said = [f"1 of {stride} bars shown"] if stride > 1 else []
@@ -122,8 +122,8 @@ def _doublings(speedup: float | None) -> float | None:
     return min(max(math.log2(speedup), -FARTHEST), FARTHEST) if math.isfinite(speedup) else FARTHEST
 
 
-def _has_expert(known: Sequence[BenchmarkRatio]) -> bool:
-    return any(_doublings(each.expert) is not None for each in known)
+def _has_reference(known: Sequence[BenchmarkRatio]) -> bool:
+    return any(_doublings(each.reference) is not None for each in known)
 
 
 def _place(each: BenchmarkRatio) -> float:
@@ -131,7 +131,7 @@ def _place(each: BenchmarkRatio) -> float:
 
 
 def _scale(known: Sequence[BenchmarkRatio], start: float, end: float) -> Scale:
-    sides = [_doublings(side) for each in known for side in (each.speedup, each.expert)]
+    sides = [_doublings(side) for each in known for side in (each.speedup, each.reference)]
     ends = [place for place in sides if place is not None]
     low = min(math.floor(min([*ends, 0.0])), -1)
     high = max(math.ceil(max([*ends, 0.0])), 1)
@@ -146,8 +146,10 @@ def _times(speedup: float | None) -> str:
     return f"{plain(speedup, digits=3)}x"
 
 
-def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: int, *, has_expert: bool) -> list[Mark]:
-    title = "Speedup, log scale" + ("; tick: the expert" if has_expert else "")
+def _frame(
+    scale: Scale, noise: float | None, top: float, bottom: float, width: int, *, has_reference: bool
+) -> list[Mark]:
+    title = "Speedup, log scale" + ("; tick: reference solution" if has_reference else "")
     marks: list[Mark] = [words(scale.start, top + 10, title, room=width - scale.start - EDGE, look="tick")]
     marks += tick_labels(scale, top + 28, width)
     marks += [line(scale.at(tick), top + 34, scale.at(tick), bottom, look="grid") for tick in scale.ticks]
@@ -163,10 +165,10 @@ def _bar(each: BenchmarkRatio, scale: Scale, y: float, high: float) -> Mark:
     start, end = sorted((scale.at(0), scale.at(_place(each))))
     parts = [box(start, y - high / 2, max(end - start, 1), high, look="grey" if each.is_noise else "mark")]
     title = f"{brief(each.name)}: {_times(each.speedup)}"
-    expert = _doublings(each.expert)
-    if expert is not None:
-        parts.append(box(scale.at(expert) - 1, y - high / 2 - 1.5, 2, high + 3, look="ink"))
-        title += f", reference {_times(each.expert)}"
+    reference = _doublings(each.reference)
+    if reference is not None:
+        parts.append(box(scale.at(reference) - 1, y - high / 2 - 1.5, 2, high + 3, look="ink"))
+        title += f", reference {_times(each.reference)}"
     title += "; within noise" if each.is_noise else ""
     return group(tuple(parts), title=f"{title}; {each.note}" if each.note else title)
 

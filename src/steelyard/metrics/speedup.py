@@ -1,6 +1,6 @@
 """Speedups: an agent's change vs. unchanged code and vs. the reference solution (speedup specification).
 
-A speedup is time before over time after, so above 1 is faster. nop is the unchanged code, oracle the expert's patch.
+A speedup is time before over time after: above 1 is faster. nop is the unchanged code, oracle the reference solution.
 """
 
 from __future__ import annotations

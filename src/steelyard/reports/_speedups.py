@@ -128,7 +128,7 @@ def _overall_table(result: SpeedupResult) -> TextTable:
     table.add_column("interval", justify="right", spare=3)
     for name, spare in (("accuracy", 1), ("mean_cost_per_task", 2), ("mean_trajectory_length", 5)):
         table.add_column(heading(name), justify="right", spare=spare)
-    table.add_column("on cost\nfront", spare=4)
+    table.add_column("Pareto\noptimal", spare=4)
     for key, of_agent in result.summaries.items():
         summary, counts, ours = of_agent.fields, of_agent.counts, result.overall[key]
         interval = ours["log_advantage_interval"]

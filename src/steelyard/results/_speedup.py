@@ -24,9 +24,9 @@ class BenchmarkSpeedup(msgspec.Struct, frozen=True, gc=False):
     agent: float | None = msgspec.field(name="agent/nop")
     """The agent's speedup over nop, after the failure rules; None where a side has no usable number."""
     oracle: float | None = msgspec.field(name="oracle/nop")
-    """The expert's."""
+    """Speedup of the reference solution."""
     advantage: float | None
-    """The agent's minus the expert's."""
+    """The agent's speedup minus the reference solution's."""
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class BenchmarkNode:
     agent: float | None
     """Geometric mean of the agent's speedups below it; None where nothing counts."""
     oracle: float | None
-    """The expert's; None too where there is no expert."""
+    """The reference solution's; None if there is none."""
     size: int
     """Benchmarks below it, valid or not."""
     valid: int

@@ -48,7 +48,7 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     opt_p_points: tuple[float, ...] = (0.5, 0.75, 0.9, 0.95, 1.0, 1.1)
     """Where the opt_p curve is taken."""
     opt_p_at: float = 0.95
-    """Fraction of the expert's speed that counts as reaching it."""
+    """Fraction of the reference solution's speed that counts as reaching it."""
     opt_min_speedup: float = 1.2
     """Speedup that counts as clearly faster."""
 

@@ -10,8 +10,8 @@ NO_TESTS = Missing("no test results")
 def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
     """Whether the tests say that the agent broke something; missing without results.
 
-    Where the expert's results are known too, only what fails beyond them counts: by name where both give names, so
-    breaking another test than the expert did is a failure; by count otherwise.
+    If the reference solution's results are known, its failures are allowed: by name if both give names, so
+    that breaking any other test is a failure; by count otherwise.
     """
     if tests is None:
         return NO_TESTS

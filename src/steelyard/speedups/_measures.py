@@ -27,7 +27,7 @@ Verdict = Literal["faster", "slower", "unclear", "unknown"]
 
 @dataclass(frozen=True, eq=False)
 class SpeedupIntervals:
-    """For every row of the table: intervals of the log speedup and of the log ratio to the expert, and the verdict."""
+    """Intervals of the log speedup and of the log ratio to the reference solution, and the verdict, per row."""
 
     speedup: LogIntervals
     ratio: LogIntervals

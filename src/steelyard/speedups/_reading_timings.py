@@ -48,7 +48,7 @@ _OWN_FIELDS = {
 }
 """By which fields a file is seen to speak of one agent instead of being keyed by agent."""
 _ORACLE = "oracle"
-"""The expert's key in files that speak of agents."""
+"""Key of the reference solution in files keyed by agent."""
 
 
 @dataclass
@@ -99,11 +99,11 @@ class _About:
 def read_task(files: TaskFiles, reading: TimingReading) -> None:
     """Add the attempts of one task. An agent whose file cannot be read is rejected; a baseline must be readable."""
     nop = side_of(reading.timings(files.nop).timings)
-    expert = None if files.oracle is None else reading.timings(files.oracle)
-    oracle = None if expert is None else side_of(expert.timings)
+    oracle_file = None if files.oracle is None else reading.timings(files.oracle)
+    oracle = None if oracle_file is None else side_of(oracle_file.timings)
     again = None if files.nop_repeat is None else side_of(reading.timings(files.nop_repeat).timings)
     about = _about(files, reading)
-    of_oracle = _merged(about[_ORACLE], expert)
+    of_oracle = _merged(about[_ORACLE], oracle_file)
     logs = _readable_logs(files, reading)
     for key, path in sorted(files.agents.items()):
         try:
@@ -214,7 +214,7 @@ _ORIGINS: dict[str, CostOrigin] = {"priced": "priced", "lower_bound": "lower_bou
 
 
 def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
-    """What the separate files say of each agent and of the expert."""
+    """Read the separate files about agents and the reference solution."""
     keys = set(files.agents)
     tests = _tests(files, keys, reading)
     snapshots = _keyed(files.snapshot, "SNAPSHOT", keys, reading)
@@ -235,7 +235,7 @@ def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
 
 
 def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str, TestResults | None]:
-    """Test results by agent and of the expert, from reports of one of them each and from a file of ours by key."""
+    """Return test results by agent and oracle, from test reports and from a file by key."""
     reports = {_ORACLE if is_baseline(key, _ORACLE) else key: path for key, path in files.test_reports.items()}
     _check_keys(reports.keys() - {_ORACLE}, keys, None, reading)
     by_key = files.tests
@@ -329,7 +329,7 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     file = read_trials(opened)
     reading.note(file.rejected)
     numbers: dict[tuple[str, str], int] = {}
-    # an expert that ran in one trial of a task is the expert of all of them
+    # A reference solution in one trial of a task applies to all its trials.
     tests = {trial.task: trial.oracle_tests for trial in reversed(file.trials) if trial.oracle_tests}
     snapshots = {trial.task: trial.oracle_snapshot for trial in reversed(file.trials) if trial.oracle_snapshot}
     for trial in file.trials:

@@ -245,7 +245,7 @@ def overall(
 
 
 def _to_oracle(at_tasks: _Tasks, figures: Sequence[Figures]) -> dict[str, float | Missing]:
-    """How an agent stands to the expert, every task counting once, as the same kind of mean of its attempts."""
+    """Compare an agent with the reference solution, with equal weight per task."""
 
     def over_tasks(declared: Metric, values: Sequence[float | Missing], of: Callable[[list[float]], float]) -> Any:
         (name,) = declared.inputs
@@ -282,7 +282,7 @@ def _curves(
 ) -> tuple[Fields, Fields]:
     """fast_p, opt_p and opt@k, and their counts.
 
-    An attempt whose success is unknown is left out of them, and one without an expert out of what asks for the expert.
+    Attempts with unknown success are excluded; those without a reference solution only where it is needed.
     """
     # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
     speeds = [_or_zero(of_attempt["task_speedup"]) for of_attempt in figures]
@@ -312,7 +312,7 @@ def _curves(
 def _optimal(
     speed: float, ratio: float | Missing, verdict: bool | Missing, options: SpeedupConstants
 ) -> bool | Missing:
-    """Whether one attempt is as good as the expert's change."""
+    """Return whether one attempt is as good as the reference solution."""
     if isinstance(verdict, Missing) or isinstance(ratio, Missing):
         return _why([verdict, ratio])
     inputs = {"speedups": [speed], "ratios": [ratio], "successes": [verdict]}

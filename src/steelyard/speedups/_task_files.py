@@ -19,7 +19,7 @@ class TaskFiles:
     agents: Mapping[str, Path]
     """Timings under each agent's change, by `agent:model`."""
     oracle: Path | None = None
-    """Timings of the expert's change; None where there is no expert, and then advantages are missing."""
+    """Timings of the reference solution; advantages are missing without it."""
     nop_repeat: Path | None = None
     """A second measurement of the unchanged code, for the noise floor."""
     tests: Path | None = None

@@ -6,7 +6,7 @@ The layout of a folder of tasks:
                                                nop.json.gz, .jsonl, .txt, .csv, or a folder `nop` that holds one
                                                result file or what Criterion keeps in target/criterion
     TASKS/<task>/nop-repeat.json                the same measured a second time (optional)
-    TASKS/<task>/oracle.json                   timings of the expert's change (optional)
+    TASKS/<task>/oracle.json                   timings of the reference solution (optional)
     TASKS/<task>/agents/<agent>/<model>.json   timings under an agent's change; the key is `agent:model`, a model may
                                                hold slashes (one folder each); `<model>#2.json` is its second attempt
     TASKS/<task>/tests.json                    test results by key, and of `oracle` (optional)
@@ -51,10 +51,10 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
             reading.refuse(error)
 
 
-def timings_in(path: Path) -> Literal["alone", "beside runs"] | None:
-    """Whether the input tells of timings, and whether it may tell of runs too; None where it is no such input."""
+def timings_in(path: Path) -> Literal["alone", "with runs"] | None:
+    """Return whether the input contains timings only, or with runs; None if it contains no timings."""
     if path.is_dir() and is_plan_folder(path):
-        return "beside runs" if (path / PLAN_TIMINGS).is_dir() else None
+        return "with runs" if (path / PLAN_TIMINGS).is_dir() else None
     if path.is_dir() and not (path / "results.json").is_file():
         return "alone" if any(_named(task, "nop") for task in path.iterdir() if task.is_dir()) else None
     file = path / "results.json" if path.is_dir() else path
@@ -66,7 +66,7 @@ def timings_in(path: Path) -> Literal["alone", "beside runs"] | None:
         return None
     if declared is not FCEVAL:
         return None
-    return "alone" if file.suffix.lower() == ".log" else "beside runs"
+    return "alone" if file.suffix.lower() == ".log" else "with runs"
 
 
 def task_files(folder: Path) -> TaskFiles:
@@ -86,7 +86,7 @@ def task_files(folder: Path) -> TaskFiles:
         agents=agents,
         nop_repeat=_named(folder, "nop-repeat"),
         tests=_named(folder, "tests", folders=False),
-        test_reports=_by_key(folder / "tests", _REPORT_ENDINGS, expert=True),
+        test_reports=_by_key(folder / "tests", _REPORT_ENDINGS, reference=True),
         snapshot=_named(folder, "snapshot"),
         runs=_named(folder, "runs"),
         logs=_logs(folder / "logs"),
@@ -98,13 +98,13 @@ def _named(folder: Path, name: str, *, folders: bool = True) -> Path | None:
     return next((path for path in candidates if path.exists() and (folders or path.is_file())), None)
 
 
-def _by_key(root: Path, endings: tuple[str, ...], *, expert: bool = False) -> dict[str, Path]:
-    """Files by `agent:model`, from <agent>/<model>.json; a second attempt keeps its #2, the expert stands alone."""
+def _by_key(root: Path, endings: tuple[str, ...], *, reference: bool = False) -> dict[str, Path]:
+    """Files by `agent:model`, from <agent>/<model>.json; a second attempt keeps its #2; oracle has no model."""
     files: dict[str, Path] = {}
     for path in sorted(path for path in root.rglob("*") if path.is_file() and path.name.endswith(endings)):
         name = path.relative_to(root).as_posix()
         agent, slash, model = name.removesuffix(next(end for end in endings if name.endswith(end))).partition("/")
-        if not slash and not (expert and agent == "oracle"):
+        if not slash and not (reference and agent == "oracle"):
             raise UnreadableFileError(str(path), f"expected the path {root.name}/<agent>/<model>.json")
         files[f"{agent}:{model}" if slash else agent] = path
     return files

@@ -181,8 +181,8 @@ def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[s
 def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tuple[Path | None, dict[str, Path]]:
     """Return the file of test results by agent, and the test reports by agent.
 
-    >>> files_of_tests(["oracle=expert.xml", "a:m=agent.xml"])
-    (None, {'oracle': PosixPath('expert.xml'), 'a:m': PosixPath('agent.xml')})
+    >>> files_of_tests(["oracle=oracle.xml", "a:m=agent.xml"])
+    (None, {'oracle': PosixPath('oracle.xml'), 'a:m': PosixPath('agent.xml')})
     """
     plain: list[Path] = []
     reports: dict[str, Path] = {}

@@ -1,6 +1,6 @@
 """FC-Eval: its results.json (`parser_extra_metrics.agent_metrics_by_agent`) and the blocks in its logs.
 
-These files state speedups over the unchanged code instead of times, for several agents at once, each with the expert's
+These files state speedups over the unchanged code instead of times, for several agents, each with the oracle's
 speedup beside its own. Keys are `agent:model`; `nop` and `oracle` are the baselines.
 """
 
@@ -31,7 +31,7 @@ class TrialAgent:
 
     nop: tuple[Timing, ...]
     oracle: tuple[Timing, ...] | None
-    """None where no benchmark has a word of the expert."""
+    """None if no benchmark mentions the reference solution."""
     agent: tuple[Timing, ...]
     tests: TestResults | None
     snapshot: Snapshot | None
@@ -149,7 +149,7 @@ def _is_any_baseline(key: str) -> bool:
 
 
 def is_baseline(key: str, which: str) -> bool:
-    """Whether the key names the unchanged code or the expert."""
+    """Whether the key names the unchanged code or the reference solution."""
     return key.split(":", 1)[0].lower() == which
 
 

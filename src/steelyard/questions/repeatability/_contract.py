@@ -191,7 +191,7 @@ def _advice(said: str) -> str | None:
     name = said.split("'")[1]
     parts = (Contract, Case, Constraints, ContractLimits, RepairBounds, Program, MethodCall)
     close = nearest(name, {field for part in parts for field in part.__struct_fields__})
-    return f"did you mean {close!r}?" if close else "a field that would not be used is refused"
+    return f"did you mean {close!r}?" if close else "remove the field"
 
 
 def read_contract(path: Path) -> Contract:
