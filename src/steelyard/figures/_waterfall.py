@@ -55,7 +55,7 @@ def waterfall(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """Bars from no change to each speedup in doublings, the fastest first, grey inside noise, a tick for the reference solution.
+    """Bars from no change to each speedup in doublings, fastest first, noise in grey, a tick for the reference.
 
     Those without a speedup stand apart below, hatched. `noise`: the ratio up to which timings vary by themselves.
     """

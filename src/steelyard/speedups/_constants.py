@@ -22,13 +22,13 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """What a speedup profile sets."""
 
     agent_only_failures: AgentOnlyRule = "drop"
-    """What a benchmark that fails only under the agent counts as."""
+    """Treatment of benchmarks that fail only with the agent's code."""
     interval_level: _Fraction = 0.95
     """Level of every interval."""
     interval_method: IntervalMethod = "order"
-    """How the interval of a median is made."""
+    """Interval method for medians."""
     verdict: VerdictRule = "interval"
-    """How a benchmark is judged faster or slower."""
+    """Rule for faster and slower benchmarks."""
     asv_p: _Fraction = 0.002
     """Significance level of asv's rule."""
     asv_factor: _Factor = 1.1
@@ -38,9 +38,9 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     seed: int = 20261115
     """Where resampling starts."""
     noise_quantile: _Fraction = 0.95
-    """The quantile that is called the noise floor."""
+    """Quantile used as the noise floor."""
     noisy_factor: _Factor = 1.1
-    """An interval that reaches past this factor on both sides is too noisy to tell."""
+    """An interval that extends beyond this factor on both sides is too noisy."""
     max_fraction_limit: _Fraction = 0.2
     """Fraction of the largest item from which on it is a finding."""
     fast_p_points: tuple[float, ...] = (0.5, 1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
@@ -54,7 +54,7 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def options_of(profile: Profile) -> SpeedupConstants:
-    """The profile's constants as options; a profile of another specification or with an unknown constant is refused."""
+    """Return the profile's constants; raise for another specification or an unknown constant."""
     if profile.spec != "speedup":
         raise ProfileError(
             f"the profile is for the {profile.spec} specification, not speedup",

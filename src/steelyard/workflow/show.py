@@ -36,7 +36,7 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     diff_offset: int = 0
     """First character of the diff to show; up to 64,000 are shown."""
     redact: bool = True
-    """Redact keys and tokens in all text."""
+    """Redact API keys and tokens."""
 
 
 @api_function(ShowOptions)
