@@ -83,11 +83,11 @@ def records_page() -> str:
         NOTE,
         "# The run record",
         "",
-        "One JSON object a line; every field but `task` is optional. `steelyard schema run`",
+        "One JSON object per line. All fields except `task` are optional. `steelyard schema run`",
     ]
     lines += [
-        "prints the JSON Schema with the parts in full. Custom fields start with `x_` and are stored; runs are",
-        "grouped, chosen, compared and gated by them ([measure.md](measure.md#custom-fields)).",
+        "prints the complete JSON Schema. Custom fields start with `x_`; runs can be grouped, filtered, compared and",
+        "gated by them ([measure.md](measure.md#custom-fields)).",
         "",
     ]
     lines += ["| field | meaning |", "|---|---|"]
@@ -158,9 +158,9 @@ def formats_page() -> str:
         NOTE,
         "# Formats",
         "",
-        "What Steelyard recognizes, by content and not by name. [Reading logs](reading.md) explains how",
-        "`steelyard read` assembles runs and how sure each number is; formats that tell of timings are read by",
-        "`steelyard speedup` ([Speedup](speedup.md)). Formats of one family tell of the same sessions.",
+        "Steelyard recognizes files by content, not by name. [Reading logs](reading.md) describes how `steelyard read`",
+        "assembles runs. `steelyard speedup` reads formats of the kind `timings` ([Speedup](speedup.md)). Formats of the",
+        "same family describe the same sessions.",
         "",
         "| format | kind | family | title | fields |",
         "|---|---|---|---|---|",

@@ -25,7 +25,7 @@ Scalar: TypeAlias = str | int | float | bool
 Many: TypeAlias = str | tuple[str, ...]
 """One text, or several: a single one may stand for a list of one."""
 Conditions: TypeAlias = dict[str, Scalar | tuple[Scalar, ...]]
-"""By path, the values that are wanted; `"*"` for any value."""
+"""Accepted values by path; `"*"` for any value."""
 Unit = Literal["percent", "cents", "us", "ms", "s", "min", "h", "thousand", "million"]
 Take = Literal["sum", "mean", "min", "max", "count", "first", "last", "any", "all"]
 Kind = Literal["str", "float", "int", "bool", "time", "duration", "json"]
@@ -35,50 +35,50 @@ ROOTS = frozenset({"key", "outer", "index", "file", "stem", "folder", "doc", "ro
 
 
 class Field(Record, frozen=True, kw_only=True):
-    """Where a field's value comes from and how it is read, in the order in which the keys are applied."""
+    """Source and conversion of a field. Keys are applied in this order."""
 
     from_: str | None = msgspec.field(name="from", default=None)
-    """The column (tables) or path (JSON)."""
+    """Column (CSV) or path (JSON)."""
     first_of: tuple[str, ...] | None = None
-    """Several columns or paths; the first that holds a value counts."""
+    """Several columns or paths; the first with a value is used."""
     all_of: tuple[str, ...] | None = None
-    """Several columns or paths that `take` makes one value of."""
+    """Several columns or paths, combined by `take`."""
     value: Scalar | None = None
-    """A constant, for what the file does not say."""
+    """Constant value."""
     when: Conditions = msgspec.field(default_factory=dict)
-    """The field is absent where these columns or paths hold other values."""
+    """The field is absent unless these columns or paths have these values."""
     pattern: Many | None = None
-    """A regular expression whose first group is the value; of several the first that fits."""
+    """Regular expression whose first group is the value; of several, the first that matches."""
     else_: Literal["absent"] | None = msgspec.field(name="else", default=None)
-    """`absent`: where no pattern fits, the field is absent; otherwise the row is rejected."""
+    """`absent`: if no pattern matches, the field is absent; otherwise the row is rejected."""
     words: dict[str, Scalar] = msgspec.field(default_factory=dict)
-    """What each word means, whatever its case; `"*"` stands for all others. A row with an unknown word is rejected."""
+    """Values of words, case-insensitive; `"*"` is the default. Rows with other words are rejected."""
     unit: Unit | None = None
-    """The unit of the number in the file; a unit that is written in the cell itself wins."""
+    """Unit of the number; a unit in the cell takes precedence."""
     clock: Literal["m:ss", "h:mm"] | None = None
-    """What a duration such as 1:30 means."""
+    """Meaning of a duration such as 1:30."""
     format: str | None = None
-    """How a time is written, as Python's strptime has it: `%d.%m.%Y %H:%M`."""
+    """Time format, as in Python's strptime: `%d.%m.%Y %H:%M`."""
     zone: str | None = None
-    """The zone of times that name none, such as Europe/Berlin; UTC by default."""
+    """Time zone of times without one, such as Europe/Berlin (default: UTC)."""
     zero: Literal["unknown"] | None = None
-    """`unknown`: 0 means that the tool did not know."""
+    """`unknown`: treat 0 as unknown."""
     take: Take | None = None
-    """How several values become one: those of a path with `[*]`, of `all_of`, or of the lines of a group."""
+    """How to combine several values: of a path with `[*]`, of `all_of`, or of the lines of a group."""
     times: float | str | None = None
     """Multiply by a number, or by another column or path."""
     over: float | str | None = None
     """Divide by a number, or by another column or path."""
     plus: Many | None = None
-    """Add other columns or paths; one that is absent adds nothing."""
+    """Add other columns or paths; absent ones are ignored."""
     minus: Many | None = None
-    """Subtract other columns or paths; one that is absent subtracts nothing."""
+    """Subtract other columns or paths; absent ones are ignored."""
     at_least: float | None = None
-    """The flag is true from this number on."""
+    """True if the value is at least this number."""
     default: Scalar | None = None
-    """What an empty cell means."""
+    """Value of an empty cell."""
     as_: Kind | None = msgspec.field(name="as", default=None)
-    """The kind of an `x_` field; all other fields have the run record's."""
+    """Type of a custom field; other fields have the type of the run record."""
 
     def __post_init__(self) -> None:
         sources = [name for name in ("from", "first_of", "all_of", "value") if self._given(name)]
@@ -100,25 +100,25 @@ class Field(Record, frozen=True, kw_only=True):
 
 
 class Rows(Record, frozen=True, kw_only=True):
-    """What in a file is a row, and which rows count."""
+    """Rows of a file, and which to include."""
 
     format: Literal["csv", "json", "jsonl"]
-    """A table, one JSON document, or one JSON object a line."""
+    """CSV table, JSON document, or one JSON object per line."""
     files: Many | None = None
-    """Names of the files to read in folders and archives, such as `*_eval_all.json`; by the usual endings otherwise."""
+    """File name patterns for directories and archives, such as `*_eval_all.json` (default: the usual suffixes)."""
     skip: Count = 0
-    """Lines above a table's header."""
+    """Number of lines above the header."""
     delimiter: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] = ","
-    """What separates a table's cells."""
+    """Column separator."""
     encoding: Literal["utf-8", "utf-16", "latin-1", "cp1252"] = "utf-8"
-    """A table's encoding."""
+    """Text encoding."""
     at: str | None = None
-    """Where the rows of a JSON value are: `results[*]`, `eval[*][*]`; empty for the value itself. By default each
+    """Path of the rows in a JSON value: `results[*]`, `eval[*][*]`; empty for the value itself. Default: each
     item or entry of a document, and each line of JSON lines."""
     where: Conditions = msgspec.field(default_factory=dict)
-    """Only rows in which these columns or paths hold these values; `"*"` for any value."""
+    """Only rows in which these columns or paths have these values; `"*"` for any value."""
     columns: tuple[str, ...] = ()
-    """Columns that are a run each, such as one for each model: `$column` is the name and `$cell` the value."""
+    """Columns that each contain a run, such as one per model: `$column` is the name and `$cell` the value."""
 
     @property
     def rows_at(self) -> str:
@@ -127,14 +127,14 @@ class Rows(Record, frozen=True, kw_only=True):
 
 
 class Numbers(Record, frozen=True, kw_only=True):
-    """How a table writes numbers, and what stands for a missing value."""
+    """Number format and missing-value markers."""
 
     decimal: Literal[".", ","] = "."
-    """The decimal sign."""
+    """Decimal separator."""
     thousands: Literal[",", ".", " ", "'", ""] = ","
-    """What stands between groups of three digits; it is never needed."""
+    """Thousands separator; optional in numbers."""
     missing: Many = ("n/a", "na", "nan", "none", "null", "-", "–", "—", "?", "k.a.", "k. a.")  # noqa: RUF001 # dashes as sheets have them
-    """Words that mean that there is no value, whatever their case; in JSON only null and the empty text do."""
+    """Missing-value markers, case-insensitive; in JSON only null and the empty string are missing."""
 
     def __post_init__(self) -> None:
         if self.decimal == self.thousands:
@@ -142,10 +142,10 @@ class Numbers(Record, frozen=True, kw_only=True):
 
 
 class Group(Record, frozen=True, kw_only=True):
-    """Several lines of a file that are one run."""
+    """Several lines combined into one run."""
 
     by: Many
-    """Lines in which these columns or paths hold the same values are one run."""
+    """Lines with equal values in these columns or paths are one run."""
 
 
 FieldSpec: TypeAlias = str | Field
@@ -194,22 +194,22 @@ RunFields: Any = _mapped(Run, "RunFields")
 
 
 class Mapping(Record, frozen=True, kw_only=True):
-    """From a file's own columns or paths to run records."""
+    """Mapping from columns or paths to run records."""
 
     mapping: Literal[1]
-    """The version of this language."""
+    """Version of the mapping language."""
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[\w.-]+$")]
-    """Names the mapping; its runs have `source.format = "map:NAME"`."""
+    """Name of the mapping; its runs have `source.format = "map:NAME"`."""
     title: str = ""
-    """What the files are, in a few words."""
+    """Short description of the files."""
     rows: Rows
-    """What in a file is a row."""
+    """Rows of the file."""
     numbers: Numbers = Numbers()
-    """How numbers are written."""
+    """Number format."""
     extra_files: dict[str, str] = msgspec.field(default_factory=dict)
-    """JSON files that belong to each file, by a name for paths: `meta = "../metadata.json"` makes `$meta.model`."""
+    """Additional JSON files by name: `meta = "../metadata.json"` defines `$meta.model`."""
     group: Group | None = None
-    """Several lines that are one run."""
+    """Several lines combined into one run."""
     run: RunFields
     """Source of each field of a run. Custom fields start with `x_`."""
 

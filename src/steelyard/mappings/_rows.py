@@ -159,8 +159,8 @@ def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
                 yield _by_column(_batch(facts, gathered), mapping)
                 gathered = []
     if is_document and not number:
-        hint = "rows.at names a list or an object: results[*]"
-        raise UnreadableFileError(file.shown, f"nothing stands at {spec.rows_at!r}", hint=hint)
+        hint = "set rows.at to a list or an object: results[*]"
+        raise UnreadableFileError(file.shown, f"nothing found at {spec.rows_at!r}", hint=hint)
     yield _by_column(_batch(facts, gathered), mapping)
 
 

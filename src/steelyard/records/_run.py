@@ -52,34 +52,34 @@ class Call(Record, frozen=True, kw_only=True, gc=False):
     id: Name | None = None
     """The provider's message or request id; calls with the same id are the same call."""
     model: Name | None = None
-    """The model as the log names it; None when the log does not."""
+    """Model name in the log; None if unknown."""
     at: datetime | None = None
-    """When the call was made; a time without a zone is read as UTC."""
+    """When the call was made; UTC if there is no time zone."""
     usage: Usage | None = None
     """Tokens of this call."""
     cost_usd: Amount | None = None
-    """What the call cost, as the tool states it; the run's `cost_usd` holds it too."""
+    """Cost of the call, as reported; also included in the run's `cost_usd`."""
     summed: bool = False
-    """True when this sums up all calls of the model, so that no context size can be told from it."""
+    """Whether this is the sum of all calls of the model, so the context size is unknown."""
 
 
 _SUMMED = attrgetter("summed")
 
 
 def calls_in(calls: Sequence[Call]) -> int | None:
-    """How many calls there are; None where one sums up others, as it does not say of how many."""
+    """Number of calls; None if some entry is a sum of calls."""
     return None if any(map(_SUMMED, calls)) else len(calls)
 
 
 class Criterion(Record, frozen=True, kw_only=True):
-    """One line of a judge's rubric."""
+    """One criterion of a judge's rubric."""
 
     name: Name
     """The criterion's name."""
     weight: Amount = 1.0
     """Its weight in the weighted score."""
     achieved: Amount
-    """Points given, 0 to `max`."""
+    """Points awarded, 0 to `max`."""
     max: Weight
     """Points possible."""
 
@@ -89,18 +89,18 @@ class Criterion(Record, frozen=True, kw_only=True):
 
 
 class Judgment(Record, frozen=True, kw_only=True):
-    """What one judge said of the run."""
+    """Judgment of a run by one judge."""
 
     judge: Name | None = None
-    """Who judged; None for an unnamed judge."""
+    """Name of the judge; None if unnamed."""
     weighted_score: Fraction | None = None
-    """The score the judge stated; None when only criteria are given."""
+    """Score reported by the judge; None if only criteria are given."""
     passed: bool | None = None
-    """The judge's vote; None when it gave none."""
+    """The judge's vote; None if there is none."""
     cost_usd: Amount | None = None
-    """What the judging cost; it is not part of the run's cost."""
+    """Cost of judging; not part of the run's cost."""
     criteria: tuple[Criterion, ...] | None = None
-    """The rubric's lines, from which the score is recomputed."""
+    """Criteria of the rubric, from which the score is recomputed."""
 
     def __post_init__(self) -> None:
         if self.weighted_score is None and not self.criteria:
@@ -127,12 +127,12 @@ class Judgment(Record, frozen=True, kw_only=True):
 
 
 class Failure(Record, frozen=True, kw_only=True):
-    """Why a run broke off."""
+    """Failure of a run."""
 
     cause: FailureCause
-    """Whose fault it was."""
+    """Cause of the failure."""
     message: str | None = None
-    """The tool's own words."""
+    """Error message of the tool."""
 
 
 class TestResults(Record, frozen=True, kw_only=True):
@@ -179,16 +179,16 @@ class Step(Record, frozen=True, kw_only=True):
     id: Name
     """Its id; achieved steps are matched by it."""
     weight: Weight = 1.0
-    """How much of the way it stands for."""
+    """Weight of the step."""
 
 
 class Steps(Record, frozen=True, kw_only=True):
     """Expected and achieved steps of the task."""
 
     expected: tuple[Step, ...] | None = None
-    """What the task expects; None when nobody declared it."""
+    """Expected steps; None if not declared."""
     achieved: tuple[str, ...] = ()
-    """Ids of the steps the agent achieved; one that nobody expected earns nothing."""
+    """Ids of the achieved steps; unexpected ids are ignored."""
 
     def __post_init__(self) -> None:
         ids = [step.id for step in self.expected or ()]
@@ -197,56 +197,56 @@ class Steps(Record, frozen=True, kw_only=True):
 
 
 class Action(Record, frozen=True, kw_only=True):
-    """One action on the way, and how well it served the goal."""
+    """One action and its alignment with the goal."""
 
     weight: Weight = 1.0
-    """How much the action counts."""
+    """Weight of the action."""
     goal_alignment: Fraction
-    """1 when it served the goal, 0 when it did not."""
+    """Alignment with the goal, from 0 to 1."""
 
 
 class Change(Record, frozen=True, kw_only=True):
-    """A change the agent made that went into service or review."""
+    """A change by the agent that was deployed or reviewed."""
 
     id: str | None = None
-    """Its id, where it has one."""
+    """Id, if any."""
     failed: bool = False
-    """It caused a failure."""
+    """Whether it caused a failure."""
     reverted: bool = False
-    """Reviewers rejected or reverted it."""
+    """Whether reviewers rejected or reverted it."""
 
 
 class Component(Record, frozen=True, kw_only=True):
-    """Tokens that one component of the agent took."""
+    """Tokens of one component of the agent."""
 
     type: ComponentType
     """One of the ten component types."""
     input_tokens: Count = 0
-    """Tokens the component put in."""
+    """Input tokens of the component."""
     output_tokens: Count = 0
-    """Tokens the component made the model write."""
+    """Output tokens of the component."""
 
 
 class Output(Record, frozen=True, kw_only=True):
-    """What the agent wrote, for repeatability."""
+    """Output of the agent, for repeatability."""
 
     text: str
-    """The answer as it came."""
+    """Unmodified output."""
     language: str | None = None
-    """Its programming language; None when unknown."""
+    """Programming language; None if unknown."""
     repaired: str | None = None
-    """Another tool's repaired version, where there is one."""
+    """Version repaired by another tool, if any."""
 
 
 class BenchmarkTiming(Record, frozen=True, kw_only=True):
-    """How long one benchmark took."""
+    """Timing of one benchmark."""
 
     name: Name
     """`module.Class.time_f(params)`."""
     seconds: Amount | None = None
-    """A summary (median), where samples are not known."""
+    """Summary (median), if samples are unknown."""
     samples: tuple[Amount, ...] | None = None
-    """Each measured time."""
+    """Measured times."""
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.samples is None:
@@ -254,67 +254,67 @@ class BenchmarkTiming(Record, frozen=True, kw_only=True):
 
 
 class Origin(Record, frozen=True, kw_only=True):
-    """Where the record came from."""
+    """Source of the record."""
 
     format: str | None = None
-    """The name of the format it was read from."""
+    """Name of the format."""
     path: str | None = None
     """The file."""
     sha256: str | None = None
-    """The file's digest."""
+    """SHA-256 of the file."""
 
 
 class Run(Record, frozen=True, kw_only=True):
-    """One attempt by one agent configuration at one task. Every part but `task` is optional."""
+    """One attempt of an agent configuration at a task. All fields except `task` are optional."""
 
     id: Name | None = None
-    """A unique name; a record without one gets it from its content."""
+    """Unique id; by default derived from the content."""
     experiment: Name | None = None
-    """The experiment it belongs to."""
+    """Experiment."""
     task: Name
-    """The task that was attempted."""
+    """Task."""
     agent: Name | None = None
     """The agent."""
     model: Name | None = None
-    """The model that did most of the work; the price of tokens outside `calls` is looked up under it."""
+    """Main model; also used to price tokens outside `calls`."""
     tier: Name | None = None
-    """The tier of the configuration, in its scheme."""
+    """Tier of the configuration, in its scheme."""
     tier_scheme: Name = DEFAULT_SCHEME
-    """Which naming of tiers `tier` belongs to."""
+    """Naming scheme of `tier`."""
     attempt: Count | None = None
-    """Which attempt at the task this was."""
+    """Attempt number."""
     started_at: datetime | None = None
-    """Start; a time without a zone is read as UTC."""
+    """Start time; UTC if there is no time zone."""
     ended_at: datetime | None = None
-    """End, not before the start."""
+    """End time, not before the start."""
     duration_seconds: Amount | None = None
-    """How long the run took, as stated; it wins over end minus start."""
+    """Duration, as reported; takes precedence over end minus start."""
     passed: bool | None = None
-    """The verdict as stated; test results win over it."""
+    """Verdict, as reported; test results take precedence."""
     outcome: Outcome | None = None
-    """How the run ended: an errored or unscored run has no verdict."""
+    """Outcome; errored and unscored runs have no verdict."""
     failure: Failure | None = None
-    """Why it broke off, if it did."""
+    """Failure, if any."""
     judgments: tuple[Judgment, ...] | None = None
-    """What each judge said."""
+    """Judgments."""
     impl_rate: Fraction | None = None
-    """Fraction of requirements met, as stated; it wins over judgments."""
+    """Fraction of requirements met, as reported; takes precedence over judgments."""
     usage: Usage | None = None
     """Tokens of the whole run."""
     calls: tuple[Call, ...] | None = None
-    """Each model call; without `usage`, the run's tokens are their sum."""
+    """Model calls; without `usage`, the run's tokens are their sum."""
     cost_usd: Amount | None = None
-    """Cost as the tool reported it; it wins over a priced one."""
+    """Cost reported by the tool; takes precedence over a priced cost."""
     tool_calls: Count | None = None
-    """How many tools were called."""
+    """Number of tool calls."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
-    """How many turns the agent took."""
+    """Number of turns."""
     success: bool | None = None
-    """The agent's own claim of success; it is no verdict."""
+    """Success as claimed by the agent; not a verdict."""
     files_created: tuple[str, ...] | None = None
-    """Paths the agent says it created."""
+    """Paths created, as claimed by the agent."""
     tests: TestResults | None = None
-    """Results of the task's tests; when known they decide whether the run passed."""
+    """Test results; if known, they determine the verdict."""
     snapshot: Snapshot | None = None
     """Result of the snapshot comparison."""
     steps: Steps | None = None
@@ -326,15 +326,15 @@ class Run(Record, frozen=True, kw_only=True):
     components: tuple[Component, ...] | None = None
     """Tokens by component."""
     output: Output | None = None
-    """The text the agent wrote."""
+    """Output of the agent."""
     benchmarks: tuple[BenchmarkTiming, ...] | None = None
-    """Timings of benchmarks under the agent's change."""
+    """Benchmark timings with the agent's change."""
     provenance: dict[str, Provenance] | None = None
-    """How each named field came to be known."""
+    """Provenance of fields."""
     source: Origin | None = None
-    """The file it was read from."""
+    """Source file."""
     extra: dict[str, Any] | None = msgspec.field(name="x_", default=None)  # Any: the user's own values, kept untouched
-    """Keys beginning with `x_`, kept as they are."""
+    """Custom fields, starting with `x_`."""
 
     def __post_init__(self) -> None:
         if self.tier_scheme is not DEFAULT_SCHEME and self.tier_scheme == DEFAULT_SCHEME:

@@ -36,7 +36,7 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
     total_tokens: Count
     """All tokens of the run, cache included."""
     tool_calls: Count
-    """How many tools were called."""
+    """Number of tool calls."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
     """How many turns were taken; None is scored as one and listed as defaulted."""
     execution_time: BoundedAmount | None = None

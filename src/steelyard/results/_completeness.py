@@ -1,4 +1,4 @@
-"""What `completeness` gives: of each field in how many runs it is known, how it came, and where it is unknown."""
+"""Result of `completeness`: for each field, the number of runs by provenance."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from steelyard.results._base import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldCompleteness:
-    """In how many runs a field came in which way; together they are all runs of the group."""
+    """Number of runs by provenance of a field; the counts sum to all runs of the group."""
 
     reported: int = 0
-    """The record states it."""
+    """Reported in the record."""
     counted: int = 0
     """Counted or computed from other parts of the record."""
     priced: int = 0
     """Priced from tokens by the price table."""
     lower_bound: int = 0
-    """Known to be too low."""
+    """A lower bound."""
     unknown: int = 0
     """Not known."""
 
     @property
     def known(self) -> int:
-        """In how many runs there is a value."""
+        """Number of runs with a value."""
         return self.reported + self.counted + self.priced + self.lower_bound
 
     def to_dict(self) -> dict[str, int]:
@@ -42,7 +42,7 @@ class CompletenessGroup:
     key: Mapping[str, str | None]
     """The group's values by key; empty for all runs."""
     n: int
-    """How many runs there are."""
+    """Number of runs."""
     fields: Mapping[str, FieldCompleteness]
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
@@ -60,7 +60,7 @@ class CompletenessSummary(Result):
     """Ordered by key; without keys, the one group of all runs."""
     total: CompletenessGroup
     prices: str
-    """The price table."""
+    """Price table."""
     rejected_count: int = 0
     findings: tuple[Finding, ...] = ()
 

@@ -56,7 +56,7 @@ class ReadSummary(Result):
     searched_paths: tuple[str, ...]
     """Where logs were looked for, when no path was given."""
     price_table: str
-    """The price table."""
+    """Price table."""
     outside: int
     """Runs left out by `since` and `until`."""
     rejected: Sequence[Rejected]

@@ -107,7 +107,7 @@ class UsageSummary(Result):
     since: str | None
     until: str | None
     prices: str
-    """The price table."""
+    """Price table."""
     runs_outside: int = 0
     """Runs without a call in the asked-for time."""
     last_day_before: date | None = None

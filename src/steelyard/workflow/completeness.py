@@ -1,4 +1,4 @@
-"""Completeness: of each field of a run, in how many runs it is known and how it came."""
+"""Completeness: provenance counts of each field of the runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOO
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompletenessOptions(PricedRunOptions):
-    """What `completeness` counts."""
+    """Options of `completeness`."""
 
     by: Names = ()
-    """What to group by, separated by commas: agent, model, tier, experiment, ..."""
+    """Comma-separated grouping keys: agent, model, tier, experiment, ..."""
 
 
 @api_function(CompletenessOptions)

@@ -37,26 +37,25 @@ USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class UsageOptions(PricedRunOptions):
-    """What `usage` sums up."""
+    """Options of `usage`."""
 
     by: Names = ("day", "model")
-    """What to sum by, separated by commas: day, week, month, model, agent, project, session, x_..., ..."""
+    """Comma-separated grouping keys: day, week, month, model, agent, project, session, x_... (default: day,model)."""
     since: Moment = None
-    """Only calls made on this day (or at this time) or later; 30d and 1m work too. A month (2026-10, "last month") is
-    that month alone unless --until is given."""
+    """Only calls on or after this date or time (2026-10-01, 30d, yesterday). A month selects just that month."""
     until: Moment = None
-    """Only calls made on this day or earlier (a month counts whole), or before this time."""
+    """Only calls up to and including this date or month, or before this time."""
     tz: str = LOCAL
-    """The time zone of days: local, UTC, +02:00, or a place such as Europe/Berlin."""
+    """Time zone: local, UTC, +02:00, or a name such as Europe/Berlin (default: local)."""
     budget: float | None = None
-    """Exit with status 3 if the cost exceeds this many dollars, and 4 if that cannot be determined."""
+    """Budget in USD: exit 3 if exceeded, 4 if inconclusive."""
 
 
 @log_api_function(UsageOptions)
 def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -> UsageSummary:
-    """Tokens by kind and dollars, summed by the day of each call, its model, and the run's keys.
+    """Summarize tokens and cost by the day of each call, its model, and keys of the run.
 
-    Without runs, the logs of installed agents are read. The total says how sure it is.
+    Without runs, reads the logs of installed agents.
 
     >>> import steelyard as sy
     >>> tokens = {"input_tokens": 900, "output_tokens": 100}
