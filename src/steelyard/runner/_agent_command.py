@@ -24,7 +24,7 @@ class AgentCommand:
     line: list[str]
     variables: dict[str, str]
     work: dict[str, Content]
-    """Files laid over the work tree."""
+    """Files copied over the work tree."""
     home: dict[str, Content]
     """Files of its HOME."""
     stdin: bytes
@@ -64,7 +64,7 @@ def shown_command(job: Job) -> list[str]:
 
 def _declared(job: Job) -> tuple[str, ...]:
     if job.adapter.name == "oracle" and _solution(job).is_dir():
-        return ("true",)  # it is laid over the work
+        return ("true",)  # it is copied over the work
     return job.use.command or job.adapter.command
 
 
@@ -86,7 +86,7 @@ def _values(job: Job, *, endpoint: str, token: str) -> dict[str, str]:
 
 
 def _files(job: Job, values: Mapping[str, str]) -> tuple[dict[str, Content], dict[str, Content]]:
-    """What is laid over the work and over HOME: the prompt, the adapter's files, the tier's, a solution."""
+    """Return the files copied over work and HOME: prompt, adapter's files, tier's files, solution."""
     work: dict[str, Content] = {}
     home: dict[str, Content] = {"prompt.md": job.prompt.encode()}
     for path, text in job.adapter.files.items():

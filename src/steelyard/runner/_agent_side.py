@@ -16,7 +16,7 @@ LAST_WORDS_SECONDS = 1.0
 
 
 class AgentReader(asyncio.StreamReader):
-    """What an agent sends; when it leaves, whoever works for it is told."""
+    """Reader of an agent's requests; notifies the session when the agent disconnects."""
 
     def __init__(self) -> None:
         super().__init__(limit=HEAD_BYTES)

@@ -21,7 +21,7 @@ class _Api:
 
     method: str
     pattern: re.Pattern[str]
-    """The path; what stands behind the version in the group `path`."""
+    """Path pattern; the group `path` is the part after the version."""
     kind: ApiKind
     """In whose words the answer states its usage."""
     generates: bool = True
@@ -121,7 +121,7 @@ def _target(kind: ApiKind, version: str | None, path: str, *, base: str) -> str:
 
 
 def _with_facts(request: ApiRequest) -> ApiRequest:
-    """The same with what the body says; a body that cannot be read says nothing, and the endpoint refuses it."""
+    """Return the request with the values in its body; the endpoint rejects an invalid body."""
     try:
         told = _BODY.decode(request.body)
     except UNREADABLE:

@@ -3,7 +3,7 @@
 Keys and tokens are taken out besides: a judge is a model elsewhere.
 
 Agents write their names into comments, trailers and files of their own. Whatever is taken out leaves a mark in its
-place and is counted, so that a finding can tell of it.
+place and is counted for a finding.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Secrets:
     costs_usd: tuple[float, ...] = ()
     tokens: tuple[int, ...] = ()
     overlaid: frozenset[str] = frozenset()
-    """Files that a tier laid over the work: they are not the agent's, and show the tier."""
+    """Files of a tier's overlay: they are not the agent's and reveal the tier."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Blinding:
     def _add(
         self, kind: str, names: Iterable[str], pattern: Callable[[str], str], *, flags: int = re.IGNORECASE
     ) -> None:
-        """One pattern for all names, the longest first, each standing as a word of its own."""
+        """Return one pattern for all names, longest first, matching whole words."""
         words = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
         if words:
             joined = "|".join(pattern(word) for word in words)
@@ -130,7 +130,7 @@ class Blinding:
         return "".join(map(self._line, self.redaction.text(text).splitlines(keepends=True)))
 
     def _line(self, line: str) -> str:
-        # Characters that nobody sees, or that look like letters, would hide a name from the patterns and not from a
+        # Invisible characters and look-alikes of letters would hide a name from the patterns and not from a
         # model. Lines without a secret stay as they are: a task may be about such characters.
         plain = line if line.isascii() else _plain(line)
         blinded = plain

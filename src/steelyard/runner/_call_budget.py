@@ -16,7 +16,7 @@ REJECTIONS = {
     "too_many_calls": "this trial reached its maximum number of calls",
     "time_limit": "this trial reached its time limit",
 }
-"""What an agent is told when a call is refused."""
+"""Messages to the agent when a call is rejected."""
 
 
 class CallBudget:
@@ -37,7 +37,7 @@ class CallBudget:
         if not call.is_successful or (limits.usd is None and limits.tokens is None):
             return None
         if call.usage is None:
-            # An answer that broke off might have stated it; one that came whole and did not never will.
+            # A truncated response might have reported usage; a complete one without usage never will.
             return "usage_unknown" if call.error is None else None
         self._tokens += call.usage.total or 0
         if limits.tokens is not None and self._tokens >= limits.tokens:

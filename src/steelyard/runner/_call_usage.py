@@ -225,7 +225,7 @@ def _has_ended(choices: list[Any]) -> bool:  # Any: JSON values
 
 
 def _updated(before: object, after: ClaudeUsage) -> ClaudeUsage:
-    """Counts of a message are those so far: a later one replaces, and what is not told again still holds."""
+    """Merge cumulative counts of a message: later values replace earlier ones."""
     if not isinstance(before, ClaudeUsage):
         return after
     told = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}

@@ -1,4 +1,4 @@
-"""What makes a task the same task: digests of files and folders, whatever they are called and wherever they lie."""
+"""Digests of files and directories, independent of their names and locations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.files import file_chunks
 
 _GIT = ".git"
 _OF_GIT = ("HEAD", "packed-refs", "refs")
-"""What tells a repository's state; the rest follows from it, or changes when somebody only looks (the index)."""
+"""Files that define a repository's state; the rest is derived or changes on read access (the index)."""
 
 
 ID_DIGITS = 16

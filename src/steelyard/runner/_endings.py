@@ -1,4 +1,4 @@
-"""How an execution ended, told by evidence: never by what the agent says of itself, and rarely by its exit status.
+"""Ending of an execution, based on evidence: never on the agent's claims, and rarely on its exit status.
 
 Infrastructure failures are retried. Everything that is the agent's own doing counts: it is verified like any
 other work, since leaving it out would make an agent look better that crashes where it would have failed.
@@ -98,7 +98,7 @@ def _never_asked(evidence: ExecutionEvidence) -> Ending:
 
 
 def _is_used_up(call: MeteredCall) -> bool:
-    """Whether what was refused is not a rate, which passes, but an account without means."""
+    """Whether calls were rejected because the account is used up, not because of a rate limit."""
     return any(word in (call.error_code or "").lower() for word in _USED_UP)
 
 
@@ -113,7 +113,7 @@ def _is_overload(call: MeteredCall) -> bool:
 
 
 def _is_saturated(calls: Sequence[MeteredCall]) -> bool:
-    """At least half of the calls, or the last three, were refused or not answered."""
+    """Return whether half of the calls, or the last three, were rejected or got no response."""
     last = calls[-_LAST_CALLS:]
     return bool(calls) and (
         2 * _rejected(calls) >= len(calls) or (len(last) == _LAST_CALLS and _rejected(last) == _LAST_CALLS)

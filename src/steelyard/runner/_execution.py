@@ -38,10 +38,10 @@ AGENT_LIMITS = Limits(
     output_bytes=64 * MIB,
 )
 GRACE_SECONDS = 10.0
-"""How long an agent may take to end once it is interrupted, or once its calls are refused."""
+"""Time for an agent to end after it is interrupted or its calls are rejected."""
 _VERSION_LIMITS = msgspec.structs.replace(AGENT_LIMITS, wall_seconds=60.0, cpu_seconds=60, output_bytes=MIB)
 _RELAY_PORT = 8791
-"""Any will do: the sandbox has a network of its own."""
+"""Any port works: the sandbox has a private network."""
 _POLL_SECONDS = 0.1
 _LAST_WORDS_BYTES = 2_000
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[-+.]?[0-9A-Za-z]+)*")
@@ -58,7 +58,7 @@ class _Clock:
     def is_over(self) -> bool:
         now = time.monotonic()
         if self.ended_by == "itself" and self._admission is not None and self._admission.rejection is not None:
-            # Most agents end by themselves when their calls are refused, and write their logs as they do.
+            # Most agents exit when their calls are rejected, and write their logs before they do.
             self.ended_by, self._deadline = "budget", min(self._deadline, now + GRACE_SECONDS)
         if now < self._deadline:
             return False
@@ -91,7 +91,7 @@ def execute_trial(
             assert proxy is not None  # the runner opens one for every plan with an endpoint
             admission = opened.enter_context(_admitted(job, folder, proxy, call_limits or CallLimits(), token))
         if job.adapter.name == "model":
-            assert admission is not None  # a plan in which it has no endpoint is refused
+            assert admission is not None  # a plan without its endpoint is rejected
             evidence = _ask(job, folder, admission, token, stop)
         else:
             evidence = _run(job, folder, admission, token, stop, no_sandbox=no_sandbox)
@@ -111,7 +111,7 @@ def execute_trial(
 def _admitted(job: Job, folder: Path, proxy: MeteringProxy, limits: CallLimits, token: str) -> Iterator[Admission]:
     """A way to the endpoint for this execution alone, which the token opens."""
     with scratch_folder() as scratch:
-        scratch.chmod(0o711)  # the agent has a uid of its own
+        scratch.chmod(0o711)  # the agent has a separate uid
         assert job.endpoint is not None  # job.uses_calls
         log = folder / "metering.jsonl"
         admission = proxy.admit(token, job.endpoint, log=log, limits=limits, socket_folder=scratch)
@@ -199,7 +199,7 @@ def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolat
 
 
 def missing_program(adapter: Adapter, name: str) -> str:
-    """What to tell whoever lacks the agent's program."""
+    """Return the message for a missing agent program."""
     if "/" in name:
         return f"no such executable file: {name!r}; relative paths start at the plan's directory"
     advice = f"; install it: {adapter.install}" if adapter.install else ""
@@ -220,7 +220,7 @@ def _last_words(folder: Path) -> str | None:
 def _ask(job: Job, folder: Path, admission: Admission, token: str, stop: threading.Event) -> ExecutionEvidence:
     """The agent `model`, which is our own code and needs no sandbox: one request, the text goes to `stdout`."""
     assert job.endpoint_kind is not None
-    assert job.trial.model is not None  # a plan without one is refused
+    assert job.trial.model is not None  # a plan without one is rejected
     question = ModelQuestion(job.endpoint_kind, job.trial.model, job.prompt, job.trial.setting)
     answers: list[ModelAnswer] = []
     seconds = job.trial.time_limit_seconds

@@ -188,7 +188,7 @@ def executing(
 
 
 def resolved_endpoint(read: PlanRead, name: str, served: ExitStack) -> ResolvedEndpoint:
-    """The endpoint with its address and key, which stand in the environment; a scripted one is started."""
+    """Resolve URL and key of the endpoint from the environment; start a scripted one."""
     endpoint = read.plan.endpoints[name]
     url = value_of(endpoint.url)
     if url.startswith(SCRIPTED):

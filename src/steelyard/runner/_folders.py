@@ -1,4 +1,4 @@
-"""A plan's folder: a folder for each trial, claimed by whoever runs it and finished by one rename.
+"""Plan folder: one directory per trial, claimed by the process that runs it and finished by a rename.
 
 runs/NAME/ plan.toml lock.json trials.jsonl runs.jsonl
   trials/ID/ trial.json claim result.json           # written last: its presence means that the trial is done
@@ -30,7 +30,7 @@ from steelyard.runner._trial_records import ExecutionOutcome, Trial, TrialResult
 TOUCHED_SECONDS = 10.0
 """How often a claim is renewed."""
 STALE_SECONDS = 60.0
-"""From when on a claim that nobody renews is void."""
+"""Time after which a claim expires without renewal."""
 _OWN = frozenset({"trials", "trials.jsonl", "plan.toml", "lock.json", "runs.jsonl"})
 """What a plan's folder holds."""
 _RETRY = re.compile(r"retry-([0-9]{1,6})")
@@ -50,7 +50,7 @@ class Claim(Record, frozen=True, kw_only=True):
     started: str
     """When the process started, in the kernel's clock: a number is given to another process later."""
     token: str
-    """What tells this claim from another of the same process."""
+    """Distinguishes this claim from others of the same process."""
 
 
 class PlanFolder:
@@ -129,11 +129,11 @@ class PlanFolder:
         return []
 
     def outcome(self, execution_folder: Path) -> ExecutionOutcome | None:
-        """The outcome of an execution; None where whoever ran it was stopped before it ended."""
+        """Return the outcome of an execution; None if its runner was stopped before it ended."""
         return read_record(execution_folder / "ending.json", ExecutionOutcome)
 
     def claim(self, trial_id: str, *, again: bool = False) -> bool:
-        """Whether the trial is now ours to run: nobody else runs it, and it is not done unless it is done `again`."""
+        """Claim the trial; return False if another process runs it, or if it is done and `again` is not set."""
         folder = self.trial(trial_id)
         folder.mkdir(parents=True, exist_ok=True)
         ours = _own_claim()
@@ -141,7 +141,7 @@ class PlanFolder:
         if not _create(folder / "claim", content) and not _take_over(folder / "claim", content):
             return False
         self._tokens[trial_id] = ours.token
-        if not again and self.is_done(trial_id):  # by somebody who ended between our look and our claim
+        if not again and self.is_done(trial_id):  # finished by another process before our claim
             self.release(trial_id)
             return False
         return True
@@ -186,7 +186,7 @@ class PlanFolder:
         _replace(execution_folder / "ending.json", msgspec.json.encode(outcome))
 
     def finish(self, result: TrialResult) -> bool:
-        """Keep the outcome of the trial and give it up; False where somebody else has taken it over meanwhile."""
+        """Store the result of the trial and release it; return False if another process has taken it over."""
         if not self.holds(result.id):
             self._tokens.pop(result.id, None)
             return False
@@ -287,10 +287,10 @@ def _take_over(path: Path, content: bytes) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return False  # somebody is taking it over now
+            return False  # another process is taking it over
         status = os.fstat(file.fileno())
         if path.stat().st_ino != status.st_ino:
-            return False  # somebody has taken it over
+            return False  # another process has taken it over
         try:
             claim = msgspec.json.decode(file.read(), type=Claim)
         except msgspec.MsgspecError:

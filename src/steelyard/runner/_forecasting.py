@@ -1,4 +1,4 @@
-"""What the trials that are still to run would cost, and what that rests on."""
+"""Cost forecast of pending trials."""
 
 from __future__ import annotations
 

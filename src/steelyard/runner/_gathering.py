@@ -1,4 +1,4 @@
-"""What a plan's folder holds: the state of each trial, and the Runs that every other command reads."""
+"""States of trials, and the Runs that all other commands read."""
 
 from __future__ import annotations
 

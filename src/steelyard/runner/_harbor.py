@@ -1,7 +1,7 @@
 """A plan as a job for Harbor, for tasks that need containers: `cd FOLDER && harbor run -c job.json`.
 
-Harbor runs the trials and keeps their results in `jobs/`, which every command reads. What Harbor has no word for
-(budgets, overlays of tiers, judges, adapters of one's own) is left out and told.
+Harbor runs the trials and keeps their results in `jobs/`, which all our commands read. Features that Harbor does
+not support (budgets, overlays of tiers, judges, custom adapters) are omitted and reported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Json = dict[str, Any]  # Any: JSON values
 
 
 def write_harbor_job(read: PlanRead, out: Path) -> list[Finding]:
-    """Write the job and its tasks into a new folder; what could not be carried over is told."""
+    """Write the job and its tasks into a new directory; return findings about unsupported features."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"directory {out} is not empty", hint="choose an empty or new directory")
     findings = list(_left_out(read))

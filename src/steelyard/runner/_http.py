@@ -1,6 +1,6 @@
 """The part of HTTP/1.1 that the metering proxy speaks: bounded heads, bodies by length, in chunks, or up to the end.
 
-Both sides may be hostile, and no head is passed on as it came: it is taken apart here and written anew, so that one
+Both sides may be hostile, and no head is passed on as it came: it is parsed and written again, so that one
 side cannot make the other see another message than the metering proxy does.
 """
 
@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Final
 
 HEAD_BYTES: Final = 1 << 16
-"""The longest head, and the longest line of one; also what a stream keeps before it tells its peer to wait."""
+"""Maximum size of headers and of a header line; also the buffer size of a stream."""
 MAX_HEADERS = 200
 PIECE_BYTES = 1 << 16
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -42,7 +42,7 @@ BETWEEN_TWO: Final = frozenset(
 
 
 class HttpMessageError(Exception):
-    """A message that cannot be understood, or is larger than is taken; with the status that tells its sender."""
+    """Invalid or too large HTTP message, with the status for its sender."""
 
     def __init__(self, reason: str, status: int = 400) -> None:
         super().__init__(reason)
@@ -55,7 +55,7 @@ class TruncatedMessageError(Exception):
 
 @dataclass(frozen=True)
 class Head:
-    """What stands before a body."""
+    """Headers of a message."""
 
     method: str
     target: str

@@ -86,7 +86,7 @@ def _pairs(read: PlanRead, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Tri
             groups.setdefault((trial.task, trial.attempt), []).append(trial)
     for group in groups.values():
         for first, second in itertools.combinations(group, 2):
-            # nop and oracle are there to be told apart; against agents they would only cost
+            # nop and oracle calibrate judges; comparing them with agents would only add cost
             if first.is_calibration == second.is_calibration:
                 yield first, second
                 yield second, first
@@ -117,7 +117,7 @@ def judge_as_agent(read: PlanRead, trial: Trial) -> AgentUse:
 def judge_trial(
     trial: Trial, read: PlanRead, folder: PlanFolder, *, retry: int, trials: Mapping[str, Trial], ask: Ask
 ) -> ExecutionOutcome:
-    """One execution of a judge: asked, and its answer read. An answer that cannot be read is asked for once more.
+    """Execute a judge trial: send the prompt and parse the response; an invalid response is retried once.
 
     `trials` maps ids to the judged trials; `retry` is the number of the execution, 0 for the first.
     """
@@ -145,7 +145,7 @@ def judge_trial(
 
 
 def _not_judged(outcome: ExecutionOutcome, retry: int, detail: str) -> ExecutionOutcome:
-    """An answer without a judgment: asked for once more, then left at that. It is never a score of 0."""
+    """Return an outcome without a judgment: retried once, and never a score of 0."""
     ending = Ending(name="not_judged", cause="agent", is_retried=retry < 1, detail=detail)
     return msgspec.structs.replace(outcome, result=msgspec.structs.replace(outcome.result, ending=ending))
 
@@ -197,7 +197,7 @@ def _costs(result: TrialResult) -> Iterator[float]:
 
 
 def _overlaid(read: PlanRead) -> Iterator[str]:
-    """Files that any tier lays over the work."""
+    """Files of the overlays of all tiers."""
     for use in read.plan.agents:
         for tier in use.tiers.values():
             if tier.overlay:
@@ -206,7 +206,7 @@ def _overlaid(read: PlanRead) -> Iterator[str]:
 
 
 def work_overlay(overlay: Path) -> Path:
-    """The part of a tier's overlay that is laid over the work."""
+    """Return the part of a tier's overlay for the work tree."""
     return overlay / "work" if (overlay / "work").is_dir() or (overlay / "home").is_dir() else overlay
 
 

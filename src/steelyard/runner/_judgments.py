@@ -32,7 +32,7 @@ class Judged(NamedTuple):
 def completed_runs(
     read: PlanRead, folder: PlanFolder, trials: Sequence[Trial], runs: Mapping[str, Run]
 ) -> tuple[list[Run], list[Finding]]:
-    """The runs (by trial) with judgments and timings, and what is to be told of the judges.
+    """Return the runs (by trial) with judgments and timings, and findings about the judges.
 
     Runs that exist for calibration alone are left out.
     """
@@ -92,7 +92,7 @@ def _unread(trials: Iterable[Trial], results: Mapping[str, TrialResult]) -> list
 
 
 def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Finding]:
-    """Attempts that give away who made them, each told once for all judges."""
+    """Report attempts that reveal their agent, once for all judges."""
     told: dict[str, str] = {}
     for judged in answers:
         if judged.answer.redacted and len(judged.trial.judged) == 1:
@@ -127,7 +127,7 @@ def _families(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Fi
 
 
 def family_of(model: str) -> str:
-    """The family that a model's name tells.
+    """Return the model family from a model name.
 
     >>> family_of("anthropic/claude-sonnet-4-5"), family_of("gpt-5.1"), family_of("o3-mini")
     ('claude', 'openai', 'openai')
@@ -146,7 +146,7 @@ def calibration(
 ) -> tuple[set[str], list[Finding]]:
     """Judges that pass unchanged code or fail the known solution too often, and what each got wrong.
 
-    Where the task's own tests contradict what is known (unchanged code passes, the solution fails), nobody is blamed.
+    Where the task's own tests contradict what is known (unchanged code passes, the solution fails), no judge is blamed.
     """
     asked, wrong = Counter[str](), dict[str, list[str]]()
     for judged in answers:

@@ -27,7 +27,7 @@ class Lock(Record, frozen=True, kw_only=True):
     name: str
     """The plan's name."""
     plan_file: str
-    """The plan, relative to this folder: its tasks lie beside it."""
+    """Path of the plan relative to this directory."""
     plan_sha256: str
     """The plan's digest, as it was last run."""
     steelyard: str

@@ -17,7 +17,7 @@ from steelyard.errors import UsageError
 
 @contextmanager
 def trials_running() -> Iterator[None]:
-    """Held while trials run here; refused while somebody measures."""
+    """Lock held while trials run here; fails while speed is measured."""
     message = "speed is being measured on this machine, and trials would distort the timings"
     with _locked(fcntl.LOCK_SH, message):
         yield
@@ -25,7 +25,7 @@ def trials_running() -> Iterator[None]:
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """Held while speed is measured here; refused while trials run."""
+    """Lock held while speed is measured here; fails while trials run."""
     message = "trials are running on this machine and would distort the timings"
     with _locked(fcntl.LOCK_EX, message):
         yield

@@ -1,6 +1,6 @@
-"""The speed of finished work: measured after all agents have ended, one side at a time, on cores of its own.
+"""Speed of finished work: measured after all agents have ended, one version at a time, on reserved cores.
 
-A round measures every side of a task once, in an order of its own, so that whatever drifts (heat, other load) falls
+A round measures every side of a task once, in a new order, so that drift (heat, other load) falls
 on all sides alike. A round is kept when all its sides are measured; one that was broken off is measured again.
 """
 
@@ -40,7 +40,7 @@ _PIN = "import os,sys;os.sched_setaffinity(0,set(map(int,sys.argv[1].split(','))
 """Pins the command alone: who waits for it stays on the other cores."""
 Samples = dict[str, tuple[float, ...]]
 Progress = Callable[[int, int, str], None]
-"""Told how many measurings of how many are done, and what was measured."""
+"""Progress callback: measurements done, total, and what was measured."""
 
 
 class MeasuredRound(Record, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def measure_sides(
 ) -> list[Finding]:
     """Measure what is not measured yet, and write `timings/`, which `steelyard speedup` reads."""
     measure = read.plan.plan.measure
-    assert measure is not None  # nobody measures without
+    assert measure is not None  # required for measuring
     by_task = _sides(read, folder, trials)
     command = _command_digest(measure)
     rounds = {task: _kept(folder.root, task, command, sides) for task, sides in by_task.items()}
@@ -106,7 +106,7 @@ def measure_sides(
 
 
 def _command_digest(measure: Measure) -> str:
-    """What tells one way to measure from another; more rounds are not another way."""
+    """Digest of the measurement method; the number of rounds is not part of it."""
     return digest_of(measure.command, measure.format, measure.report, measure.cores, measure.hidden)
 
 

@@ -1,4 +1,4 @@
-"""The metering proxy: a pass-through endpoint of ours between agents and models, on a loop and a thread of its own."""
+"""Metering proxy: pass-through endpoint between agents and models, with its own event loop and thread."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Admission:
 
     @property
     def rejection(self) -> str | None:
-        """Why calls are refused; None while they are not."""
+        """Why calls are rejected; None while they are not."""
         return self._gate.log.rejection
 
     def reject(self, reason: str) -> None:
@@ -153,7 +153,7 @@ class Admission:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket at the path, however long it is; open to whoever can see it, since a sandbox has a user of its own."""
+    """Bind a Unix socket at a path of any length; any user can connect, since a sandbox has a separate uid."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     if len(os.fsencode(path)) <= _MAX_ADDRESS_LENGTH:
         listening.bind(str(path))

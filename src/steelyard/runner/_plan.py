@@ -36,7 +36,7 @@ from steelyard.settings import TEXT_BYTES
 
 Part = TypeVar("Part", bound=Record)
 _UNREAD = Endpoint(kind="chat", url="unread")
-"""Stands for an endpoint that cannot be read, while other mistakes are looked for."""
+"""Placeholder for an invalid endpoint while other errors are collected."""
 SCHEMA_HINT = "see: steelyard schema plan"
 
 
@@ -75,7 +75,7 @@ class PlanRead:
 
     @cached_property
     def calibrating(self) -> tuple[AgentUse, ...]:
-        """The agents that judging and measuring need beside the plan's own: no change, and the known solution."""
+        """Agents that judging and measuring add: unchanged code and the reference solution."""
         if not self.plan.judges and self.plan.plan.measure is None:
             return ()
         listed = {use.use for use in self.plan.agents} | {use.label for use in self.plan.agents}
@@ -127,7 +127,7 @@ def plan_schema() -> dict[str, Any]:  # Any: a JSON Schema
 
 
 def _plan_of(values: dict[str, Any], mistakes: list[SteelyardError]) -> Plan:  # Any: TOML values
-    """The plan of those parts that can be read. Parts are read one by one, so that all mistakes are told."""
+    """Build the plan from its valid parts; parts are parsed separately, so that all errors are reported."""
     known = Plan.__struct_fields__
     mistakes += [UnknownNameError("table", name, known) for name in sorted(set(values) - set(known))]
     settings = None

@@ -267,7 +267,7 @@ class Measure(Record, frozen=True, kw_only=True):
     """Time limit of one measurement (default: ten minutes)."""
 
     def hidden_of(self, task: str) -> str:
-        """The folder that is laid over copies of the task's work."""
+        """Return the directory copied over the task's work."""
         return (self.hidden or "").replace("{task}", task)
 
 

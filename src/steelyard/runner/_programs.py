@@ -16,7 +16,7 @@ _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib")
 """What a sandbox shows anyway."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SHIMS = "shims"
-"""The folder of a version manager's stand-ins, which need the manager and all of its files to start."""
+"""Directory of a version manager's shims, which need all files of the manager to start."""
 _MANAGERS = ("pyenv", "mise", "asdf", "nodenv", "rbenv")
 _MAX_LINKS = 40
 _HEAD_BYTES = 512
@@ -36,7 +36,7 @@ class Program:
 
 
 def program_named(name: str, *, beside: Path | None = None) -> Program | None:
-    """The program that a shell of the user would start in the folder `beside`; None where there is none.
+    """Return the program that the user's shell would start in the directory `beside`; None if there is none.
 
     Without a folder a relative path names none: it means a file of the work folder, which only the sandbox has.
     Of a Node package its outermost `node_modules` is needed, of a Python one its virtual environment and what that was
@@ -84,7 +84,7 @@ def _program(name: str, search_path: str) -> Program | None:
 
 
 def _found(name: str, search_path: str) -> Path | None:
-    """The file of that name, and what it stands for where a version manager put a stand-in in its place."""
+    """Return the file with that name, resolved if it is a version manager's shim."""
     place = shutil.which(name, path=search_path)
     if place is None:
         return None

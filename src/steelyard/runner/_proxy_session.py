@@ -70,7 +70,7 @@ class _Exchange:
 
 @dataclass
 class Gate:
-    """What stands between one execution and its endpoint. All of it runs on the metering proxy's loop."""
+    """Session between one execution and its endpoint; runs on the proxy's event loop."""
 
     token: str = field(repr=False)
     upstream: Upstream
@@ -108,7 +108,7 @@ class Gate:
         except HttpMessageError as problem:
             await agent.say(problem.status, str(problem))
         except (TruncatedMessageError, ConnectionError, asyncio.CancelledError):
-            pass  # the end of the connection; nobody waits for more than that
+            pass  # the connection ended, and nothing waits for more
         finally:
             self._workers.discard(worker)
             writer.close()
@@ -184,7 +184,7 @@ class Gate:
             self._end(call, exchange)
 
     def _end(self, call: MeteredCall, exchange: _Exchange) -> None:
-        """Writes down how the call ended, and refuses what a budget does not allow any more."""
+        """Record the end of the call, and reject further calls if the budget is used up."""
         usage, status = exchange.usage, exchange.status
         usage.end()
         is_successful = status is not None and 200 <= status < 300
@@ -211,7 +211,7 @@ class Gate:
         except (OSError, TruncatedMessageError, HttpMessageError) as problem:
             exchange.error = _problem(problem, was_sent=exchange.was_sent)
             if exchange.is_answering:
-                return False  # an answer that breaks off is closed, as the endpoint closed it
+                return False  # a truncated response is closed as the endpoint closed it
             return await exchange.agent.say(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
         except asyncio.CancelledError:
             exchange.was_aborted = True
@@ -278,7 +278,7 @@ class Gate:
             await agent.send(LAST_CHUNK)
 
     def _go_on(self, limit: asyncio.Timeout) -> None:
-        """Something came, so that patience begins anew; not at every piece, as that takes longer than the piece."""
+        """Restart the timeout when data arrives; not for every piece, which would be slow."""
         now, until = asyncio.get_running_loop().time(), limit.when()
         if until is not None and until - now < 0.9 * self.patience_seconds:
             limit.reschedule(now + self.patience_seconds)

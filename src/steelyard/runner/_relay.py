@@ -1,4 +1,4 @@
-"""Lets a command in a sandbox reach a Unix socket as a port of its own loopback device.
+"""Relay from a port of the sandbox's loopback interface to a Unix socket.
 
     python -I -S _relay.py SOCKET PORT -- COMMAND ...
 
@@ -115,7 +115,7 @@ class Relay:
 
 
 def main(path: str, port: int, command: list[str]) -> int:
-    """Runs the command beside the relay; its status."""
+    """Run the command alongside the relay; return its status."""
     relay = Relay(path, port)
     woken, waking = socket.socketpair()
     waking.setblocking(False)

@@ -40,7 +40,7 @@ class Rubric(Record, frozen=True, kw_only=True):
     """What a judge judges by."""
 
     criteria: Annotated[tuple[RubricLine, ...], msgspec.Meta(min_length=1, max_length=50)]
-    """The criteria; each judge sees them in an order of its own."""
+    """Criteria; their order differs between judges."""
     instructions: str = ""
     """More for the judge to know, put before the criteria."""
 
@@ -51,7 +51,7 @@ class Rubric(Record, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """What tells this rubric from another."""
+        """Digest of the rubric."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     def shuffled(self, seed: str) -> tuple[RubricLine, ...]:
@@ -62,7 +62,7 @@ class Rubric(Record, frozen=True, kw_only=True):
 
 
 def read_rubric(path: Path) -> Rubric:
-    """The rubric in a TOML file; refused with where and what to do."""
+    """Load a rubric from a TOML file; raise UsageError with location and hint if it is invalid."""
     with refused_as(UsageError):
         values = toml_or_json(path)
     try:
@@ -85,7 +85,7 @@ class Shown(NamedTuple):
 def prompt_for(task: str, sides: Sequence[Shown], lines: Sequence[RubricLine], *, rubric: Rubric, mark: str) -> str:
     """The question to a judge: one attempt to score, or two to compare.
 
-    `mark` stands at both ends of what others wrote. It is made after they wrote it, so that nothing in there can
+    `mark` encloses text written by others. It is created after they wrote it, so that nothing in there can
     pretend to be the end.
     """
     is_pair = len(sides) == 2

@@ -79,7 +79,7 @@ def run_of_trial(
 
 
 def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
-    """The runs that the agent's logs tell of: one, or one for each session that it started."""
+    """Return the runs in the agent's logs: one, or one per session."""
     paths = list(log_files(folder, job.adapter.logs))
     runs: list[Run] = []
     rejected: list[Rejected] = []
@@ -103,7 +103,7 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
 def log_files(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
     """The logs among the files that the agent left; no link is followed, since it may have put one anywhere.
 
-    In a pattern `*` stands for a part of a name and `**` for any folders.
+    In a pattern `*` matches a part of a name and `**` any directories.
     """
     if "stdout" in patterns and (folder / "stdout").is_file():
         yield folder / "stdout"
@@ -139,7 +139,7 @@ def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _from_logs(logged: Sequence[Run], provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
-    """What only the logs can say, and tokens and cost for where nobody counted."""
+    """Return fields known only from the logs, and tokens and cost if they were not metered."""
     facts: dict[str, Any] = {}
     for name in ("tool_calls", "iterations"):
         known = [value for run in logged if (value := getattr(run, name)) is not None]
@@ -161,7 +161,7 @@ def _is_lower_bound(run: Run) -> bool:
 
 
 def _from_proxy(count: MeteredCalls, provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
-    """Calls and tokens as counted: they stand in place of what the logs say, and so does the cost made from them."""
+    """Return metered calls and tokens, which replace those of the logs, and the cost derived from them."""
     answered = [call for call in count.calls if call.usage is not None or call.is_lower_bound]
     calls = tuple(
         Call(model=call.model_answered or call.model_asked, at=call.started, usage=call.usage) for call in answered

@@ -41,7 +41,7 @@ class OpenedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """How a plan is run, beside what it says itself."""
+    """Settings of a run, in addition to the plan's."""
 
     no_sandbox: bool = False
     accept_drift: bool = False
@@ -52,7 +52,7 @@ class RunSettings:
     """Labels of agents, ids of tasks or of trials; empty for all."""
     tell: Tell | None = None
     finished: Finished | None = None
-    """Told of each trial that is done."""
+    """Called for each finished trial."""
     tell_measuring: Progress | None = None
     more_tasks: MoreTasks | None = None
 
@@ -231,7 +231,7 @@ def _set_up(
 
 
 def _ready(read: PlanRead, trials: Sequence[Trial], *, no_sandbox: bool) -> tuple[set[str], dict[str, str | None]]:
-    """The endpoints that the trials use and the versions of their agents; what is missing is told before any starts."""
+    """Return endpoints and agent versions of the trials; report missing requirements before any trial starts."""
     if mistakes := missing_here(read, trials):
         raise PlanError(str(read.path), mistakes)
     uses = _uses(read, trials)

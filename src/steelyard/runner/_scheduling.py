@@ -24,7 +24,7 @@ _TICK_SECONDS = 0.1
 
 
 Finished: TypeAlias = Callable[[Trial, ExecutionOutcome], None]
-"""Told of each trial that is done, in the thread that ran it."""
+"""Called for each finished trial, in the thread that ran it."""
 
 
 class Executor(Protocol):
@@ -269,7 +269,7 @@ class Scheduler:
             self._folder.release(trial.id)
 
     def _watch_streak(self, agent: str, ending: Ending) -> None:
-        """Stop an agent that cannot work: its key is refused, or the same failure comes again and again."""
+        """Stop an agent that cannot work: its key is rejected, or the same failure repeats."""
         if ending.cause != "infrastructure" or ending.is_final:
             self._streaks.pop(agent, None)
             return

@@ -57,7 +57,7 @@ class Script(Record, frozen=True, kw_only=True):
 
 
 def read_script(path: Path) -> Script:
-    """The script in a TOML file; refused with where and what to do."""
+    """Load a script from a TOML file; raise UsageError with location and hint if it is invalid."""
     with refused_as(UsageError):
         values = toml_or_json(path)
     try:

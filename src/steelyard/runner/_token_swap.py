@@ -1,4 +1,4 @@
-"""The token of an execution in place of the endpoint's key: told apart on the way there, and hidden on the way back."""
+"""Replace an execution's token by the endpoint's key in requests, and mask the key in responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_PASSED_ON = (
 )
 NOT_PASSED_BACK = BETWEEN_TWO | frozenset({"set-cookie", "location", "alt-svc"})
 MIN_SECRET_LENGTH = 16
-"""A shorter key (`EMPTY`, `none`) protects nothing, and its letters may stand in any answer."""
+"""A shorter key (`EMPTY`, `none`) protects nothing, and its letters may occur in any response."""
 
 
 def swapped(head: Head, query: str, *, token: str, key: str | None) -> tuple[list[tuple[str, str]], str] | None:

@@ -1,4 +1,4 @@
-"""A plan expands to trials. A trial is what it is made of, whatever it is called and wherever it lies."""
+"""Expansion of a plan to trials. A trial is identified by its inputs, not by names and paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.runner._trial_records import Trial
 
 
 def trials_of(read: PlanRead) -> list[Trial]:
-    """Every trial, first attempts first, so that early results tell of all agents and tasks alike."""
+    """Return all trials, first attempts first, so that early results cover all agents and tasks."""
     tasks = [(task, _asked_digest(read, task), _checked_digest(read, task)) for task in read.plan.tasks]
     variants = [
         (use, model, tier, setting, _variant_digest(read, use, tiers[tier]))

@@ -26,7 +26,7 @@ MAX_PAUSE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Address:
-    """Where an endpoint stands."""
+    """Address of an endpoint."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class Address:
 
     @property
     def bracketed(self) -> str:
-        """The host as it stands before a port."""
+        """Host in URL notation."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
@@ -120,7 +120,7 @@ class Upstream:
             yield time.monotonic() - began
 
     def pause(self, retry_after: str | None) -> None:
-        """Asked to wait, nobody asks the endpoint earlier."""
+        """Delay all calls to the endpoint by the requested time."""
         if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), MAX_PAUSE_SECONDS)
             self._next_start = max(self._next_start, time.monotonic() + seconds)

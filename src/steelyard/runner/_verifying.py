@@ -1,4 +1,4 @@
-"""Checking an execution's work: on a copy, in a sandbox of its own, with the hidden files that the agent never saw."""
+"""Verify an execution's work on a copy, in a separate sandbox, with hidden files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.sandbox import Content, Stay
 
 TIME_LIMIT = "10m"
 ANSWER = "answer.txt"
-"""Where the answer of the agent `model` lies for the check."""
+"""File with the response of the agent `model`, for the check."""
 _CANNOT_START = (126, 127)
 """What a shell returns for a command that cannot be run, or is not there."""
 

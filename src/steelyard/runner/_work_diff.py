@@ -32,7 +32,7 @@ class FileDiff(NamedTuple):
 
 
 def work_diff(before: Iterable[Path], after: Path) -> tuple[FileDiff, ...]:
-    """What differs between the folders laid over each other in `before` and the folder `after`, ordered by path."""
+    """Return the differences between the merged directories `before` and the directory `after`, ordered by path."""
     old: dict[str, Path] = {}
     for folder in before:
         old |= dict(_files(folder))

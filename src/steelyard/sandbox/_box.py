@@ -25,7 +25,7 @@ class Box:
 
     path: Path
     work: int
-    """A descriptor of the folder with the command's files, whatever may come to stand at its path."""
+    """Descriptor of the directory with the command's files, independent of later changes at its path."""
 
     def collected(self, names: Sequence[str], most: int) -> dict[str, bytes]:
         """The asked-for files that are plain files, each up to `most` bytes. No link on the way is followed."""
@@ -44,7 +44,7 @@ def filled(
 ) -> Iterator[Box]:
     """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any.
 
-    `beside` makes it in the folder where it stays: on the same disk, and there to be looked at after a crash.
+    `beside` creates it in the directory of `stay`: on the same disk, and available after a crash.
     """
     outer = make_scratch(stay.folder if stay and beside else None)
     try:

@@ -1,4 +1,4 @@
-"""The seccomp filter of a sandboxed command: a list of the calls it is refused, as a program for the kernel.
+"""Seccomp filter of a sandboxed command: the denied system calls as a BPF program.
 
 It is made here and handed to the launcher as bytes, which needs nothing of ours to put it into force.
 """
@@ -269,7 +269,7 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
 
 
 def _none_of(name: str, numbers: Numbers, refused: Iterable[int]) -> _Guarded:
-    """A call whose second argument says what it is to do, with some of these refused."""
+    """Return a guard that denies some values of the second argument of a call."""
     return _Guarded(name, numbers, (tuple(_Test(1, _WHOLE, wish, equal=False) for wish in refused),))
 
 

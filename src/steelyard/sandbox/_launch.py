@@ -1,4 +1,4 @@
-"""The process that stands between Steelyard and a command that is not trusted.
+"""Launcher process between Steelyard and an untrusted command.
 
 It is run as a script by an isolated interpreter and imports nothing of ours: it starts inside the sandbox, where our
 package and its libraries need not be readable. It forks; the child gives up every right and becomes the command; the
@@ -148,7 +148,7 @@ def _descendants(root: int) -> Iterator[int]:
 
 
 def _kill_everything(spec: dict[str, Any]) -> None:
-    """End all descendants. Orphans come to us (we are their reaper), so no child left means nobody left."""
+    """End all descendants. Orphans come to us (we are their reaper), so no child left means no process left."""
     while True:
         if spec["uid"] is not None:
             killer = os.fork()
@@ -178,7 +178,7 @@ def _has_no_reader(spec: dict[str, Any]) -> bool:
 
 
 def _ask_for_a_signal_without_reader(spec: dict[str, Any]) -> None:
-    """SIGIO when whoever reads the report is gone.
+    """Send SIGIO when the reader of the report is gone.
 
     The signal on a parent's death is not enough: it never comes when the parent had died before it was asked for.
     """
@@ -188,7 +188,7 @@ def _ask_for_a_signal_without_reader(spec: dict[str, Any]) -> None:
 
 
 def _end_of(child: int, spec: dict[str, Any]) -> int | None:
-    """The status the child ended with; None when we are to stop, or nobody is there to be told."""
+    """Return the child's status; None if the launcher must stop or the reader is gone."""
     while not _has_no_reader(spec):
         if signal.sigwait(_AWAITED) == signal.SIGTERM:
             return None
@@ -203,7 +203,7 @@ def main(arguments: list[str]) -> int:
     """Run `arguments[1:]` as `arguments[0]`, a JSON object, says."""
     spec: dict[str, Any] = json.loads(arguments[0])  # Any: paths, limits and numbers, written by run()
     os.set_inheritable(spec["report_fd"], False)
-    # Whoever reads this knows that the isolation stands: from here on no word of the command's can be taken for ours.
+    # This line confirms the isolation: from here on no output of the command can be mistaken for ours.
     os.write(spec["report_fd"], STARTED)
     # Signals are waited for, not handled: none can come between a look and the sleep that follows it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)

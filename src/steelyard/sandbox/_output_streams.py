@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 @dataclass
 class Streams:
-    """The three pipes of a running command. What it writes past the limit is not read, or, into files, dropped."""
+    """The three pipes of a running command. Output over the limit is not read or, in files, dropped."""
 
     process: subprocess.Popen[bytes]
     most: int

@@ -30,7 +30,7 @@ _MIN_PER_SECOND = 10
 
 
 class ResourceUsage(NamedTuple):
-    """What lies in a folder."""
+    """Contents of a directory."""
 
     space: int
     """Bytes on the disk."""
@@ -39,7 +39,7 @@ class ResourceUsage(NamedTuple):
 
 
 def measured(folder: Path, most: ResourceUsage | None = None) -> ResourceUsage | None:
-    """What the folder holds; None when that is more than `most`, or cannot be told. Without `most` all is counted."""
+    """Return the directory's contents; None if there are more than `most`, or if unknown. Without `most`, count all."""
     space = entries = 0
     waiting = [str(folder)]
     longest = len(waiting[0]) + _MAX_PATH_LENGTH
@@ -61,7 +61,7 @@ def measured(folder: Path, most: ResourceUsage | None = None) -> ResourceUsage |
 
 
 def _entries(folder: str, most: int | None) -> list[os.DirEntry[str]] | None:
-    """What lies in the folder, up to one past `most`, nothing when it is gone; None when nobody may look into it."""
+    """Return up to `most` + 1 entries of the directory, none if it is gone; None if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return list(itertools.islice(entries, None if most is None else most + 1))
@@ -165,7 +165,7 @@ class Holdings:
 
 
 def _unexplained_bytes(place: str) -> int:
-    """Mapped memory that is neither private data, which has a limit of its own, nor a program or library."""
+    """Return mapped memory other than private data, which has its own limit, programs and libraries."""
     with open(f"{place}/status", "rb") as status:
         sizes = {line.split()[0]: int(line.split()[1]) * 1024 for line in status if line.startswith(b"Vm")}
     explained = sum(sizes.get(kind, 0) for kind in (b"VmData:", b"VmStk:", b"VmExe:", b"VmLib:"))
@@ -239,7 +239,7 @@ class Watcher:
                 os.killpg(process, signal.SIGINT)
 
     def disk_is_full(self, elsewhere: int = 0) -> bool:
-        """Whether more lies in the folder, and `elsewhere`, than the limit allows beyond what was put there."""
+        """Whether new files in the directory and `elsewhere` exceed the limit."""
         space = self._put_there.space + self.limits.disk_bytes - elsewhere
         return measured(self.box, ResourceUsage(space, self._put_there.entries + self.limits.disk_entries)) is None
 

@@ -215,7 +215,7 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
             report_fd = -1
             try:
                 streams = Streams(process, job.limits.output_bytes, stdin, job.stay.folder if job.stay else None)
-            except BaseException:  # as on a full disk; the command would be waited for, and nobody would watch it
+            except BaseException:  # as on a full disk; the command would run on without a monitor
                 _stop(job, process)
                 raise
             watch = _Watch(job, watcher, process, streams, stop)
@@ -348,7 +348,7 @@ def _result(
     elif limit_hit is None and ended_by == signal.SIGXFSZ:
         limit_hit = "disk"
     start_error = printable(facts.get("start_error", "")) or None
-    # Once the launcher runs, whatever stands there may be the command's own words.
+    # Once the launcher runs, the text there may come from the command.
     if not has_started and limit_hit is None and (isolated := _said(job, streams)).startswith(b"bwrap:"):
         start_error = printable(isolated.decode(errors="replace").strip())
     finished = limit_hit is None and start_error is None

@@ -56,11 +56,11 @@ class Delivery:
         self._arena = arena_of(address)
         store = "" if address == DEFAULT else f" --store {self._arena.store.address}"
         self.leaderboard_command = f"steelyard arena leaderboard{store}"
-        """What shows where the runs stand."""
+        """Return the command that shows the leaderboard."""
         self._folder = folder
         self._given = FromRuns(None, open_price_table(), None)
         self._lock = Lock()
-        self._refused: dict[str, Finding] = {}
+        self._rejected: dict[str, Finding] = {}
         missing = sorted(tasks - {task.id for task in self._arena.tasks()})
         if missing:
             hint = "add it (steelyard arena task add FILE) or remove deliver"
@@ -71,24 +71,24 @@ class Delivery:
         self.deliver(trial, outcome.result.ending, outcome.run)
 
     def deliver(self, trial: Trial, ending: Ending, run: Run | None) -> None:
-        """Deliver the run of a trial that is done; what broke off through no fault of the agent is not delivered."""
+        """Submit the run of a finished trial, unless the infrastructure failed."""
         mark = self._folder.trial(trial.id) / _MARK
         is_whole = ending.cause in (None, "agent")
         if trial.kind != "run" or trial.is_calibration or run is None or not is_whole or mark.exists():
             return
         with self._lock:  # the store takes one writer at a time, and trials end in threads
-            refusal = self._refusal(trial, run)
-            if refusal is None:
+            rejection = self._rejection(trial, run)
+            if rejection is None:
                 mark.write_bytes(msgspec.json.encode({"arena": self._arena.store.address}))
             else:
-                self._refused[trial.id] = Finding(code="not_delivered", message=refusal, where=trial.sentence)
+                self._rejected[trial.id] = Finding(code="not_delivered", message=rejection, where=trial.sentence)
 
     @property
     def findings(self) -> list[Finding]:
         """Runs that the arena did not take, each with the reason."""
-        return list(self._refused.values())
+        return list(self._rejected.values())
 
-    def _refusal(self, trial: Trial, run: Run) -> str | None:
+    def _rejection(self, trial: Trial, run: Run) -> str | None:
         """Why the arena does not take the run; None where it is in the arena now."""
         try:
             submission = submission_of(run, trial.task, self._given)
