@@ -295,8 +295,8 @@ def test_costs_that_failures_lack_are_told_with_cost_of_pass_by_verdict(tmp_path
     path = write(tmp_path / "runs.jsonl", *runs)
     (place,) = found("uneven_costs", "measure", str(path))["places"]
     assert place["message"] == (
-        "known for 40 of 40 passed and 30 of 60 failed runs: cost of pass over runs is $1.75 over the complete cases, "
-        "$2.5 by verdict"  # (40 + 30) / 40 and (40 + 60) / 40
+        "known for 40 of 40 passed and 30 of 60 failed runs: cost of pass over runs is $1.7500 over the complete cases, "
+        "$2.5000 by verdict"  # (40 + 30) / 40 and (40 + 60) / 40
     )
     value = json.loads(steelyard("measure", str(path), "--json", "--quiet").stdout)["groups"][0]["metrics"]
     assert value["cost_of_pass"]["value"] == 1.75
@@ -327,7 +327,7 @@ def test_two_agents_with_the_same_costs_are_told_with_the_chance(tmp_path: Path)
     path = write(tmp_path / "runs.jsonl", *results({"a": copied, "b": copied}))
     finding = found("duplicate_results", "measure", str(path), "--by", "agent")
     # each cost is 1 of the 18 results at other tasks and itself: (1/19)**10, for one pair and three figures 4.9e-13
-    message = "cost_usd at 10 of 10 tasks (chance about 5e-13)"
+    message = "cost_usd on 10 of 10 tasks (probability about 5e-13)"
     assert finding["places"] == [{"where": "agent a and agent b", "message": message}]
     other = [draw.uniform(1, 2) for _ in range(10)]
     write(path, *results({"a": copied, "b": other}))
@@ -352,7 +352,7 @@ def test_a_copy_of_half_the_tasks_is_found_and_chance_agreement_is_not() -> None
     own, others = ([draw.uniform(1, 2) for _ in range(40)] for _ in range(2))
     half = results({"a": own, "b": own[:20] + others[20:]})
     (finding,) = [finding for finding in sy.measure(half).findings if finding.code == "duplicate_results"]
-    assert "cost_usd at 20 of 40 tasks" in (finding.places[0].message or "")
+    assert "cost_usd on 20 of 40 tasks" in (finding.places[0].message or "")
     for seed in range(20):  # three attempts each at 200 tasks, some 400 whole numbers apart: many agree by chance
         generator = np.random.default_rng(seed)
         tasks = np.repeat(np.arange(200), 12)
