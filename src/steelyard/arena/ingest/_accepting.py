@@ -17,8 +17,8 @@ from steelyard.arena.ingest._baselines import Groups, group, take_in
 from steelyard.arena.ingest._rank_events import Change, write_losses
 from steelyard.arena.notifications import EVALUATED, OUTLIER, write_events
 from steelyard.arena.scoring import (
+    NOTIFIED_RANKS,
     SCORE_INPUTS,
-    TOLD_RANKS,
     Counts,
     LowerMedian,
     RankedRows,
@@ -294,7 +294,7 @@ def _changes(
 ) -> tuple[list[Change], StoredRows | None]:
     """The tasks in which earlier submissions may have lost one of the first ranks, and these submissions.
 
-    A newcomer is among the first of n with a chance of about TOLD_RANKS / n, so few rows are read in the long run. They
+    A newcomer is among the first of n with a chance of about NOTIFIED_RANKS / n, so few rows are read in the long run. They
     are read before the newcomers are written.
     """
     _, groups, overall, placed, token_medians = newcomers
@@ -302,7 +302,7 @@ def _changes(
     concerned = [
         place
         for place, state in enumerate(task_states)
-        if state.n_before and (best[place] <= TOLD_RANKS or (state.moved and policy == "current"))
+        if state.n_before and (best[place] <= NOTIFIED_RANKS or (state.moved and policy == "current"))
     ]
     if not concerned:
         return [], None

@@ -23,7 +23,7 @@ from steelyard.store.schema import states
 Ints = npt.NDArray[np.int64]
 Key = tuple[str | None, ...]
 USAGE_FIELDS = ("total_tokens", "tool_calls", "iterations", "execution_time", "estimated_cost")
-TOLD = ("id", "overall", "criteria_met", "criteria_total", "success", "details", *USAGE_FIELDS)
+STORED_FIELDS = ("id", "overall", "criteria_met", "criteria_total", "success", "details", *USAGE_FIELDS)
 
 _ACCEPTED = select(func.coalesce(func.sum(states.c.accepted), 0))
 """Asked with every submission: putting the question together takes longer than the answer."""
@@ -54,7 +54,7 @@ class SubmissionColumns:
         told = hashlib.sha256()
         for part in (*also, self.tasks, self.keys, self.task.tolist(), self.tool.tolist()):
             told.update(msgspec.json.encode(part))
-        for name in TOLD:
+        for name in STORED_FIELDS:
             told.update(msgspec.json.encode(self.columns[name]))
         return told.hexdigest()
 
@@ -71,10 +71,10 @@ def read_columns(
     stored = load_tasks(connection, rules).values() if task_id is None else [find_task(connection, task_id, rules)]
     views = [view for view in view_tasks(connection, stored, policy=policy) if len(view.rows)]
     views.sort(key=lambda view: view.stored_task.task.id)
-    columns: dict[str, list[Any]] = {name: [] for name in TOLD}  # Any: as above
+    columns: dict[str, list[Any]] = {name: [] for name in STORED_FIELDS}  # Any: as above
     named: list[Key] = []
     for view in views:
-        for name in TOLD:
+        for name in STORED_FIELDS:
             columns[name] += view.rows[name].to_list()
         named += zip(*(view.rows[name].to_list() for name in by), strict=True)
     keys = sorted({key for key in named if any(key)}, key=lambda key: [(part is not None, part or "") for part in key])

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring import TOLD_RANKS, points
+from steelyard.arena.scoring import NOTIFIED_RANKS, points
 from steelyard.records import iso
 from steelyard.results import ArenaEvent
 from steelyard.store import insert_columns
@@ -24,7 +24,7 @@ REINSTATED = "submission.reinstated"
 KINDS = {
     EVALUATED: "a submission was accepted and scored",
     OUTLIER: "a submission was accepted and flagged for review",
-    RANK_LOST: f"a submission in the top {TOLD_RANKS} lost its rank to a new submission, a review decision or a rating",
+    RANK_LOST: f"a submission in the top {NOTIFIED_RANKS} lost its rank to a new submission, a review decision or a rating",
     LEAD_LOST: "the leader of a task lost the lead to a new submission, a review decision or a rating",
     EXCLUDED: "a reviewer excluded a submission, or its submitter withdrew it",
     REINSTATED: "a reviewer reinstated a submission",

@@ -31,7 +31,7 @@ from steelyard.store.schema import baselines, task_files
 FORMAT = 1
 """The version of the manifest."""
 KIND = "steelyard-season"
-TOLD = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *SCORE_INPUTS)
+STORED_FIELDS = ("id", "ordinal", "agent", "model", "submitter", "submitted_at", "accepted_at", *SCORE_INPUTS)
 """Stored fields of a submission in a manifest; timestamps are microseconds since 1970."""
 MAX_DIFFERENCES = 5
 """Differences that one check names."""
@@ -106,7 +106,7 @@ def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> It
         version = view.version if view.policy == "current" else row["baseline_version"]
         yield {
             "sha256": row["digest"],
-            **{name: row[name] for name in TOLD},
+            **{name: row[name] for name in STORED_FIELDS},
             "baseline_version": version,
             "rules": 0 if view.policy == "current" else rules.index(made_by),
             **{name: row[name] for name in KEPT_SCORES},

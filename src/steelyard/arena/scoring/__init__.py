@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._kept_rows import KeptRows as KeptRows
     from steelyard.arena.scoring._lost_ranks import (
-        TOLD_RANKS as TOLD_RANKS,
+        NOTIFIED_RANKS as NOTIFIED_RANKS,
         RankedRows as RankedRows,
         lost_ranks as lost_ranks,
     )

@@ -8,9 +8,9 @@ import numpy as np
 
 from steelyard.arena.scoring._stored_tallies import rank_and_percentile
 
-TOLD_RANKS = 10
-"""The first ranks, whose loss is told. Every submission moves all that stand below it: telling all would take as many
-events as there are pairs of submissions."""
+NOTIFIED_RANKS = 10
+"""Ranks whose loss is an event. Notifying about every rank would take as many events as there are pairs of
+submissions."""
 
 
 class RankedRows(NamedTuple):
@@ -33,8 +33,8 @@ class LostRank(NamedTuple):
 def lost_ranks(before: RankedRows, after: RankedRows) -> list[LostRank]:
     """Return the top submissions with a lower rank now, best first; those in only one of the two lists lost none."""
     ranks_before = _ranks(before.overall)
-    is_told = ranks_before <= TOLD_RANKS
-    previous = dict(zip(before.ordinals[is_told].tolist(), ranks_before[is_told].tolist(), strict=True))
+    is_notified = ranks_before <= NOTIFIED_RANKS
+    previous = dict(zip(before.ordinals[is_notified].tolist(), ranks_before[is_notified].tolist(), strict=True))
     ranks_now, n = _ranks(after.overall), len(after.overall)
     lost = []
     for place in np.flatnonzero(np.isin(after.ordinals, list(previous))).tolist():
