@@ -101,7 +101,7 @@ def test_a_run_that_the_arena_cannot_score_is_told(folder: Path) -> None:
     (folder / "agents" / "sheller.toml").write_text(ADAPTER % json.dumps({"task": "x"}))
     [finding] = [finding for finding in run(folder).findings if finding.code == "not_delivered"]
     assert finding.count == 2
-    assert "does not state" in finding.message
+    assert "has no tool_calls" in finding.message
     assert places(folder) == []
 
 
