@@ -199,7 +199,7 @@ def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:
 def test_a_method_that_suits_no_figure_is_a_finding() -> None:
     result = sy.measure(sy.demo_runs(), metrics=["pass_rate"], interval="fieller")
     (told,) = [one.message for one in result.findings if one.code == "interval_method"]
-    assert told.endswith("by fieller, which is for a ratio of means, attempts at a task kept together")
+    assert told.endswith("interval method fieller (ratio of means, clustered by task)")
     fitting = sy.measure(sy.demo_runs(), metrics=["cost_of_pass"], interval="fieller")
     assert not [one for one in fitting.findings if one.code == "interval_method"]
 

@@ -15,6 +15,7 @@ from steelyard import workflow
 from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
+from steelyard.formatting import quantity
 from steelyard.records import Judgment, Output, Run
 from steelyard.reports import comparison_tables
 from steelyard.results import Outliers, Ranking, Result, figure_names
@@ -119,7 +120,7 @@ def test_the_numbers_of_a_ranking_are_those_of_its_json(results: dict[type[Resul
         assert f"{100 * score['low']:.1f}% to {100 * score['high']:.1f}%" in titles(board)
         best, worst = place["rank_interval"]
         assert (str(best) if best == worst else f"{best}-{worst}") in texts(board)
-        assert f"at ${place['cost_usd']:.3g}" in front or f"at ${place['cost_usd']:.2f}" in front
+        assert f"at {quantity(place['cost_usd'], 'USD')}" in front
 
 
 def pass_runs(passes: dict[str, tuple[int, int]]) -> list[Run]:
@@ -285,7 +286,7 @@ def test_out_writes_the_figure_that_was_chosen(
     assert run([*asked, "--out", str(main)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"wrote {main}"
     assert run([*asked, "--out", str(chosen), "--figure", "pareto", "--json"]) == 0
-    assert "place" in main.read_text("utf-8")
+    assert "rank" in main.read_text("utf-8")
     assert "log scale" in chosen.read_text("utf-8")
     assert json.loads(capsys.readouterr().out)["groups"]
     result: Any = sy.rank(demo_file, by=["tier"], resamples=100)

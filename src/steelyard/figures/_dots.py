@@ -115,7 +115,7 @@ def _bands(shown: Sequence[Estimate], rows: Rows, top: float, room: float) -> li
         for index, each in enumerate(shown)
         if each.rank
     ]
-    return [*marks, words(EDGE, top + 28, "place", room=60, look="tick")] if room > 28 else marks
+    return [*marks, words(EDGE, top + 28, "rank", room=60, look="tick")] if room > 28 else marks
 
 
 def _row(each: Estimate, rows: Rows, index: int, scale: Scale) -> Mark:

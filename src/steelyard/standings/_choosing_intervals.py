@@ -38,26 +38,26 @@ from steelyard.statistics import (
 )
 
 METHODS: dict[str, str] = {
-    "auto": "the method that suits the metric and the runs",
+    "auto": "selected by metric and attempts",
     "none": "no intervals",
-    "wilson": "a share; runs taken as independent",
-    "clopper-pearson": "a share, never too narrow; runs taken as independent",
-    "gaffke": "a mean within bounds, attempts at a task kept together",
-    "hall": "a mean without an upper bound, corrected for skew; attempts at a task kept together",
-    "wilson-clustered": "a share, attempts at a task kept together",
-    "student": "a mean; runs taken as independent",
-    "clustered": "a mean, attempts at a task kept together",
-    "percentile": "a mean or a ratio by resampling tasks",
-    "bca": "a mean or a ratio by resampling tasks, corrected for bias and skew",
-    "fieller": "a ratio of means, attempts at a task kept together",
-    "fieller-hall": "a ratio of means, corrected for skew; attempts at a task kept together",
-    "median-exact": "a median, never too narrow; runs taken as independent",
-    "median-clustered": "a median, attempts at a task kept together",
+    "wilson": "proportion; independent runs",
+    "clopper-pearson": "proportion, conservative; independent runs",
+    "gaffke": "bounded mean, clustered by task",
+    "hall": "mean without an upper bound, skewness-corrected, clustered by task",
+    "wilson-clustered": "proportion, clustered by task",
+    "student": "mean; independent runs",
+    "clustered": "mean, clustered by task",
+    "percentile": "mean or ratio, bootstrap over tasks",
+    "bca": "mean or ratio, bias-corrected and accelerated bootstrap over tasks",
+    "fieller": "ratio of means, clustered by task",
+    "fieller-hall": "ratio of means, skewness-corrected, clustered by task",
+    "median-exact": "median, conservative; independent runs",
+    "median-clustered": "median, clustered by task",
 }
-"""Every method of `--interval` and what it is for."""
+"""Methods of `--interval` and what each is for."""
 
 TOO_LARGE = 1e100
-"""The squares and cubes of larger values do not exist, so neither do their intervals."""
+"""Squares and cubes of larger values overflow, so they have no interval."""
 
 _SHARES: dict[str, Callable[[int, int, float], Interval]] = {
     "wilson": lambda successes, n, level: wilson(successes, n, level=level),
