@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.errors import NoValidInputError, UnknownNameError, UnknownValueError, nearest
+from steelyard.errors import NoValidInputError, UnknownNameError, UnknownValueError
 from steelyard.metrics import catalog
+from steelyard.suggestions import nearest
 
 OPTIONS = ["out", "by", "since", "until", "map", "set", "prices", "where", "json"]
 

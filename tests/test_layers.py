@@ -18,7 +18,9 @@ pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
-BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text", "formatting", "scratch"})
+BASE = frozenset(
+    {"errors", "settings", "version", "doors", "plugins", "plain_text", "formatting", "scratch", "suggestions"}
+)
 """What everything may import."""
 
 ALLOWED: dict[str, set[str]] = {

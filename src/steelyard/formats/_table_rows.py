@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import nearest
 from steelyard.records import (
     DecodeError,
     Failure,
@@ -29,6 +28,7 @@ from steelyard.records import (
     convert_run,
     custom_value,
 )
+from steelyard.suggestions import nearest
 
 NESTED: dict[str, type[Record]] = {
     "usage": Usage,

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from steelyard.errors import MappingError, UnreadableFileError, nearest
+from steelyard.errors import MappingError, UnreadableFileError
 from steelyard.mappings._conversions import plain_text
 from steelyard.mappings._mapping import ROOTS, Conditions, Mapping, Scalar
 from steelyard.mappings._paths import Path, Several, getter, parse_path, root_of
+from steelyard.suggestions import nearest
 
 COLUMN = "$column"
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from steelyard.errors import UnreadableFileError, nearest
+from steelyard.errors import UnreadableFileError
 from steelyard.mappings._assembling import Evaluated, Groups, Values, evaluated
 from steelyard.mappings._batches import Batch
 from steelyard.mappings._compiling import Template, compiled
@@ -16,6 +16,7 @@ from steelyard.mappings._conversions import shown as shown_value
 from steelyard.mappings._mapping import Field, FieldSpec, Mapping, listed, load_mapping, shipped_mappings
 from steelyard.mappings._rows import BATCH_ROWS, MappedFile, batches, given_rows
 from steelyard.records import DecodeError, Finding, Origin, Provenance, Rejected, Run, convert_run
+from steelyard.suggestions import nearest
 
 ENDINGS = {"csv": ("*.csv", "*.tsv"), "json": ("*.json",), "jsonl": ("*.jsonl", "*.ndjson")}
 """What files of a format are usually called."""

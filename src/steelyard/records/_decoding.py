@@ -8,10 +8,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from steelyard.errors import NESTED_TOO_DEEPLY, nearest
+from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._allowed_values import find_non_finite
 from steelyard.records._known_fields import fields_at
 from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
+from steelyard.suggestions import nearest
 
 JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 """What is raised for a text that is not JSON, or not the JSON that is expected."""

@@ -8,8 +8,8 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from steelyard.errors import nearest
 from steelyard.records._record_types import Record
+from steelyard.suggestions import nearest
 
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
 MAX_NAME_LENGTH = 100

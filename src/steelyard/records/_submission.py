@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from steelyard.errors import NESTED_TOO_DEEPLY, nearest
+from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, is_storable, is_too_long
 from steelyard.records._custom_fields import is_custom_field
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, json_problem
@@ -20,6 +20,7 @@ from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
 from steelyard.records._record_types import Count, Name, Record
 from steelyard.records._run import Judgment, Run
+from steelyard.suggestions import nearest
 
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MAX_VALUE)]
 Countable = Literal["total_tokens", "tool_calls", "iterations"]

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from steelyard.errors import nearest
 from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, find_non_finite, forbidden_text, is_too_long
 from steelyard.records._known_fields import problem_text, unknown_field
 from steelyard.records._record_types import Fraction, Name, Record
 from steelyard.records._run import Step
+from steelyard.suggestions import nearest
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]

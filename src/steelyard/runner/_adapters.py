@@ -16,11 +16,12 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.errors import AdapterError, nearest
+from steelyard.errors import AdapterError
 from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import Record, problem_text, unknown_field
 from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
 from steelyard.sandbox import HOME_FOLDER, WORK_FOLDER
+from steelyard.suggestions import nearest
 
 OWN_AGENTS = "agents"
 """Directory next to a plan with custom adapters."""

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from steelyard.errors import ProfileError, nearest
+from steelyard.errors import ProfileError
 from steelyard.profiles import Profile
 from steelyard.records import problem_text
+from steelyard.suggestions import nearest
 
 AgentOnlyRule = Literal["drop", "baseline", "worst"]
 IntervalMethod = Literal["order", "bootstrap"]

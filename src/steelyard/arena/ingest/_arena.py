@@ -35,7 +35,7 @@ from steelyard.arena.scoring import (
     read_settings,
     write_settings,
 )
-from steelyard.errors import UnknownNameError, UsageError, nearest
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import Profile
 from steelyard.records import (
     DecodeError,
@@ -49,6 +49,7 @@ from steelyard.records import (
 from steelyard.results import Decision, Policy, Reviewed
 from steelyard.store import Store
 from steelyard.store.schema import settings, tasks
+from steelyard.suggestions import nearest
 
 COLLECTOR_RESTS_FROM = 1_000
 """From this many submissions on, Python's cycle collector rests while they are accepted."""

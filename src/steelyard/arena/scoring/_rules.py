@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.errors import ProfileError, UnknownNameError, UsageError, nearest
+from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import Profile
 from steelyard.records import (
@@ -20,6 +20,7 @@ from steelyard.records import (
     problem_text,
     sum_in_order,
 )
+from steelyard.suggestions import nearest
 
 DEFAULT_PROFILE = "arena-1"
 REVIEWERS_EACH = 3

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.errors import ContractError, UnknownNameError, nearest
+from steelyard.errors import ContractError, UnknownNameError
 from steelyard.files import refused_as, toml_or_json
 from steelyard.questions.repeatability._languages import PYTHON, language_named
 from steelyard.questions.repeatability._normalization import Level
 from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long, problem_text
+from steelyard.suggestions import nearest
 
 Comparison = Literal["equal", "close", "unordered"]
 ValueType = Literal["integer", "number", "boolean", "string", "list", "object", "null"]

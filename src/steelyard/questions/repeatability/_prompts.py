@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import ContractError, UnreadableFileError, nearest
+from steelyard.errors import ContractError, UnreadableFileError
 from steelyard.files import PLAN_RUNS, is_plan_folder, read_text, rejected_file
 from steelyard.formats import PlacedRun
 from steelyard.questions.repeatability._contract import Contract, read_contract
@@ -27,6 +27,7 @@ from steelyard.questions.repeatability._skyt_files import (
 )
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
 from steelyard.settings import TEXT_BYTES, is_stdin
+from steelyard.suggestions import nearest
 from steelyard.tables import each_once, gather
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from cyclopts import (
     ValidationError,
 )
 
-from steelyard.errors import UsageError, nearest
+from steelyard.errors import UsageError
+from steelyard.suggestions import nearest
 
 EXAMPLE = re.compile(r"Examples?:\s+(.+)")
 _TYPE_NAMES = {"int": "an integer", "float": "a number"}

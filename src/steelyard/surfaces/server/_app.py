@@ -12,7 +12,8 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from steelyard.errors import NoValidInputError, RequestError, SteelyardError, nearest
+from steelyard.errors import NoValidInputError, RequestError, SteelyardError
+from steelyard.suggestions import nearest
 from steelyard.surfaces.server._answers import answer, asked_form
 from steelyard.surfaces.server._assets import asset_response
 from steelyard.surfaces.server._pages import navigation, problem_page
