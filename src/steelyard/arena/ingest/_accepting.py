@@ -292,10 +292,10 @@ def _tally(
 def _changes(
     store: Alongside, task_states: Sequence[TaskState], newcomers: Newcomers, policy: Policy
 ) -> tuple[list[Change], StoredRows | None]:
-    """The tasks in which earlier submissions may have lost one of the first ranks, and these submissions.
+    """Return the tasks in which earlier submissions may have lost one of the top ranks, and these submissions.
 
-    A newcomer is among the first of n with a chance of about NOTIFIED_RANKS / n, so few rows are read in the long run. They
-    are read before the newcomers are written.
+    A new submission is in the top of n with a probability of about NOTIFIED_RANKS / n, so few rows are read in the long
+    run. They are read before the new submissions are written.
     """
     _, groups, overall, placed, token_medians = newcomers
     best = [min(ranks) for ranks in groups.split(placed.ranks)]

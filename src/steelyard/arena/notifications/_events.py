@@ -21,11 +21,12 @@ RANK_LOST = "submission.rank_lost"
 LEAD_LOST = "submission.lead_lost"
 EXCLUDED = "submission.excluded"
 REINSTATED = "submission.reinstated"
+_CAUSES = "a new submission, a review decision or a rating"
 KINDS = {
     EVALUATED: "a submission was accepted and scored",
     OUTLIER: "a submission was accepted and flagged for review",
-    RANK_LOST: f"a submission in the top {NOTIFIED_RANKS} lost its rank to a new submission, a review decision or a rating",
-    LEAD_LOST: "the leader of a task lost the lead to a new submission, a review decision or a rating",
+    RANK_LOST: f"a submission in the top {NOTIFIED_RANKS} lost its rank to {_CAUSES}",
+    LEAD_LOST: f"the leader of a task lost the lead to {_CAUSES}",
     EXCLUDED: "a reviewer excluded a submission, or its submitter withdrew it",
     REINSTATED: "a reviewer reinstated a submission",
 }
