@@ -59,7 +59,7 @@ def test_each_is_written_as_soon_as_it_is_checked(store: Store, tmp_path: Path, 
             raise Enough
 
     with pytest.raises(Enough):
-        arena.submit(given, artifacts_root=tmp_path, told=told)
+        arena.submit(given, artifacts_root=tmp_path, progress=told)
     assert seen == ["s0", "s1", "s2"]
     assert sorted(one.submission_id for one in task_leaderboard(arena, "t").leaderboard) == seen
     until(lambda: alive(marker) == [])
@@ -100,7 +100,7 @@ def test_plain_ones_do_not_wait_for_one_that_is_slow(store: Store, tmp_path: Pat
     arena.submit(
         [as_submission(row) for row in (*plain, slow, {**plain[0], "id": "p9"})],
         artifacts_root=tmp_path,
-        told=lambda outcomes: pieces.append(len(outcomes)),
+        progress=lambda outcomes: pieces.append(len(outcomes)),
     )
     assert [size for size in pieces if size] == [3, 1, 1]  # the plain ones, the slow one (refused), the last
 
@@ -146,7 +146,7 @@ def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        arena.submit(given, told=told)
+        arena.submit(given, progress=told)
     assert heard == held(arena) == ["a1", "b1"]
 
 

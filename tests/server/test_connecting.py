@@ -188,7 +188,7 @@ def test_submitting_gives_what_it_gives_here(arena: sy.Arena, remote: RemoteAren
         sy.Submission(id=None, task_id="task", total_tokens=1, tool_calls=1),  # type: ignore[arg-type]
     ]
     heard: list[Any] = []
-    there = remote.submit(given, told=heard.extend)
+    there = remote.submit(given, progress=heard.extend)
     assert heard == there
     assert [outcome.status if isinstance(outcome, Receipt) else outcome.code for outcome in there] == [
         *("accepted", "bad_submission", "bad_submission", "accepted", "unknown_task", "known"),

@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"sytk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 def create_token(
     store: Store, name: str, scopes: Iterable[Scope], *, expires_at: int, person: str | None = None
 ) -> tuple[str, Token]:
-    """A new token, which nobody can be told again, and what the store keeps of it; `person` must be registered."""
+    """Create a token and return it with its record; `person` must be registered."""
     token_id = secrets.token_hex(8)
     whole = f"sytk_{token_id}_{secrets.token_urlsafe(32)}"
     token = Token(
@@ -69,13 +69,13 @@ def create_token(
 
 
 def list_tokens(store: Store) -> list[Token]:
-    """Every token, in the order in which they were made."""
+    """Return all tokens, oldest first."""
     with store.read() as connection:
         return [_token(row) for row in connection.execute(select(tokens).order_by(tokens.c.number)).mappings()]
 
 
 def revoke_token(store: Store, name: str) -> Token:
-    """Refuse the token of that name from now on."""
+    """Revoke the token with this name."""
 
     def write(connection: Connection) -> Token:
         row = connection.execute(_in_force(name)).mappings().first() if is_storable(name) else None
@@ -90,7 +90,7 @@ def revoke_token(store: Store, name: str) -> Token:
 
 
 def authenticate(store: Store, whole: str) -> Token:
-    """The token that somebody shows; AuthenticationError when it is none, has expired or was revoked."""
+    """Return the token; raise AuthenticationError if it is invalid, expired or revoked."""
     match = _TOKEN.fullmatch(whole)
     if match is None:
         raise AuthenticationError("invalid token format")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         field_sentences as field_sentences,
     )
     from steelyard.workflow._arena import (
-        FileTold as FileTold,
+        FileProgress as FileProgress,
         Notifier as Notifier,
         add_tasks as add_tasks,
         arena_settings as arena_settings,

@@ -45,16 +45,16 @@ from steelyard.store import open_store
 Placed = TypeVar("Placed", LocatedSubmission, Task)
 
 AT_ONCE = 100_000
-"""Submissions that are held in memory together."""
+"""Submissions per batch in memory."""
 
-FileTold = Callable[[str, Sequence[SubmissionOutcome]], None]
-"""Called with a file and the outcome of some of its submissions, once that is settled for good."""
+FileProgress = Callable[[str, Sequence[SubmissionOutcome]], None]
+"""Called with a file and the final outcomes of some of its submissions."""
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
     """Create an arena in the store, or open an existing one with the same rules."""
     chosen, kept = load_profile(profile), policy_named(policy)
-    read_rules(chosen)  # what cannot be used is refused before there is a file
+    read_rules(chosen)  # reject an invalid profile before a file is created
     return _with_models(create_arena(open_store(address), chosen, policy=kept))
 
 
@@ -70,39 +70,39 @@ def _with_models(arena: Arena) -> Arena:
 
 
 class Submitting(Protocol):
-    """An arena that takes submissions: one that is opened here, or one on a server."""
+    """Local or remote arena that accepts submissions."""
 
     def submit(
         self,
         given: Sequence[Submission | Rejected],
         *,
         artifacts_root: Path | None = None,
-        told: Callable[[Sequence[SubmissionOutcome]], None] | None = None,
+        progress: Callable[[Sequence[SubmissionOutcome]], None] | None = None,
     ) -> list[SubmissionOutcome]:
-        """The outcome of each, in their order."""
+        """Return the outcome of each submission, in order."""
         ...
 
 
 def opened(arena: Arena | str) -> Arena:
-    """The arena itself, or the one at the address."""
+    """Return the arena, opened if an address is given."""
     return open_arena(arena) if isinstance(arena, str) else arena
 
 
 def arena_settings(arena: Arena | str) -> ArenaSettings:
-    """Where the arena is, and what it is scored by."""
+    """Return the store, profile and policy of the arena."""
     arena = opened(arena)
     return ArenaSettings(store=arena.store.address, profile=arena.rules.name, policy=arena.policy)
 
 
 def policy_named(name: str) -> Policy:
-    """The policy of that name, else an error with the nearest."""
+    """Return the policy with this name."""
     if name not in POLICIES:
         raise UnknownNameError("policy", name, POLICIES)
     return "current" if name == "current" else "as-submitted"
 
 
 def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
-    """Add the tasks of the files; a bad one is refused with its reason, the others are added."""
+    """Add the tasks in the files; invalid ones are rejected with a reason."""
     arena = opened(arena)
     added: list[tuple[Task, bool]] = []
     refused: list[Rejected] = []
@@ -125,22 +125,28 @@ def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
 
 
 def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
-    """What whoever defines or rescores the tasks should know of them under the arena's rules."""
+    """Return warnings about tasks under the rules of the arena."""
     return [doubt for task in tasks if (doubt := arena.rules.finding_about(task)) is not None]
 
 
 def holds_no(what: str, path: Path) -> Finding:
-    """The finding for a file or folder that was named and has nothing of what is wanted."""
+    """Return the finding for a file or directory without records."""
     kind = "directory" if path.is_dir() else "file"
     return Finding(code="no_records", message=f"the {kind} contains no {what}", where=str(shown_path(path)))
 
 
 def submit_files(
-    arena: Submitting | str, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
+    arena: Submitting | str,
+    paths: Sequence[Path],
+    *,
+    artifacts: Path | None = None,
+    progress: FileProgress | None = None,
 ) -> Submitted:
-    """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
+    """Submit the submissions in the files. Artifacts are in `artifacts` (default: next to each file)."""
     files = ((path, read_submissions(path)) for path in paths)
-    return submit_each(arena, files, artifacts=lambda path: artifacts or path.parent, what="submissions", told=told)
+    return submit_each(
+        arena, files, artifacts=lambda path: artifacts or path.parent, what="submissions", progress=progress
+    )
 
 
 def submit_each(
@@ -149,20 +155,22 @@ def submit_each(
     *,
     artifacts: Callable[[Path], Path] | None,
     what: str,
-    told: FileTold | None,
+    progress: FileProgress | None,
 ) -> Submitted:
-    """Submit what comes of each file; `artifacts` gives the folder in which those of a file lie."""
+    """Submit the records of each file; `artifacts` returns the artifact directory of a file."""
     taking = open_arena(arena) if isinstance(arena, str) else arena
     return _joined(
         [
-            _submit(taking, path, _or_refused(path, placed), artifacts and artifacts(path), what=what, told=told)
+            _submit(
+                taking, path, _or_refused(path, placed), artifacts and artifacts(path), what=what, progress=progress
+            )
             for path, placed in files
         ]
     )
 
 
 def _or_refused(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
-    """The same, with a file that breaks off as one refusal."""
+    """Yield the items; an unreadable file becomes one rejection."""
     try:
         yield from items
     except UnreadableFileError as error:
@@ -176,14 +184,16 @@ def _submit(
     root: Path | None,
     *,
     what: str,
-    told: FileTold | None,
+    progress: FileProgress | None,
 ) -> Submitted:
-    told_here = None if told is None else partial(told, str(shown_path(path)))
+    file_progress = None if progress is None else partial(progress, str(shown_path(path)))
     receipts: list[Receipt] = []
     rejected: list[Rejected] = []
     while portion := list(islice(placed, AT_ONCE)):
         given = [record if isinstance(record, Rejected) else record.submission for record in portion]
-        for record, outcome in zip(portion, arena.submit(given, artifacts_root=root, told=told_here), strict=True):
+        for record, outcome in zip(
+            portion, arena.submit(given, artifacts_root=root, progress=file_progress), strict=True
+        ):
             if isinstance(outcome, Receipt):
                 receipts.append(outcome)
             elif isinstance(record, LocatedSubmission):
@@ -208,7 +218,7 @@ def _joined(parts: Iterable[Submitted]) -> Submitted:
 def rescore(
     arena: Arena | str, tasks: Sequence[str] = (), *, profile: str | None = None, policy: str | None = None
 ) -> Rescored:
-    """Score every submission of the tasks (of all) again; a new profile or policy holds from here on."""
+    """Rescore the submissions of some or all tasks, optionally under a new profile or policy."""
     arena = opened(arena)
     count = Arena.rescore(  # an arena's own method may be this command
         arena,
@@ -229,28 +239,28 @@ def rescore(
 def review_submission(
     arena: Arena | str, submission: str, decision: str, *, by: str | None = None, reason: str | None = None
 ) -> Reviewed:
-    """Settle the review of a submission: `accept`, `exclude` (which needs a reason) or `reinstate`."""
+    """Review a submission: `accept`, `exclude` (requires a reason) or `reinstate`."""
     return opened(arena).review(submission, decision, by=by, reason=reason)
 
 
 def withdraw_submission(
     arena: Arena | str, submission: str, *, by: str | None = None, reason: str | None = None
 ) -> Reviewed:
-    """Exclude a submission as its submitter."""
+    """Withdraw a submission as its submitter."""
     return opened(arena).withdraw(submission, by=by, reason=reason)
 
 
 class Notifier(NamedTuple):
-    """Sends the arena's events to their targets."""
+    """Sender of events to webhook targets."""
 
     skipped: int
-    """Events from before `since`, which are never sent."""
+    """Number of discarded events before `since`."""
     send_due: Callable[[], SendingRound]
-    """Sends all that is due, once."""
+    """Send all due events once."""
 
 
 def notifier(arena: Arena | str, targets: Path, *, since: str | None = None) -> Notifier:
-    """What sends events to the targets in the file; with `since`, what is from before is never sent."""
+    """Return a sender for the targets in a file; events before `since` are discarded."""
     first = None if since is None else _past(since)
     chosen = read_targets(targets)
     store = opened(arena).store

@@ -13,7 +13,7 @@ from steelyard.workflow import _arena, _arena_models, _arena_people, _arena_runs
 
 
 class LocalArena(arena.Arena):
-    """An arena in a store that this process opens."""
+    """Arena in a store opened by this process."""
 
     # A command takes the arena first, so that it is a method as it stands.
     settings = _arena.arena_settings

@@ -1,4 +1,4 @@
-"""Arena: what strangers send. Records come as bytes, and nothing in them is looked for on this machine's disk."""
+"""Untrusted records from HTTP requests. Paths in them are never opened."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from steelyard.workflow._arena_runs import FromRuns, submission_of
 from steelyard.workflow._arena_views import show_submission
 
 NumberedLine = tuple[int, bytes]
-"""A line of what was sent, and its number from 1."""
+"""Line of a request and its number, from 1."""
 Kind = Literal["submissions", "runs"]
 
 
 class Intake:
-    """Takes the lines of one request, portion by portion, and answers each in its place."""
+    """Processor of the lines of one request, batch by batch."""
 
     def __init__(self, arena: Arena, kind: Kind, *, submitter: str | None = None, token: Token | None = None) -> None:
         self._arena, self._token = arena, token
@@ -44,7 +44,7 @@ class Intake:
             self._read = lambda line: _run(line, given, ids)
 
     def take(self, lines: Sequence[NumberedLine]) -> list[SubmissionOutcome]:
-        """The outcome of each line, in their order; what is accepted here is in the store."""
+        """Submit the lines and return their outcomes, in order."""
         outcomes = self._arena.submit(self._by_holder([self._read_or_refuse(line) for line in lines]))
         return [
             msgspec.structs.replace(outcome, line=number) if isinstance(outcome, Rejected) else outcome
@@ -52,9 +52,9 @@ class Intake:
         ]
 
     def _by_holder(self, given: list[Submission | Rejected]) -> list[Submission | Rejected]:
-        """The submissions, each by somebody for whom the token speaks; others are refused.
+        """Check that the token may submit for the submitter of each submission; reject the others.
 
-        A person's token speaks for that person alone. Any other speaks for whoever is named, but for registered people.
+        A personal token submits only for its owner. Other tokens submit for any unregistered submitter.
         """
         token = self._token
         if token is None:
@@ -105,7 +105,7 @@ def _run(line: NumberedLine, given: FromRuns, ids: RunIds) -> Submission:
 
 
 def refusal_status(rejected: Rejected) -> int:
-    """The HTTP status of a record that was refused."""
+    """Return the HTTP status of a rejected record."""
     return 409 if rejected.code == "id_with_other_content" else InputError.http_status
 
 
@@ -129,7 +129,7 @@ def _check_folders(task: Task) -> None:
 
 
 def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | None = None) -> Reviewed:
-    """Withdraw a submission for the one who submitted it; anybody else is refused, also where nobody is named."""
+    """Withdraw a submission as its submitter; deny all others, also if the submission has no submitter."""
     named = show_submission(arena, submission).submitter
     if named != submitter:
         hint = "ask a reviewer to exclude it"

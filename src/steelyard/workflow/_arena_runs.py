@@ -28,7 +28,7 @@ from steelyard.records import (
 from steelyard.results import Submitted
 from steelyard.settings import shown_path
 from steelyard.tables import NamedRun, each_once, gather
-from steelyard.workflow._arena import FileTold, Submitting, holds_no, open_arena, submit_each
+from steelyard.workflow._arena import FileProgress, Submitting, holds_no, open_arena, submit_each
 from steelyard.workflow._opening_runs import open_mapping
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def submit_runs(
     prices: str = DEFAULT_PRICE_TABLE,
     submitter: str | None = None,
     set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every command has for it
-    told: FileTold | None = None,
+    progress: FileProgress | None = None,
 ) -> Submitted:
-    """Submit the runs in the files; their tasks are the arena's by name or through a map."""
+    """Submit the runs in the files; tasks are matched by name or by the task map."""
     named = read_task_map(task_map) if task_map is not None else None
     given = FromRuns(named, open_price_table(prices), submitter, labels_of(set), open_mapping(map) if map else None)
     arena = open_arena(arena) if isinstance(arena, str) else arena
@@ -62,7 +62,7 @@ def submit_runs(
                 places[item.path] = None
                 yield item
 
-    done = submit_each(arena, [(paths[0], submissions())], artifacts=None, what="runs", told=told)
+    done = submit_each(arena, [(paths[0], submissions())], artifacts=None, what="runs", progress=progress)
     empty = [path for path in paths if not any(_lies_in(place, path) for place in places)]
     return replace(done, notes=(*(holds_no("runs", path) for path in empty), *notes))
 
@@ -73,7 +73,7 @@ def _lies_in(place: str, path: Path) -> bool:
 
 
 class FromRuns(NamedTuple):
-    """What a submission takes from elsewhere than its run."""
+    """Inputs of a submission that are not in its run."""
 
     task_map: AbstractMapping[str, str] | None
     price_table: PriceTable
@@ -81,11 +81,11 @@ class FromRuns(NamedTuple):
     labels: Labels = NO_LABELS
     mapping: Mapping | None = None
     arena: Arena | None = None
-    """The arena, whose profile may name metrics of tools; None where it is on a server."""
+    """The arena, whose profile may define tool metrics; None for a remote arena."""
 
 
 def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[LocatedSubmission | Rejected | Finding]:
-    """The runs in files and folders of any format that `read` knows, as submissions; and which records are the same."""
+    """Read runs in any supported format as submissions, and find duplicate records."""
     for item in each_once(gather(paths, mapping=given.mapping), given.labels):
         if isinstance(item, NamedRun):
             yield _placed_run(item, given)
@@ -112,7 +112,7 @@ def _placed_run(named: NamedRun, given: FromRuns) -> LocatedSubmission | Rejecte
 
 
 def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:
-    """The run as a submission, priced; DecodeError where it lacks what a submission must state."""
+    """Convert a run to a priced submission; raise DecodeError if required fields are missing."""
     cost = cost_of(run, given.price_table)
     estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
     inputs = None if given.arena is None else _inputs_for(run, metrics_of(given.arena.rules, run.agent))

@@ -36,7 +36,7 @@ LEADER_KEYS: dict[str, LeaderKey] = {"agent": "agent", "model": "model", "submit
 
 
 def list_tasks(arena: Arena | str) -> TaskList:
-    """Every task of the arena."""
+    """Return all tasks."""
     return TaskList(tasks=tuple(opened(arena).tasks()))
 
 
@@ -150,7 +150,7 @@ def outliers(arena: Arena | str, task: str | None = None) -> Outliers:
 
 
 def review_desk(arena: Arena | str) -> ReviewDesk:
-    """What a reviewer looks at: submissions that look too good, tools with an advantage, every decision."""
+    """Return flagged submissions, tools with an advantage and the review log."""
     arena = opened(arena)
     return ReviewDesk(
         outliers=outliers(arena).outliers,
@@ -185,7 +185,7 @@ def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: floa
 def compare_profiles(
     arena: Arena | str, first: str, second: str, *, task: str | None = None, movers: int = 10
 ) -> ProfileComparison:
-    """How ranks would move from one profile to another, on the submissions that are there."""
+    """Compare the ranks of the current submissions under two profiles."""
     pair = load_profile(first), load_profile(second)
     return views.compare_profiles(opened(arena), *pair, task_id=task, movers=movers)
 
@@ -196,5 +196,5 @@ def tool_metrics(arena: Arena | str, agent: str) -> ToolMetrics:
 
 
 def watch_arena(arena: Arena | str) -> Watch:
-    """Follows the arena from now on: its `news()` are the events since the last look."""
+    """Watch the arena from now on; `news()` returns the events since the last call."""
     return Watch(opened(arena))

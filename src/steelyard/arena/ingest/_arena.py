@@ -21,7 +21,7 @@ from steelyard.arena.grading import (
     in_pieces,
     read_digests,
 )
-from steelyard.arena.ingest._outcomes import OutcomesSoFar, Told, interrupt_held_back
+from steelyard.arena.ingest._outcomes import OutcomeProgress, OutcomesSoFar, interrupt_held_back
 from steelyard.arena.ingest._portions import Portion, portions, read_portion
 from steelyard.arena.ingest._tasks import add_task, find_task, find_tasks, load_tasks, new_task
 from steelyard.arena.scoring import (
@@ -82,7 +82,7 @@ class Arena:
     def __init__(self, store: Store, *, rules: Rules, policy: Policy, fitter: ModelFitter | None = None) -> None:
         self.store = store
         self.fitter = fitter
-        """Fits models when due; None if they are fitted only on request."""
+        """Learns what is due; None in an arena that fits models only on request."""
         self.fitted_up_to = 0
         """Number of submissions up to which all due models are fitted."""
         self.policy = policy
@@ -135,20 +135,20 @@ class Arena:
         given: Iterable[Submission | Mapping[str, Any] | Rejected],
         *,
         artifacts_root: Path | None = None,
-        told: Told | None = None,
+        progress: OutcomeProgress | None = None,
     ) -> list[SubmissionOutcome]:  # Any: the submission's fields as JSON has them
-        """Return the outcome of each submission, in order. Invalid ones are rejected with a reason.
+        """Submit and return the outcome of each submission, in order. Invalid submissions are rejected with a reason.
 
-        Submissions are grouped by task and written in transactions of many rows; ranks are the same as if each
-        had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
-        each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
+        Submissions are grouped by task and written in large transactions; ranks are the same as if each had been
+        submitted alone. A submission whose check runs commands is written alone, as soon as it is checked. `progress`
+        is called with outcomes once they are final, also if the work is interrupted later.
         """
         converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
         with collector_resting() if len(converted) >= COLLECTOR_RESTS_FROM else nullcontext():
-            return self._submit_by_stops(converted, artifacts_root, told)
+            return self._submit_by_stops(converted, artifacts_root, progress)
 
     def _submit_by_stops(
-        self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
+        self, given: Sequence[Submission | Rejected], root: Path | None, progress: OutcomeProgress | None
     ) -> list[SubmissionOutcome]:
         """Submit in portions that end where a fit is due, so single submissions and batches give the same versions.
 
@@ -158,14 +158,14 @@ class Arena:
         while True:
             room = None if self.fitter is None else self.fitter(self)
             coming = given[len(outcomes) :][:room]
-            outcomes += self._submit(coming, root, told)
+            outcomes += self._submit(coming, root, progress)
             if room is None or len(coming) < room:
                 return outcomes
 
     def _submit(
-        self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
+        self, given: Sequence[Submission | Rejected], root: Path | None, progress: OutcomeProgress | None
     ) -> list[SubmissionOutcome]:
-        so_far = OutcomesSoFar(given, told)
+        so_far = OutcomesSoFar(given, progress)
         kept = KeptFiles(self.store)
         groups = list(portions(given))
         read: dict[int, Portion] = {}

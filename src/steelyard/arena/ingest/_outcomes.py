@@ -11,27 +11,29 @@ from types import FrameType
 from steelyard.arena.grading import SubmissionOutcome
 from steelyard.records import Rejected, Submission
 
-Told = Callable[[Sequence[SubmissionOutcome]], None]
+OutcomeProgress = Callable[[Sequence[SubmissionOutcome]], None]
 """Called with the outcome of some submissions, once that is settled for good."""
 
 
 class OutcomesSoFar:
     """The outcome of each submission, in their order; None for those that wait."""
 
-    def __init__(self, given: Sequence[Submission | Rejected], told: Told | None) -> None:
+    def __init__(self, given: Sequence[Submission | Rejected], progress: OutcomeProgress | None) -> None:
         self.outcomes: list[SubmissionOutcome | None] = [
             submission if isinstance(submission, Rejected) else None for submission in given
         ]
-        self._told = told
-        if told is not None and (refused := [submission for submission in given if isinstance(submission, Rejected)]):
-            told(refused)
+        self._progress = progress
+        if progress is not None and (
+            refused := [submission for submission in given if isinstance(submission, Rejected)]
+        ):
+            progress(refused)
 
     def note(self, numbers: Sequence[int], outcomes: Sequence[SubmissionOutcome]) -> None:
         """Note the outcome of these."""
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome
-        if self._told is not None:
-            self._told(outcomes)
+        if self._progress is not None:
+            self._progress(outcomes)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.records import Rejected
-    from steelyard.workflow import FileTold
+    from steelyard.workflow import FileProgress
 
 arena = App(
     name="arena",
@@ -149,9 +149,9 @@ def submit(
 
     is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_PRICE_TABLE)
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
-    with _followed(shown=not quiet) as told:
+    with _followed(shown=not quiet) as progress:
         if files:
-            done = submit_files(store, list(files), artifacts=artifacts, told=told)
+            done = submit_files(store, list(files), artifacts=artifacts, progress=progress)
         else:
             done = submit_runs(
                 store,
@@ -161,7 +161,7 @@ def submit(
                 prices=prices,
                 submitter=submitter,
                 set=set,
-                told=told,
+                progress=progress,
             )
     if json:
         print_json(done.to_dict())
@@ -186,19 +186,19 @@ def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: 
 
 
 @contextmanager
-def _followed(*, shown: bool) -> Iterator[FileTold]:
+def _followed(*, shown: bool) -> Iterator[FileProgress]:
     """Show a progress bar; turn an interruption into an error with the number of accepted submissions."""
     accepted = 0
     try:
         with progress_bar(shown=shown, doing="submitting", noun="submissions") as advance:
 
-            def told(file: str, outcomes: Sequence[Receipt | Rejected]) -> None:
+            def progress(file: str, outcomes: Sequence[Receipt | Rejected]) -> None:
                 nonlocal accepted
                 accepted += sum(isinstance(outcome, Receipt) and outcome.status == "accepted" for outcome in outcomes)
                 if advance is not None:
                     advance(file, len(outcomes))
 
-            yield told
+            yield progress
     except KeyboardInterrupt as error:
         raise AbortedError(
             f"interrupted; accepted so far: {counted(accepted, 'submission')}",

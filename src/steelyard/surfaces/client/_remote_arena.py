@@ -115,7 +115,7 @@ class RemoteArena:
         given: Iterable[Submission | Mapping[str, Any] | Rejected],
         *,
         artifacts_root: Path | None = None,  # noqa: ARG002 # the server refuses what names artifacts, and says so
-        told: Callable[[Sequence[Outcome]], None] | None = None,
+        progress: Callable[[Sequence[Outcome]], None] | None = None,
     ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
         """Submit in batches and return the outcome of each submission, in order. Submissions are idempotent."""
         outcomes: list[Outcome] = []
@@ -123,8 +123,8 @@ class RemoteArena:
             lines = [line for line in portion if isinstance(line, bytes)]
             answers = iter(self._server.post_lines("/submissions", lines)[:-1] if lines else ())
             settled = [line if isinstance(line, Rejected) else _outcome(next(answers)) for line in portion]
-            if told is not None:
-                told(settled)
+            if progress is not None:
+                progress(settled)
             outcomes += settled
         return outcomes
 
