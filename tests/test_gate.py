@@ -278,7 +278,7 @@ def test_what_rests_on_runs_that_broke_off_names_both_figures(unscored: str) -> 
     # 40 of 60 pass
     assert "excluded: 100.0% (pass); counted as failed: 66.7% (fail)" in sentence
     assert "Score or re-run them" in sentence
-    assert f"over {'40 of 60' if unscored == 'exclude' else '60'} tasks" in sentence
+    assert f"on {'40 of 60' if unscored == 'exclude' else '60'} tasks" in sentence
 
 
 def decided_at_the_truth(truth: float, tasks: int, attempts: int, *, relative: bool, cases: int) -> Counter[str]:

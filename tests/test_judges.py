@@ -124,7 +124,7 @@ def test_a_run_read_twice_counts_once_and_a_conflict_is_set_aside(tmp_path: Path
     done = steelyard("judges", first, second, "--json")
     shown = json.loads(done.stdout)
     assert (done.status, shown["runs"]) == (1, 2)
-    assert "seen before with other content" in shown["findings"][0]["message"]
+    assert "is already used by a different run" in shown["findings"][0]["message"]
 
 
 def test_order_of_rows_changes_no_byte() -> None:

@@ -43,7 +43,8 @@ def test_the_table_of_coverage_is_there_with_its_date() -> None:
 
 def test_the_worked_example_calls_the_gate_as_it_is(tmp_path: Path) -> None:
     page = (DOCS / "gate.md").read_text(encoding="utf-8")
-    workflow = yaml.safe_load(page.split("```yaml")[-1].split("```")[0])
+    block = next(part for part in page.split("```yaml")[1:] if "jobs:" in part)
+    workflow = yaml.safe_load(block.split("```")[0])
     given = next(step["with"] for step in workflow["jobs"]["gate"]["steps"] if "steelyard" in step.get("uses", ""))
     rules = given["rules"].splitlines()
     assert len(rules) == 2
