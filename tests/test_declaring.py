@@ -225,10 +225,10 @@ def test_a_default_beside_the_shipped_profile_is_refused_and_one_without_is_need
     def no_home(*, cost_usd: Mean, fee: Param) -> Value:
         return cost_usd + fee
 
-    with pytest.raises(DeclarationError, match="'pass_weight' has a default of its own, and outcome-1 sets it"):
+    with pytest.raises(DeclarationError, match="'pass_weight' has a default, but outcome-1 sets it"):
         declared(second_home)
     assert declared(second_home, spec="mine").constants == {"pass_weight": 0.5}
-    with pytest.raises(DeclarationError, match="'fee' needs a default: no shipped profile of 'outcome' sets it"):
+    with pytest.raises(DeclarationError, match="'fee' needs a default: no built-in profile of 'outcome' sets it"):
         declared(no_home)
 
 

@@ -295,8 +295,8 @@ def test_costs_that_failures_lack_are_told_with_cost_of_pass_by_verdict(tmp_path
     path = write(tmp_path / "runs.jsonl", *runs)
     (place,) = found("uneven_costs", "measure", str(path))["places"]
     assert place["message"] == (
-        "known for 40 of 40 passed and 30 of 60 failed runs: cost of pass over runs is $1.7500 over the complete cases, "
-        "$2.5000 by verdict"  # (40 + 30) / 40 and (40 + 60) / 40
+        "known for 40 of 40 passed and 30 of 60 failed runs: cost of pass over runs is $1.7500 over the complete "
+        "cases, $2.5000 by verdict"  # (40 + 30) / 40 and (40 + 60) / 40
     )
     value = json.loads(steelyard("measure", str(path), "--json", "--quiet").stdout)["groups"][0]["metrics"]
     assert value["cost_of_pass"]["value"] == 1.75

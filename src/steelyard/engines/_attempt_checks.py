@@ -191,7 +191,7 @@ def _counts(engine: Engine, passed: nw.Expr) -> dict[str, nw.Expr]:
         "passes": passed == 1,
         "known": ~passed.is_null(),
         "unscored": stated.is_null(),
-        "broke_off": stated.is_null() & errored,
+        "crashed": stated.is_null() & errored,
         **{
             _cost_count(verdict, priced): (passed == verdict) & (known_cost if priced else ~known_cost)
             for verdict in (0, 1)
@@ -216,9 +216,9 @@ def _order(engine: Engine) -> nw.Expr:
 def _without_verdict(engine: Engine, cells: _Cells, labels: Sequence[str]) -> list[Finding]:
     """How many runs of each group have no verdict and how many of them broke off, and what is done with them.
 
-    Data in which no run has a verdict and none broke off were never scored: there is nothing to warn of.
+    Data in which no run has a verdict and none crashed were never scored, so there is no finding.
     """
-    runs, without, broken = (cells.by_group(name, len(labels)) for name in (RUNS, "unscored", "broke_off"))
+    runs, without, broken = (cells.by_group(name, len(labels)) for name in (RUNS, "unscored", "crashed"))
     if not without.any() or (without.sum() == runs.sum() and not broken.any()):
         return []
     places = tuple(

@@ -167,7 +167,7 @@ CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
         "test_listed_twice",
         "warning",
-        "the same test stands in more than one of passed, failed and errors; it counts in each",
+        "the same test is in more than one of passed, failed and errors; it is counted in each",
         ("tests_listed_twice",),
         _test_in_two_lists,
     ),

@@ -1,4 +1,4 @@
-"""Numbers to places on an axis, and the numbers that stand beside it."""
+"""Scales: positions of numbers on an axis, and their labels."""
 
 from __future__ import annotations
 

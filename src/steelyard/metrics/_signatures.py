@@ -78,10 +78,10 @@ def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or noth
     if shipped is not None and name in shipped.constants:
         if own is not inspect.Parameter.empty:
             hint = f"write {name}: Param"
-            raise DeclarationError(f"Param {name!r} has a default of its own, and {shipped.name} sets it", hint=hint)
+            raise DeclarationError(f"Param {name!r} has a default, but {shipped.name} sets it", hint=hint)
         return shipped.constant(name, math.nan)
     if own is inspect.Parameter.empty:
-        raise DeclarationError(f"Param {name!r} needs a default: no shipped profile of {spec!r} sets it")
+        raise DeclarationError(f"Param {name!r} needs a default: no built-in profile of {spec!r} sets it")
     if not isinstance(own, int | float):
         raise DeclarationError(f"the default of Param {name!r} is {own!r}, not a number")
     return own

@@ -259,7 +259,7 @@ def accuracy(*, successes: Required) -> Value:
 def pass_at_k(*, chances: Required) -> Value:
     """Fraction of tasks that k attempts would solve, by the unbiased estimator: n attempts on a task, c successful.
 
-    `rank` shows it of runs, with pass^k (all k attempts pass) beside it, `speedup` of attempts.
+    `rank` reports it for runs, with pass^k (all k attempts pass); `speedup` for attempts.
     """
     return exact_mean(chances) if chances else missing("no task has k attempts")
 

@@ -77,5 +77,5 @@ def _form(kind: str, title: str, *, base: str, path: str, fields: str, button: s
         f'<div class="buttons"><button>{button}</button>'
         '<button type="button" data-forget>Forget the token</button></div>\n</fieldset>\n'
         f"<noscript><p>This form needs JavaScript. On the command line: <code>{text(command)}</code></p></noscript>\n"
-        '<output class="told" role="status"></output>\n</form>\n'
+        '<output class="message" role="status"></output>\n</form>\n'
     )

@@ -116,11 +116,11 @@ def table_html(table: PageTable, *, name: str, base: str | None = None, plain_ro
     On a dashboard, links lead on below `base`.
     """
     shown = min(table.rows, plain_rows)
-    packed = table.rows > shown
-    table = table.in_words if packed else table  # what is packed is words and numbers
+    compressed = table.rows > shown
+    table = table.in_words if compressed else table  # what is compressed is words and numbers
     head = "".join(_heading(column) for column in table.columns)
     body = "".join(
-        f"<tr>{row_cells(table.columns, row, base=base, has_values=not packed)}</tr>\n" for row in range(shown)
+        f"<tr>{row_cells(table.columns, row, base=base, has_values=not compressed)}</tr>\n" for row in range(shown)
     )
     more = ""
     if table.rows > shown:
@@ -128,7 +128,7 @@ def table_html(table: PageTable, *, name: str, base: str | None = None, plain_ro
     if table.left_out:
         total = table.rows + table.left_out
         more += f'<p class="more">{table.left_out:,} of {total:,} rows are not in this file.</p>\n'
-    data = f'<script type="application/octet-stream">{_packed(table)}</script>\n' if packed else ""
+    data = f'<script type="application/octet-stream">{_compressed(table)}</script>\n' if compressed else ""
     caption = text(table.caption)
     return (
         f'<steel-table id="{name}" label="{caption}">\n'
@@ -193,16 +193,16 @@ def _number(value: float) -> str:
     return repr(value).replace("inf", "1e999")
 
 
-def _packed(table: PageTable) -> str:
+def _compressed(table: PageTable) -> str:
     """All rows, column by column, compressed."""
-    columns = ",".join(_packed_column(column) for column in table.columns)
+    columns = ",".join(_compressed_column(column) for column in table.columns)
     # a gzip stream without the time of day; digits hardly repeat, which this strategy is for
     stream = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS, 9, zlib.Z_FILTERED)
-    packed = stream.compress(f'{{"count":{table.rows},"columns":[{columns}]}}'.encode()) + stream.flush()
-    return base64.b64encode(packed).decode()
+    compressed = stream.compress(f'{{"count":{table.rows},"columns":[{columns}]}}'.encode()) + stream.flush()
+    return base64.b64encode(compressed).decode()
 
 
-def _packed_column(column: Column) -> str:
+def _compressed_column(column: Column) -> str:
     parts = []
     if column.is_number:
         scaled = ",".join(_scaled(value, column.decimals or 0) for value in column.values)
@@ -222,7 +222,7 @@ def _json(values: list[str] | list[int]) -> str:
 
 
 def _scaled(value: str | float | None, decimals: int) -> str:
-    """The number as it is shown, without its point: a tenth shorter when all are packed."""
+    """The number as it is shown, without its point: a tenth shorter when all are compressed."""
     if value is None or isinstance(value, str):
         return "null"
     return _number(value) if math.isinf(value) else str(int(f"{value:.{decimals}f}".replace(".", "")))

@@ -11,14 +11,14 @@
     return made;
   };
 
-  const unpacked = async (base64) => {
+  const decompressed = async (base64) => {
     const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   };
 
   // A column of words holds each once and for every row its number, unless no word comes twice; one of numbers holds
   // null where a value is missing, and is written without the decimal point.
-  const packedColumn = ({ scaled, decimals, words, rows = words?.map((_, place) => place) }) => {
+  const compressedColumn = ({ scaled, decimals, words, rows = words?.map((_, place) => place) }) => {
     const values = scaled?.map((value) => (value === null ? null : value / 10 ** decimals));
     const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
     const shown = (value) => (value === null ? "-" : Number.isFinite(value) ? format.format(value) : value > 0 ? "∞" : "-∞");
@@ -69,11 +69,11 @@
       this.table = this.querySelector("table");
       this.body = this.table.tBodies[0];
       this.heads = [...this.table.tHead.rows[0].cells].filter((head) => head.dataset.name);
-      const packed = this.querySelector("script");
-      if (packed) {
-        const data = await unpacked(packed.textContent);
+      const compressed = this.querySelector("script");
+      if (compressed) {
+        const data = await decompressed(compressed.textContent);
         this.count = data.count;
-        this.columns = data.columns.map(packedColumn);
+        this.columns = data.columns.map(compressedColumn);
         this.makeTall();
       } else {
         this.cells = [...this.body.rows];

@@ -52,7 +52,7 @@
     }
   };
 
-  const problem = (told) => [told.detail ?? told.title, told.hint].filter(Boolean).join(". ");
+  const problem = (body) => [body.detail ?? body.title, body.hint].filter(Boolean).join(". ");
 
   const decide = async (form) => {
     const fields = {};
@@ -127,9 +127,9 @@
     folded.append(element("summary", "", "Why this score?"), scores);
     folded.addEventListener("toggle", async () => {
       const response = await fetch(`${form.dataset.pages}/api/v1/submissions/${encodeURIComponent(submission)}`);
-      const told = await response.json();
-      if (response.ok) scores.replaceChildren(...told.scores.flatMap(explained));
-      else scores.replaceChildren(element("dd", "refused", problem(told)));
+      const body = await response.json();
+      if (response.ok) scores.replaceChildren(...body.scores.flatMap(explained));
+      else scores.replaceChildren(element("dd", "refused", problem(body)));
     }, { once: true });
     return folded;
   };
@@ -148,17 +148,17 @@
   for (const form of document.querySelectorAll("form[data-write]")) {
     form.querySelector("fieldset").disabled = false;
     form.elements.token.value = kept.get();
-    const told = form.querySelector(".told");
+    const output = form.querySelector(".message");
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       event.stopPropagation();
       const button = form.querySelector("button:not([type=button])");
       button.disabled = true;
-      told.replaceChildren("Sending ...");
+      output.replaceChildren("Sending ...");
       try {
-        told.replaceChildren(...(await work[form.dataset.write](form)));
+        output.replaceChildren(...(await work[form.dataset.write](form)));
       } catch (error) {
-        told.replaceChildren(element("p", "refused", `The server is unreachable or returned an unexpected response (${error.name}).`));
+        output.replaceChildren(element("p", "refused", `The server is unreachable or returned an unexpected response (${error.name}).`));
       }
       button.disabled = false;
     });
