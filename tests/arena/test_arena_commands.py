@@ -363,7 +363,7 @@ def test_runs_are_submitted_through_a_task_map(
     found = output(capsys, "submit", *arguments, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
     assert "is not in the task map" in found["rejected"][0]["message"]
-    assert "does not state tool_calls" in found["rejected"][1]["message"]
+    assert "has no tool_calls" in found["rejected"][1]["message"]
     (entry,) = output(capsys, "leaderboard", "fix-race", *at)["leaderboard"]
     assert entry["total_tokens"] == 1520  # all kinds added
     assert entry["submitter"] == "ada"
@@ -614,7 +614,7 @@ def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
     assert shown.out.splitlines()[0] == "2 tasks added, 0 already known, 2 rejected."
     assert [line.split()[0] for line in shown.out.splitlines()[1:]] == ["one", "two"]
     assert f"error: {files[1]}: not TOML" in shown.err
-    assert f"    {files[2]}: it cannot be read" in shown.err
+    assert f"    {files[2]}: cannot be read" in shown.err
     found = output(capsys, "task", "add", *files, "--allow-rejected", *at)
     assert [task["id"] for task in found["tasks"]] == ["one", "two"]
     assert [one["where"] for one in found["rejected"]] == files[1:3]

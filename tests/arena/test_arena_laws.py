@@ -230,7 +230,7 @@ def test_a_task_that_cannot_be_scored_is_refused() -> None:
     [
         ({"id": "t", "success_criteria": [{"type": "file_exist"}]}, "did you mean 'file_exists'"),
         ({"id": "t", "success_criteria": [{"type": "min_functionality"}]}, "needs a command"),
-        ({"id": "t", "weights": {"efficiency": 1, "speed": 1, "cost": 0, "correctness": 0}}, "add up to 2"),
+        ({"id": "t", "weights": {"efficiency": 1, "speed": 1, "cost": 0, "correctness": 0}}, "sum to 2"),
         ({"id": "t", "titel": "x"}, "did you mean 'title'"),
         ({"id": ""}, "length >= 1"),
         ({"title": "x"}, "missing required field 'id'"),

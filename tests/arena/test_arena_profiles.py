@@ -69,7 +69,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
         ({"difficulty_factor": 2}, "difficulty_factors"),
         ({"difficulty_factors": {"beginner": 0}}, "> 0"),
         ({"difficulty_factors": {"beginner": -1.0}}, "> 0"),
-        ({"category_weights": {"x": {"efficiency": 1, "speed": 1, "cost": 0, "correctness": 0}}}, "add up to 2"),
+        ({"category_weights": {"x": {"efficiency": 1, "speed": 1, "cost": 0, "correctness": 0}}}, "sum to 2"),
         ({"baseline": {"min_tokens": 20_001}}, "min_tokens, median_tokens and max_tokens must be in ascending order"),
         ({"baseline": {"max_cost": 0.04}}, "min_cost, median_cost and max_cost"),
         ({"baseline": {"max_tokens": 1e300}}, "<= 9007199254740992"),

@@ -81,7 +81,7 @@ def test_a_run_that_states_too_little_is_refused(store: Store) -> None:
 
     (outcome,) = Intake(opened(store), "runs").take([(3, encode_run(Run(id="r", task="task")))])
     assert isinstance(outcome, Rejected)
-    assert (outcome.line, outcome.reason) == (3, "the run does not state total_tokens")
+    assert (outcome.line, outcome.reason) == (3, "the run has no total_tokens")
 
 
 def test_a_task_is_added_once_and_never_changed(store: Store) -> None:

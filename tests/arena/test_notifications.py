@@ -79,7 +79,7 @@ def test_a_failed_target_is_tried_again_later_and_the_other_is_left_in_peace(are
     receiver = Receiver("other")
     done = notify_once(arena.store, [HOOK, OTHER], sender=receiver)
     assert (done.sent, done.failed, done.waiting) == (3, 3, 3)
-    assert done.errors == ("other: answered 500",)
+    assert done.errors == ("other: HTTP status 500",)
     assert notify_once(arena.store, [HOOK, OTHER], sender=receiver).failed == 0  # not due yet
     receiver.failing.clear()
     again = notify_once(arena.store, [HOOK, OTHER], sender=receiver, now=later(60))
