@@ -190,7 +190,7 @@ def test_the_figure_names_neither_a_task_nor_an_expert_that_nobody_gave(sides: d
     several = sy.speedup(baseline=sides["before"], candidate=[sides["after"], sides["other"]]).figure("waterfall").svg
     assert " on t" not in several
     beside = sy.speedup(baseline=sides["before"], candidate=sides["after"], oracle=sides["other"]).figure("waterfall")
-    assert "tick: the expert" in beside.svg
+    assert "tick: reference solution" in beside.svg
 
 
 def test_an_expert_may_stand_beside_before_and_after(sides: dict[str, str]) -> None:

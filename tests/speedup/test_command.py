@@ -185,7 +185,7 @@ def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:
     payload = speedup(one).to_dict()["agents"]["tool:m"]
     assert (payload["pytest_failed"], payload["snapshot_failed"], payload["success"]) == (False, True, False)
     assert payload["pytest_summary"]["passed"] == 10
-    with pytest.raises(UnreadableFileError, match="speaks of one agent"):
+    with pytest.raises(UnreadableFileError, match="the file is for one agent"):
         speedup(TaskFiles(nop=one.nop, oracle=one.oracle, agents=both, snapshot=snapshot))
 
 
@@ -229,9 +229,9 @@ def test_a_folder_named_twice_counts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "values", "sentence"),
     [
-        ("--tests", {"passed": 12, "failed": "2"}, "the entry of 'tool:m' holds no test results"),
-        ("--tests", {"passed": -1, "failed": 0}, "the entry of 'tool:m' holds no test results"),
-        ("--runs", {"cost": 0.5}, "the entry of 'tool:m' states neither cost nor turns"),
+        ("--tests", {"passed": 12, "failed": "2"}, "the entry of 'tool:m' contains no test results"),
+        ("--tests", {"passed": -1, "failed": 0}, "the entry of 'tool:m' contains no test results"),
+        ("--runs", {"cost": 0.5}, "the entry of 'tool:m' contains neither cost_usd nor trajectory_length"),
     ],
 )
 def test_an_entry_that_says_nothing_is_an_error_and_no_success(

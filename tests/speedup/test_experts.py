@@ -194,7 +194,7 @@ def test_the_advantage_per_dollar_is_over_the_attempts_that_have_both() -> None:
     unpaid = attempt(oracle={"a.time_x": 2.0}, task="c", **times)
     partly = measured(with_expert, without, unpaid).result(many=True).to_dict()
     assert (
-        partly["summary_missing"]["tool:model"]["cost_weighted_advantage"] == "the cost of 1 of 2 attempts is not known"
+        partly["summary_missing"]["tool:model"]["cost_weighted_advantage"] == "the cost of 1 of 2 attempts is unknown"
     )
 
 

@@ -228,7 +228,7 @@ def test_an_interval_holds_the_figure_it_is_of(
     ]
     found = measured(*tried, interval_method=method, resamples=100)
     # equal tasks leave open how others would differ
-    equal = "the same on every task" in found.overall["tool:model"]["log_advantage_interval"].get("reason", "")
+    equal = "equal on every task" in found.overall["tool:model"]["log_advantage_interval"].get("reason", "")
     # two a benchmark, one a task and one over tasks
     assert check(found) + equal >= (4 if together else 6 * len(times) + 4)
 

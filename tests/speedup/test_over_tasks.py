@@ -255,7 +255,7 @@ def test_tasks_that_agree_to_the_last_bit_have_no_interval() -> None:
     same = [run(2.0, task=f"t{at}") for at in range(5)]
     interval = measured(*same).overall["tool:model"]["log_advantage_interval"]
     assert interval["low"] is None
-    assert "the same on every task" in interval["reason"]
+    assert "equal on every task" in interval["reason"]
 
 
 def test_one_task_has_no_interval_over_tasks() -> None:

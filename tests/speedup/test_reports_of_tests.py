@@ -71,8 +71,8 @@ def test_a_report_without_a_name_needs_a_single_agent(tmp_path: Path, command: C
     ("content", "message"),
     [
         ("<testsuites><testsuite>", "not XML"),
-        ("plain words", "not a test report"),
-        ('{"passed": 1}', "not a test report"),
+        ("plain words", "unknown test report format"),
+        ('{"passed": 1}', "unknown test report format"),
     ],
 )
 def test_a_named_report_that_is_none_is_refused(tmp_path: Path, content: str, message: str, command: Command) -> None:
@@ -87,7 +87,7 @@ def test_a_report_in_which_no_test_ran_gives_no_verdict(tmp_path: Path, command:
     done = command(*SIDES, *ONE, "--tests", str(tests), "--json")
     assert done.status == 1
     assert json.loads(done.stdout)["agents"]["tool:m"]["success"] is None
-    assert "holds no test results" in done.stdout
+    assert "contains no test results" in done.stdout
 
 
 @pytest.mark.parametrize("given", [("a:m=x", "a:m=y"), ("x.json", "y.json")])

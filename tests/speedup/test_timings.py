@@ -105,7 +105,7 @@ def test_a_file_that_is_no_result_is_refused_by_name() -> None:
     ("row", "reason"),
     [
         ([[1.0], [["1", "2"]]], "result has 1 values for 2"),
-        ([[1.0, 2.0], "x"], "params are not a list"),
+        ([[1.0, 2.0], "x"], "params is not a list of lists"),
         ("text", "is a str"),
         (
             [[1.0], [], None, None, None, None, None, None, None, None, None, [[1.0], [2.0]]],
@@ -224,12 +224,12 @@ def test_a_log_cut_inside_a_block_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cut.log"
     for end in (text.index("FORMULACODE_RESULT_END"), text.index("FORMULACODE_SNAPSHOT_END")):
         path.write_text(text[:end])
-        with pytest.raises(UnreadableFileError, match="cut off"):
+        with pytest.raises(UnreadableFileError, match="truncated"):
             read_trials(open_timings(path)[0])
 
 
 def test_an_fceval_file_is_no_single_side() -> None:
-    with pytest.raises(UnreadableFileError, match="many agents"):
+    with pytest.raises(UnreadableFileError, match="several agents"):
         read_timings(SAMPLES / "fceval-results.json")
 
 
@@ -351,7 +351,7 @@ def test_samples_that_are_no_numbers_are_left_out() -> None:
 
 
 def test_processes_must_add_up_to_the_samples() -> None:
-    with pytest.raises(ValueError, match="do not add up"):
+    with pytest.raises(ValueError, match="do not sum to"):
         Timing(name="a", samples=(1.0, 2.0), process_sizes=(3,))
 
 

@@ -125,7 +125,7 @@ def test_a_trial_of_nobody_is_set_aside(tmp_path: Path) -> None:
     assert done.status == 1
     error = json.loads(done.stdout)["error"]
     assert "trial 2 has no parser_extra_metrics" in error["message"]
-    assert "nothing says whose it is" in error["message"]
+    assert "its agent is unknown" in error["message"]
 
 
 @pytest.mark.parametrize(
