@@ -1,4 +1,4 @@
-"""Numbers in, numbers out: intervals, tests, agreement, ranks."""
+"""Intervals, tests, inter-rater agreement and ranks, as pure functions of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether judges agree: Krippendorff's alpha, Cohen's and Fleiss' kappa, and who is strict.
+"""Inter-rater agreement: Krippendorff's alpha, Cohen's and Fleiss' kappa, and severity.
 
 Ratings come as a table, one row a unit that was judged and one column a judge, NaN where a judge did not judge it.
 """
@@ -240,7 +240,7 @@ def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
 
 
 def _not_too_sure(interval: Interval) -> Interval:
-    """The interval; where all tasks say exactly the same, one with two artificial tasks, or none of few tasks."""
+    """Return the interval; if all tasks are equal, with two pseudo-observations, or none for few tasks."""
     if interval.low is None or interval.high is None or interval.high - interval.low > 1e-12:
         return interval
     if interval.clusters >= FEW_CLUSTERS:

@@ -1,4 +1,4 @@
-"""Intervals for a mean of values within bounds, which hold however near to a bound the mean lies.
+"""Intervals for bounded means, with nominal coverage also near the bounds.
 
 The upper bound is Gaffke's (2005): what a mean with random weights stays below, the weights spread evenly (Dirichlet)
 over the data and one added value at the upper bound. The lower bound mirrors it. Of zeros and ones it is Clopper and

@@ -1,4 +1,4 @@
-"""The chance of being right, learned from examples whose outcome is known: logistic regression, calibrated.
+"""Probability of correctness from labeled examples: calibrated logistic regression.
 
 Regularized (ridge) on standardized features, so that coefficients compare. All that is told of how good it is comes
 from predictions of groups (tasks) that were left out of the fit, and so does the calibration (Platt 1999): a second
@@ -139,7 +139,7 @@ def fit_calibrated_logistic(given: Examples, right: Floats) -> CalibratedLogisti
 
 
 def _folds(groups: Ints) -> Ints:
-    """The fold of each example: whole groups, the largest dealt out first, so that folds are about as large."""
+    """Return the cross-validation fold of each example: whole groups, balanced in size."""
     sizes = np.bincount(groups)
     order = np.argsort(-sizes, kind="stable")
     fold = np.empty(len(sizes), dtype=np.int64)

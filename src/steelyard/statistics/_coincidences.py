@@ -1,4 +1,4 @@
-"""Whether the results of two agents agree at more tasks than chance explains."""
+"""Test whether two agents have equal results on more tasks than chance explains."""
 
 from __future__ import annotations
 

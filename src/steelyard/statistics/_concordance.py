@@ -1,4 +1,4 @@
-"""Whether two orders of the same things agree: Kendall's tau-b and Spearman's rho, from whole numbers."""
+"""Rank correlation: Kendall's tau-b and Spearman's rho, in integer arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of numbers: what the statistics of many groups are taken from at once."""
+"""Counts and sums of many groups at once."""
 
 from __future__ import annotations
 

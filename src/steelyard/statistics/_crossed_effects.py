@@ -1,4 +1,4 @@
-"""What is due to who and what is due to what: an additive model of two sides, robust, with intervals.
+"""Robust additive model with two crossed random effects, with intervals.
 
 A value is a common level, the effect of its first side (a tool), the effect of its second (a task) and an error. Both
 sides are random effects whose spreads are learned (empirical Bayes), and Huber's weights (1964) keep a few wild values

@@ -1,4 +1,4 @@
-"""Sums and means by group with one rounding at the very end, so that neither order nor engine shows in any digit.
+"""Exactly rounded sums and means by group, independent of row order and engine.
 
 A double is a whole number of 53 bits times a power of two. All numbers are moved below 1 and cut into limbs, from the
 top: what lies before the point after moving it. So few bits are cut at a time that the limbs of all rows add up below

@@ -1,4 +1,4 @@
-"""The statistics of a group, each declared once: its name, how it is taken, and where it may be used.
+"""Declarations of group statistics: name, computation and where each may be used.
 
 An entry here is all it takes: the engine computes it, `measure` shows it (JSON, CSV, frames, tables), the inputs of
 group metrics may name it and the documentation lists it, as the entry says. Nothing here loads numpy.

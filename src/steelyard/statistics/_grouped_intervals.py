@@ -1,4 +1,4 @@
-"""The usual intervals for many groups at once, without a loop over groups."""
+"""Vectorized intervals for many groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every statistic gives back: the number and how it came."""
+"""Results of statistics: estimates, intervals and tests with their methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How hard tasks are and how able those who tried them: the two-parameter logistic model, with what it leaves open.
+"""Two-parameter logistic item response model: task difficulty and ability, with intervals.
 
 The chance that tool i is right at task j is 1 / (1 + exp(-a_j (t_i - b_j))) (Birnbaum 1968): ability t, difficulty b,
 discrimination a. Abilities are integrated out (marginal maximum likelihood by EM, Bock and Aitkin 1981) with nodes laid

@@ -1,4 +1,4 @@
-"""Variances of two sides of effects that were estimated together, such as of tools and of tasks."""
+"""Variances of jointly estimated effects, such as tools and tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals for a mean or a median, with attempts at the same task kept together."""
+"""Intervals for means and medians, clustered by task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How surely the most frequent of several values is that frequent."""
+"""Interval for the probability of the most frequent value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several comparisons at once: p-values that account for their number."""
+"""Multiple-comparison corrections of p-values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from steelyard.statistics._interval import Floats
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
-    """p-values that keep the chance of any false finding at the level (Holm 1979).
+    """Return p-values that control the family-wise error rate (Holm 1979).
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]

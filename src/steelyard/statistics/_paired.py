@@ -1,4 +1,4 @@
-"""Differences between two configurations on the same tasks."""
+"""Paired differences between two configurations."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def widened_for_skew(interval: Interval, differences: npt.ArrayLike) -> Interval
 
 
 def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, level: float = LEVEL) -> Interval:
-    """Student's interval after adding two artificial tasks, one that speaks for each side.
+    """Return Student's interval after adding one pseudo-observation for each side.
 
-    For when few tasks differ and the spread seen is too small to trust. The artificial tasks differ as much as those
+    For when few tasks differ and the spread seen is too small to trust. The pseudo-observations differ as much as those
     that do (root mean square), or by `span`, the most a difference can be, where none does. For single attempts this
     is the adjustment of Bonett and Price. No interval where no task differs and a difference has no bound.
     """

@@ -1,4 +1,4 @@
-"""Who beats whom over tasks: Bradley-Terry strengths, ranked pairs, and ranks with what they leave open."""
+"""Pairwise wins over tasks: Bradley-Terry strengths, ranked pairs and rank intervals."""
 
 from __future__ import annotations
 

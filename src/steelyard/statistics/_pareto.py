@@ -1,4 +1,4 @@
-"""Who is not beaten on score and cost together, and how surely."""
+"""Pareto frontier of score and cost, with bootstrap frequencies."""
 
 from __future__ import annotations
 

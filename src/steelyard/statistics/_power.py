@@ -1,4 +1,4 @@
-"""What it would take to be sure: tasks needed, and the smallest difference that would be seen."""
+"""Power analysis: sample size and minimum detectable effect."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def std_dev_range(std_dev: float, tasks: int, *, level: float = LEVEL) -> tuple[
 def minimum_detectable_effect(
     tasks: int, std_dev: float, *, level: float = LEVEL, power: float = POWER
 ) -> float | None:
-    """The smallest true difference that so many tasks show with the given chance; None below two tasks.
+    """Return the smallest true difference detected with the given power; None below two tasks.
 
     >>> round(minimum_detectable_effect(128, 0.2), 3)
     0.05

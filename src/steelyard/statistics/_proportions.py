@@ -1,4 +1,4 @@
-"""Intervals for a share: how many of n passed."""
+"""Intervals for a proportion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether scores differ between groups, told from ranks alone: the test of Kruskal and Wallis."""
+"""Kruskal-Wallis test."""
 
 from __future__ import annotations
 

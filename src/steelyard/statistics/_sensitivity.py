@@ -1,4 +1,4 @@
-"""Outcomes that are missing: how far they could move a figure."""
+"""Worst-case bounds for missing outcomes."""
 
 from __future__ import annotations
 

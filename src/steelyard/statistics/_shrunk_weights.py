@@ -1,4 +1,4 @@
-"""Weights of parts fitted to what people say, as far as the data carry: ridge regression toward the weights that stand.
+"""Weights fitted to human ratings by ridge regression toward the current weights.
 
 Within each task, quality = slope x (fixed weights . parts) + contrast . parts + chance, where the contrast sums to 0.
 The contrast is shrunk toward 0 by as much as its size against chance says (empirical Bayes), and left at 0 where a test

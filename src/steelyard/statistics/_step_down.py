@@ -1,4 +1,4 @@
-"""Who is shown to be better than whom when all pairs are looked at together: step-down max-t over tasks.
+"""Step-down max-T test over all pairs of groups.
 
 If nobody is better, the sign of a task is a coin toss, and one toss serves all pairs, which keeps their dependence. A
 pair's statistic is the sum of its differences over tasks in units of what the tosses bring it to in one of a hundred;
@@ -63,9 +63,9 @@ def significantly_better(
 
 
 def step_down(observed: Floats, drawn: Iterable[Floats], *, exact: bool) -> Floats:
-    """p-values that keep the chance of any false finding, for statistics in rising order and blocks of their draws.
+    """Return step-down max-T p-values that control the family-wise error rate. `observed` must be sorted ascending.
 
-    Unless the data are among the draws (`exact`), they are counted as one more.
+    Unless the observed data are among the resamples (`exact`), they are counted as one more.
     """
     reached, rows = np.zeros(len(observed)), 0
     # sums that are equal on paper may differ in the last bits; they count as equal

@@ -1,4 +1,4 @@
-"""Ratings taken apart: what a submission is worth and how strict its raters are, by an additive two-way model.
+"""Additive two-way model of ratings: quality of submissions and severity of raters.
 
 A rating is quality + severity + chance. Least squares over all ratings gives both, each with its standard error by
 Student's t (Scheffe 1959, unbalanced two-way layout without interaction). Severity sums to 0 over raters that common

@@ -1,4 +1,4 @@
-"""Means by group in which every run counts once, or every task."""
+"""Means by group, weighted by runs or by tasks."""
 
 from __future__ import annotations
 
