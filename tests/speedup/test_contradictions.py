@@ -30,7 +30,10 @@ def one(**fields: Any) -> Timing:
 @pytest.mark.parametrize(
     ("timing", "words"),
     [
-        (one(samples=(1.0, 2.0, 3.0), summary=TimingSummary(median=4.0)), "reported median differs from that of the samples"),
+        (
+            one(samples=(1.0, 2.0, 3.0), summary=TimingSummary(median=4.0)),
+            "reported median differs from that of the samples",
+        ),
         (one(samples=(1.0, 2.0, 3.0), summary=TimingSummary(rounds=5)), "number of rounds"),
         (one(samples=(1.0,), status="failed"), "failed or skipped"),
         (one(summary=TimingSummary(median=1.0, q25=2.0)), "out of order"),
