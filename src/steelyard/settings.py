@@ -61,8 +61,8 @@ INPUT_BYTES = Limit("the input comes to more than {:,} bytes", 8 << 30, "STEELYA
 """Bytes that are decompressed from one input, archives within archives included, or piped in."""
 INPUT_ENTRIES = Limit("the input holds more than {:,} files and folders", 200_000, "STEELYARD_MAX_INPUT_ENTRIES")
 """Entries of all archives of one input, and the folders that they make."""
-MAX_ARCHIVE_DEPTH = Limit("it lies in more than {} other archives", 2, "STEELYARD_MAX_ARCHIVE_DEPTH")
-MAX_DIRECTORY_DEPTH = Limit("files lie more than {} folders deep", 100)
+MAX_ARCHIVE_DEPTH = Limit("nested in more than {} archives", 2, "STEELYARD_MAX_ARCHIVE_DEPTH")
+MAX_DIRECTORY_DEPTH = Limit("more than {} directory levels", 100)
 """What removes a tree goes down it step by step, and Python's steps are bounded."""
 EXPANSION = Limit("it expands to more than {} times its size", 100, "STEELYARD_MAX_EXPANSION")
 """Bytes out for each byte in, once `FREE_BYTES` are out: logs compress 5 to 30 times, bombs 1,000 times."""

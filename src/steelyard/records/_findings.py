@@ -21,13 +21,13 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     message: str | None = None
     """What is to be said of this case alone; None where the finding's own sentence says it all."""
     count: int = 1
-    """How many cases it stands for: runs that lack a price for the same reason are one place."""
+    """Number of cases: runs that lack a price for the same reason are one location."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a reader of the numbers should know: a contradiction, a gap, a departure from what was expected.
+    """A problem or anomaly in the data: a contradiction, a gap, an unexpected value.
 
-    Whoever comes upon one case gives its `where`; a result holds one finding a kind, with all its places.
+    A single case has a `where`. A result contains one finding per kind, with all its locations.
 
     >>> finding = Finding(code="attempt_zero", message="attempts are counted from 1", where="run a")
     >>> finding.count, finding.places

@@ -47,7 +47,7 @@ def bonds_of(parts: Sequence[RunPart], content: bytes | None = None) -> dict[int
 def _bonds(part: RunPart) -> Iterator[Bond]:
     run, role, declared = part.run, part.role, log_format_named((part.run.source and part.run.source.format) or "")
     folder = part.path.rpartition("/")[0]
-    yield digest_number("beside", folder), role in ("tests", "recording")
+    yield digest_number("folder", folder), role in ("tests", "recording")
     if role == "owner":
         if run.id:
             yield digest_number("trial", declared.name, run.id), True

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from steelyard.mappings import Mapping
     from steelyard.tables import Cluster
 
-Names: TypeAlias = Annotated[Sequence[str], "separated by commas"]
+Names: TypeAlias = Annotated[Sequence[str], "comma-separated"]
 """Several names, or one comma-separated string."""
 ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
 """One filter or several; repeatable on the command line."""

@@ -40,7 +40,7 @@ def fit_arena_weights(arena: Arena) -> FittedModel:
         general = np.array([arena.rules.constants[f"{name}_weight"] for name in PARTS])
     fitted = _fitted(rated, known, table, general)
     content = msgspec.json.encode(fitted, order="deterministic").decode()
-    digest = digest_of([content, known["told"], rated.scores.tolist(), rated.reviewers, rated.raters.tolist()])
+    digest = digest_of([content, known["rows"], rated.scores.tolist(), rated.reviewers, rated.raters.tolist()])
 
     def work(connection: Connection) -> KeptVersion:
         return save_model(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
@@ -63,13 +63,13 @@ def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str
         for ordinal, *cents in rows.filter(rows["ordinal"].is_in(list(places))).select("ordinal", *PARTS).iter_rows():
             told.append((places[ordinal], rated.submissions[places[ordinal]][0], cents, fixed))
     told.sort()
-    return {"told": told}
+    return {"rows": told}
 
 
 def _fitted(
     rated: RatingTable, known: dict[str, Any], table: DynamicWeightsTable, general: np.ndarray
 ) -> FittedWeights:
-    told = known["told"]
+    told = known["rows"]
     names = sorted({task for _, task, _, _ in told})
     groups = np.array([names.index(task) for _, task, _, _ in told], dtype=np.int64)
     parts = np.array([cents for _, _, cents, _ in told], dtype=float).reshape(-1, len(PARTS)) / 100
