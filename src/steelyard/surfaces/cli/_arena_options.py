@@ -27,9 +27,9 @@ TaskName = Annotated[str, Parameter(help="Task id.")]
 ConfidenceOption = Annotated[float | None, Parameter(help="Confidence level, between 0 and 1 (default: 0.95).")]
 LeaderboardFile = Annotated[
     OnePath | None,
-    Parameter(help="Write the leaderboard of the task, or of all tasks: .json .csv .parquet .svg .png."),
+    Parameter(alias="-o", help="Write the leaderboard of the task, or of all tasks: .json .csv .parquet .svg .png."),
 ]
-ResultFile = Annotated[OnePath | None, Parameter(help="Write the result: .json .csv .parquet .svg .png.")]
+ResultFile = Annotated[OnePath | None, Parameter(alias="-o", help="Write the result: .json .csv .parquet .svg .png.")]
 SetOption = Annotated[
     tuple[str, ...],
     Parameter(help="Set KEY=VALUE on every run, as in steelyard read; repeatable.", negative=""),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
 
 GATE_FAILED = 3
-Manifest = Annotated[OnePath | None, Parameter(help="Write the manifest to this .json file.")]
+Manifest = Annotated[OnePath | None, Parameter(alias="-o", help="Write the manifest to this .json file.")]
 SeasonName = Annotated[str, Parameter(help="Season name.")]
 
 

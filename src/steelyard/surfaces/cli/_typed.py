@@ -52,7 +52,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
 }
 """Types on the command line for the types of options; others stay as they are."""
 
-SHORT = {"baseline": "-a", "candidate": "-b"}
+SHORT = {"baseline": "-a", "candidate": "-b", "out": "-o"}
 """Short flags of the options of these names."""
 
 Options = TypeVar("Options")

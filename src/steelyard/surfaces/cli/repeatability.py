@@ -62,8 +62,8 @@ def repeatability_command(
     out: Annotated[
         OnePath | None,
         Parameter(
-            help="Write the result to a file ("
-            f"{', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}), or CSV files into a folder."
+            alias="-o",
+            help=f"Write {' '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}, or CSV files into a directory.",
         ),
     ] = None,
     figure: FigureName = None,

@@ -29,7 +29,7 @@ STOPPED = 130
 """The exit status after Ctrl-C."""
 Folder = Annotated[OnePath, Parameter(help="Plan results, such as runs/NAME.")]
 PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or plan results such as runs/NAME.")]
-Out = Annotated[OnePath | None, Parameter(help="Output directory (default: runs/NAME).")]
+Out = Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME).")]
 TrialId = Annotated[str, Parameter(help="Trial id, or a unique prefix.")]
 
 
@@ -127,7 +127,7 @@ def export(
     /,
     *,
     to: Annotated[Literal["harbor"], Parameter(help="Target tool.")],  # noqa: ARG001 # one tool so far
-    out: Annotated[OnePath | None, Parameter(help="Output directory (default: runs/NAME-harbor).")] = None,
+    out: Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME-harbor).")] = None,
     json: Json = False,
 ) -> int:
     """Write a plan as a job for another tool.
