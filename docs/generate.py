@@ -159,7 +159,7 @@ def formats_page() -> str:
         "# Formats",
         "",
         "Steelyard recognizes files by content, not by name. [Reading logs](reading.md) describes how `steelyard read`",
-        "assembles runs. `steelyard speedup` reads formats of the kind `timings` ([Speedup](speedup.md)). Formats of the",
+        "assembles runs. `steelyard speedup` reads formats of kind `timings` ([Speedup](speedup.md)). Formats of the",
         "same family describe the same sessions.",
         "",
         "| format | kind | family | title | fields |",

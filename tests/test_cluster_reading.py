@@ -70,7 +70,7 @@ def test_pipes_are_refused_and_workers_of_another_version_too(monkeypatch: pytes
     with pytest.raises(UsageError, match="a cluster cannot read stdin"):
         list(gather([Path("-")], cluster=PlainCluster()))
     monkeypatch.setattr(_file_rows, "__version__", "0.0.1")
-    with pytest.raises(UsageError, match=r"the cluster's workers have steelyard 0\.0\.1"):
+    with pytest.raises(UsageError, match=r"the cluster's workers run steelyard 0\.0\.1"):
         list(gather([SAMPLES / "codex"], cluster=PlainCluster()))
 
 
@@ -84,7 +84,7 @@ def test_without_the_extra_spark_says_what_to_install(engine: str, monkeypatch: 
 
 
 def test_an_engine_that_does_not_read_is_refused_with_those_that_do() -> None:
-    with pytest.raises(UsageError, match="cannot be read by the engine 'ray'"):
+    with pytest.raises(UsageError, match="engine 'ray' cannot read files"):
         sy.read(SAMPLES / "codex", engine="ray")
 
 

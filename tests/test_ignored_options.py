@@ -54,7 +54,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["repeatability", "OUTPUTS", "--list-outputs", "--csv"], "--json --list-outputs"),
         (["repeatability", "OUTPUTS", "--by", "task,task"], "duplicate key"),
         (["repeatability", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
-        (["serve", "--store", "sqlite:///x.db", "--map", "evalplus"], "--map says how files of runs are read"),
+        (["serve", "--store", "sqlite:///x.db", "--map", "evalplus"], "--map needs a file of runs"),
         (["serve", "RUNS", "--map", "evalplsu"], "did you mean 'evalplus'?"),
     ],
 )

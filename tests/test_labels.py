@@ -191,7 +191,7 @@ def test_what_has_no_path_has_no_parts_of_one(tmp_path: Path) -> None:
 def test_a_table_that_was_read_takes_no_labels(folders: Path) -> None:
     table = sy.read(folders)
     for verb in (sy.read, sy.measure, sy.report):
-        with pytest.raises(UsageError, match="takes no labels"):
+        with pytest.raises(UsageError, match="labels cannot be set"):
             verb(table, set="model=x")
 
 

@@ -106,7 +106,7 @@ def test_a_pattern_that_does_not_fit_sets_the_row_aside_and_takes_no_default(tmp
     with_default = with_default.replace('"_(gold)$"]', '"_(gold)$"], else = "absent"')
     items = gathered(with_default, odd)
     assert [type(item) for item in items] == [Rejected, Rejected]
-    assert items[0].reason.startswith("$stem: no pattern fits 'eval_report_odd'")
+    assert items[0].reason.startswith("$stem: no pattern matches 'eval_report_odd'")
     assert items[0].where == f"{odd}:2"
 
 

@@ -53,12 +53,12 @@ CHUNK_OF_3 = b"\x15\x0c\x16\x06\x16"  # in the footer: a column is compressed by
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        (PAGE_OF_3, b"\x2c\x15\x05", "a page has another size or another number of values"),  # -3 values
-        (PAGE_OF_3, b"\x2c\x15\x08", "a page has another size or another number of values"),  # 4
+        (PAGE_OF_3, b"\x2c\x15\x05", "sizes or value counts of a page and its column differ"),  # -3 values
+        (PAGE_OF_3, b"\x2c\x15\x08", "sizes or value counts of a page and its column differ"),  # 4
         (PAGE_OF_3, b"\x2c\x15\x04", "fewer values than it states"),  # 2
-        (PAGE_OF_3, b"\x2c\x18\x06", "a value has another type"),  # a text
-        (PAGE_OF_3, b"\x2c\x19\xf5", "a value has another type"),  # a list
-        (CHUNK_OF_3, b"\x15\x0c\x16\x08\x16", "than its row group"),
+        (PAGE_OF_3, b"\x2c\x18\x06", "a value has the wrong type"),  # a text
+        (PAGE_OF_3, b"\x2c\x19\xf5", "a value has the wrong type"),  # a list
+        (CHUNK_OF_3, b"\x15\x0c\x16\x08\x16", "a column and its row group differ"),
         (b"PAR1", b"PAR2", "its footer is missing"),
     ],
 )

@@ -217,8 +217,8 @@ WRONG = {
     "METRICS raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero"),
     "METRICS none": ("x = 1\n", "no metric is declared"),
     "METRICS declared": (METRIC.replace("metric(\n", "metric(\n    per_run=True,\n"), "per_run is for group metrics"),
-    "FORMATS taken": (FORMAT.replace('"acme"', '"codex"'), "the format name 'codex' is taken twice"),
-    "FORMATS native": (FORMAT.replace('"acme"', '"runs-csv"'), "the format name 'runs-csv' is taken twice"),
+    "FORMATS taken": (FORMAT.replace('"acme"', '"codex"'), "duplicate format name 'codex'"),
+    "FORMATS native": (FORMAT.replace('"acme"', '"runs-csv"'), "duplicate format name 'runs-csv'"),
     "FORMATS import": ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
     "FORMATS field": (FORMAT.replace("kind=", "kidn="), "cannot be imported: TypeError"),
     "FORMATS none": ("FORMATS = 1\n", "no format declared"),
@@ -267,4 +267,4 @@ def test_a_broken_package_is_an_error_that_names_its_distribution(kind: str, fol
 def test_a_format_whose_runs_name_another_as_their_origin_is_an_error(folder: Path) -> None:
     (folder / "wrong.py").write_text(FORMAT.replace('format="acme"', 'format="acne"'))
     done = steelyard("read", str(SAMPLE), STEELYARD_FORMATS=str(folder))
-    check_error(done, "acme", "names another as its origin")
+    check_error(done, "acme", "with a different origin")

@@ -178,5 +178,5 @@ def test_a_table_of_what_cannot_be_read_again_is_refused_where_records_are_neede
     assert sy.measure(table).n == len(RECORDS)
     with pytest.raises(UsageError, match="cannot be read again"):
         sy.completeness(table)
-    with pytest.raises(UsageError, match="takes no labels"):
+    with pytest.raises(UsageError, match="labels cannot be set"):
         sy.completeness(sy.read(RECORDS), set="agent=c")

@@ -169,7 +169,7 @@ def test_without_a_path_it_looks_where_agents_keep_their_logs(tmp_path: Path) ->
     done = steelyard("read", HOME=str(tmp_path), CLAUDE_CONFIG_DIR="", CODEX_HOME="", XDG_DATA_HOME="")
     assert done.status == 0
     assert f"searching Claude Code: {tmp_path}" in done.stderr
-    assert f"looking in Codex: {tmp_path}" in done.stderr
+    assert f"searching Codex: {tmp_path}" in done.stderr
     empty = tmp_path / "empty"
     empty.mkdir()
     nothing = steelyard("read", HOME=str(empty), CLAUDE_CONFIG_DIR="", CODEX_HOME="", XDG_DATA_HOME="")
@@ -207,3 +207,10 @@ def test_what_was_written_is_told_after_the_answer(tmp_path: Path, capsys: pytes
     assert told.splitlines()[-1] == f"wrote {out}"
     assert run(["read", str(path), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema_version"] == 1
+
+
+def test_formats_shows_one_format() -> None:
+    [shown] = json.loads(steelyard("formats", "codex", "--json").stdout)["formats"]
+    assert (shown["name"], shown["kind"]) == ("codex", "sessions")
+    assert "Codex rollout logs" in steelyard("formats", "codex").stdout
+    assert "did you mean 'codex'" in steelyard("formats", "codexx").stderr

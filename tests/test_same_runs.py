@@ -122,7 +122,7 @@ def test_judges_repeat_and_explain_refuse_the_same_id_in_the_same_words(tmp_path
     for command, *options in (["read"], ["measure"], ["judges"], ["repeatability", "--no-repair"]):
         done = steelyard(command, "runs.jsonl", *options, cwd=tmp_path)
         said = done.stdout if command == "read" else done.stderr
-        assert "id 'a' was seen before with other content" in said
+        assert "id 'a' is already used by a different run" in said
         assert "runs.jsonl:2" in said
         assert "use a unique id per run" in said
         assert done.status == 1

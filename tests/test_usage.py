@@ -451,7 +451,7 @@ class TestPlaces:
         assert f"searched Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
         said = json.loads(done.stdout)
         others = {place["tool"] for place in said["searched_paths"]} - {"Claude Code"}
-        assert f"no logs of {len(others)} other agents; --json lists every place\n" in done.stderr
+        assert f"no logs of {len(others)} other agents; --json lists all searched paths\n" in done.stderr
         assert str(tmp_path / ".codex" / "sessions") in {place["path"] for place in said["searched_paths"]}
         assert ".codex" not in done.stderr  # the paths of all agents were a line of 1,000 characters
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
@@ -581,3 +581,17 @@ class TestReport:
     def test_a_table_of_runs_does_not_tell_of_calls(self) -> None:
         report = sy.report(sy.read(self.RUNS), sections=["usage", "completeness"])
         assert set(report.omitted) == {"usage", "completeness"}
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("daily", "--by day"), ("weekly", "--by week"), ("monthly", "--by month"), ("blocks", "--by session")],
+)
+def test_usage_suggests_by_for_ccusage_subcommands(word: str, hint: str) -> None:
+    done = steelyard("usage", word)
+    assert (done.status, hint in done.stderr) == (1, True)
+    assert f"{word}: no such file or directory" in done.stderr
+
+
+def test_usage_reports_missing_file() -> None:
+    assert steelyard("usage", "nofile").stderr == "steelyard: nofile: no such file or directory\n"
