@@ -124,10 +124,10 @@ def outliers_line(flagged: Outliers) -> str:
 
 
 def bias_line(bias: ToolBias) -> str:
-    """How many tools do systematically better or worse than the others."""
+    """Return the number of tools with a systematic advantage or disadvantage."""
     shown = sum(bool(tool.systematic) for tool in bias.advantages)
     tools = counted(len(bias.advantages), "tool")
-    return f"{shown:,} of {tools} {'does' if shown == 1 else 'do'} systematically better or worse than the others."
+    return f"{shown:,} of {tools} {'has' if shown == 1 else 'have'} a systematic advantage or disadvantage."
 
 
 def event_line(event: ArenaEvent) -> str:
