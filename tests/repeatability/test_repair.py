@@ -99,7 +99,7 @@ if __name__ == "__main__":
 def test_an_answer_that_differs_in_form_reaches_the_canon() -> None:
     stray = STRAY.replace("first += 1 + center - first", "first = center + 1")
     repaired = repair(stray, canon=CANON, oracle=Oracle(CONTRACT), level="ast")
-    assert (repaired.after, repaired.reason) == (0.0, "it is the canon")
+    assert (repaired.after, repaired.reason) == (0.0, "equals the canon")
     assert {"remove_demo_code", "rename_entry_point", "drop_annotations", "rename_locals"} <= {
         step.step for step in repaired.steps
     }
@@ -158,7 +158,7 @@ def test_an_unknown_step_is_answered_with_the_nearest() -> None:
 
 def test_text_that_does_not_parse_is_left_alone() -> None:
     repaired = toward("def f(:", "def f(x, y): return 2")
-    assert (repaired.code, repaired.reason) == ("def f(:", "it does not parse")
+    assert (repaired.code, repaired.reason) == ("def f(:", "does not parse")
 
 
 @pytest.mark.parametrize(

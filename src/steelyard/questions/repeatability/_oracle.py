@@ -227,7 +227,7 @@ def _grade_program(case: Case, ended: SandboxResult) -> CaseResult:
         return CaseResult(passed=False, reason=ended.ending)
     printed = ended.stdout.decode("utf-8", errors="replace").rstrip()
     if printed != str(case.expected).rstrip():
-        return CaseResult(passed=False, reason=f"printed {printed[:100]!r} instead of {str(case.expected)[:100]!r}")
+        return CaseResult(passed=False, reason=f"printed {printed[:100]!r}, expected {str(case.expected)[:100]!r}")
     return CaseResult(passed=True)
 
 

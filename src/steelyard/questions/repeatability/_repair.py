@@ -104,12 +104,12 @@ def repair(code: str, *, canon: str, oracle: Oracle, level: Level, budget: Repai
     goal = normalize(canon, level=level, language=contract.language).text
     start = distance(normalize(code, level=level, language=contract.language).text, goal).value
     if start == 0:
-        return Repaired(code=code, before=start, after=start, reason="it is the canon")
+        return Repaired(code=code, before=start, after=start, reason="equals the canon")
     tree, target = parse_python(code), parse_python(canon)
     if language_named(contract.language) != PYTHON:
-        return Repaired(code=code, before=start, after=start, reason=f"no steps are written for {contract.language}")
+        return Repaired(code=code, before=start, after=start, reason=f"no repair steps for {contract.language}")
     if tree is None or target is None:
-        return Repaired(code=code, before=start, after=start, reason="it does not parse")
+        return Repaired(code=code, before=start, after=start, reason="does not parse")
     return _Search(target, goal, oracle, level, budget).climb(code, tree, start)
 
 
