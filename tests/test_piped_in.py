@@ -114,7 +114,7 @@ def test_what_is_wrong_with_piped_submissions_is_told_with_its_line(arena: Piped
     status, _, said = arena(json.dumps(SUBMISSIONS[0]).encode() + b"\n{}\n", "arena", "submit", "-")
     assert status == 1
     assert "stdin:2" in said
-    assert "stdin: the file holds no submissions" in arena(b"", "arena", "submit", "-")[2]
+    assert "stdin: the file contains no submissions" in arena(b"", "arena", "submit", "-")[2]
 
 
 def test_runs_that_are_piped_in_can_be_submitted(arena: Piped) -> None:

@@ -363,7 +363,7 @@ def test_runs_are_submitted_through_a_task_map(
     found = output(capsys, "submit", *arguments, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
     assert "is not in the task map" in found["rejected"][0]["message"]
-    assert "has no tool_calls" in found["rejected"][1]["message"]
+    assert "the run has no tool_calls" in found["rejected"][1]["message"]
     (entry,) = output(capsys, "leaderboard", "fix-race", *at)["leaderboard"]
     assert entry["total_tokens"] == 1520  # all kinds added
     assert entry["submitter"] == "ada"
@@ -576,7 +576,7 @@ def test_a_file_without_submissions_says_so_and_is_no_success(
     path = tmp_path / name
     path.write_text(text)
     assert run(["arena", "submit", str(path), *filled]) == 1
-    assert f"{path}: the file holds no submissions" in capsys.readouterr().err
+    assert f"{path}: the file contains no submissions" in capsys.readouterr().err
     found = output(capsys, "submit", str(path), "--allow-rejected", *filled, status=1)
     assert [one["code"] for one in found["findings"]] == ["no_records"]
     assert run(["arena", "submit", str(path), str(SAMPLES / "submissions.jsonl"), *filled]) == 0
@@ -597,7 +597,7 @@ def test_a_file_without_tasks_says_so_and_is_no_success(
     path = tmp_path / "none.json"
     path.write_text(text)
     assert run(["arena", "task", "add", str(path), *filled]) == 1
-    assert f"{path}: the file holds no tasks" in capsys.readouterr().err
+    assert f"{path}: the file contains no tasks" in capsys.readouterr().err
     assert output(capsys, "task", "add", str(path), "--allow-rejected", *filled, status=1)["tasks"] == []
 
 

@@ -273,7 +273,7 @@ def test_serving_is_refused_where_nobody_could_write_or_read(tmp_path: Any) -> N
         (bare, ServeOptions(write=True), "--write requires a token"),
         (bare, ServeOptions(host="0.0.0.0"), "requires a token"),  # noqa: S104 - nothing is bound
         (runs, ServeOptions(host="0.0.0.0"), "without a token"),  # noqa: S104 - as above
-        (runs, ServeOptions(write=True), "files of runs are read-only"),
+        (runs, ServeOptions(write=True), "run files are read-only"),
     ):
         with pytest.raises(UsageError, match=words):
             site_of(source, options)
