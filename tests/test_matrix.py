@@ -150,7 +150,7 @@ def test_the_command_prints_the_same_numbers_in_every_form(tmp_path: Path) -> No
     assert shape["tasks"][0]["cells"][1] is None
     printed = steelyard("matrix", str(file), "--by", "agent")
     assert printed.status == 0
-    assert "6 tasks by 3 groups (agent): 0 with no pass, 1 where every run passes, 5 in between." in printed.stdout
+    assert "6 tasks by 3 groups (agent): 0 unsolved, 1 solved in every run, 5 mixed." in printed.stdout
     assert "1/4" in printed.stdout
     flat = steelyard("matrix", str(file), "--by", "agent", "--csv").stdout.splitlines()
     assert flat[0] == "task,agent,metric,value,runs,missing,errored,task_mean,discrimination,difference"

@@ -25,7 +25,7 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
         none = sum(row.mean == 0 for row in valued)
         every = sum(row.mean == 1 for row in valued)
         between = len(valued) - none - every
-        yield f"{whole}: {none:,} with no pass, {every:,} where every run passes, {between:,} in between."
+        yield f"{whole}: {none:,} unsolved, {every:,} solved in every run, {between:,} mixed."
     else:
         yield f"{whole}: {counted(len(valued), 'task')} with a {metric.title.lower()}."
     if result.sort == "discrimination":
