@@ -63,10 +63,10 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
     assert "cost_usd: mean of cost_usd" in shown
     # T0: one of two runs has both a cost and a verdict, 0.5 and passed, so 0.5 / 1
     of_two = ["(1", "of", "2)"]
-    assert ["T0", "vanilla", "2", "$0.5000", *of_two, "$0.5000", *of_two, "100.0", "%", *of_two] in [
+    assert ["T0", "vanilla", "2", "$0.5000", *of_two, "$0.5000", *of_two, "100.0%", *of_two] in [
         line.split() for line in shown.splitlines()
     ]
-    assert found["groups"][0]["put_in"]["pass_rate"] == {"value": 1.0, "count": 1, "missing": 1}
+    assert found["groups"][0]["formula_inputs"]["pass_rate"] == {"value": 1.0, "count": 1, "missing": 1}
     assert "- " in shown.split("T1 prompted")[1]  # no run of T1 has a cost, and the reason stands there
 
 
@@ -79,27 +79,19 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
                 "T1",
                 "prompted",
                 "200",
-                "90.0",
-                "%",
-                "61.4",
-                "%",
-                "95.0",
-                "%",
-                "10.0",
-                "%",
-                "100.0",
-                "%",
-                "38.2",
-                "%",
-                "58.5",
-                "%",
-                "64.2",
-                "%",
+                "90.0%",
+                "61.4%",
+                "95.0%",
+                "10.0%",
+                "100.0%",
+                "38.2%",
+                "58.5%",
+                "64.2%",
             ],
         ),
-        ("tier_uplift", ["T1", "prompted", "8.0", "%"]),  # (0.9 - 0.8333) / 0.8333
+        ("tier_uplift", ["T1", "prompted", "8.0%"]),  # (0.9 - 0.8333) / 0.8333
         ("cost_variance", ["all", "tiers", "0.450"]),
-        ("component_token_fraction", ["T2", "skills", "200", "SKILL_PROMPT", "58.3", "%"]),
+        ("component_token_fraction", ["T2", "skills", "200", "SKILL_PROMPT", "58.3%"]),
     ],
 )
 def test_every_level_of_metric_has_a_table_of_groups(metric: str, line: list[str], tmp_path: Path) -> None:

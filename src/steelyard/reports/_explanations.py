@@ -62,8 +62,8 @@ def _groups(explanation: GroupsExplanation) -> TextTable:
         cells += [group.grade or DASH] if explanation.grades else []
         cells += [_figure(group, group.metrics[declared.name], declared.name, figure) for figure in own]
         if declared.level == "group":
-            put_in = zip(inputs, explanation.put_in(group).values(), strict=True)
-            cells += [_figure(group, value, of, "value", reduced_by=how) for (of, how), value in put_in]
+            formula_inputs = zip(inputs, explanation.formula_inputs(group).values(), strict=True)
+            cells += [_figure(group, value, of, "value", reduced_by=how) for (of, how), value in formula_inputs]
         else:
             cells += [_figure(group, group.metrics[of], of, figure) for of, figure in inputs]
         add_row(table, *cells)

@@ -71,7 +71,7 @@ class GroupsExplanation(Result):
         shown = {self.declared.name, *self.needed}
         return [row for row in self.result.to_dicts() if row["metric"] in shown]
 
-    def put_in(self, group: Group) -> Mapping[str, GroupValue]:
+    def formula_inputs(self, group: Group) -> Mapping[str, GroupValue]:
         """What was put into the formula of a group metric: for each input its figure over the group's runs."""
         value = group.metrics[self.declared.name]
         return value.inputs if isinstance(value, GroupValue) else {}
@@ -98,7 +98,9 @@ class GroupsExplanation(Result):
             groups.append(row)
         if level == "group":
             for row, group in zip(groups, self.result.groups, strict=True):
-                row["put_in"] = {key: _figure_dict(figure) for key, figure in self.put_in(group).items()}
+                row["formula_inputs"] = {
+                    key: _figure_dict(figure) for key, figure in self.formula_inputs(group).items()
+                }
         steps = [{"grade": grade, "at_least": least, "meaning": meaning} for grade, least, meaning in self.grades]
         return {
             "metric": self.name,
