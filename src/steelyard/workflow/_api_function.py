@@ -1,4 +1,4 @@
-"""How a command is called: with the fields of its options as keywords, or with an options object."""
+"""Python functions of the commands: options are keywords of the call, or one options object."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def api_function(
             chosen = keywords.pop("options", None)
             runs = (keywords.pop(first),) if first in keywords else given[:1]
             if not runs and needs_input:
-                raise UsageError(f"{name} needs {first}")
+                raise UsageError(f"{name} requires {first}")
             if chosen is not None and (keywords or given[1:]):
-                raise UsageError(f"{name} takes options= or single options, not both")
+                raise UsageError(f"{name} accepts options= or single options, not both")
             if chosen is not None:
                 return answer(runs, chosen, progress)
             try:
@@ -107,7 +107,7 @@ def api_function(
             for option, choices in _closed_choices(cast("Any", kind)).items():
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
-                    raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
+                    raise UsageError(f"unknown value {word!r} for {option} of {name}", hint=hint)
             if hasattr(chosen, "prices"):
                 prices = chosen.prices
                 for priced in (*runs, getattr(chosen, "baseline", None)):

@@ -1,4 +1,4 @@
-"""A call as it is typed: what a page tells so that its numbers can be had again."""
+"""Command line of a call, shown on pages so that results can be reproduced."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ HELP_FLAGS = ("--help", "-h")
 
 COMPLETION = "--install-completion"
 GC_THRESHOLD = 50_000
-"""So many new objects before Python looks for circles; what a command imports comes to some tens of thousands."""
+"""Number of new objects between garbage collections; the imports of a command create tens of thousands."""
 _SENTENCE = r'^(?:def {name}\((?:.|\n)*?"""|{name} = App\((?:.|\n)*?help=")([^"\n]+)'
-"""The first line of a command's help, found as text: to import every command takes four times as long."""
+"""First line of a command's help, found as text: importing every command takes four times as long."""
 
 
 def build_app(*, only: str | None = None) -> App:
-    """The app with every command of this folder, or with `only` the one of that name, so that no other is imported."""
+    """Return the app with every command, or with `only` one, so that no other is imported."""
     modules = _modules()
     app = _app(completes=only not in modules)
     for name in [only] if only in modules else modules:
@@ -39,7 +39,7 @@ def build_app(*, only: str | None = None) -> App:
 
 
 def outline() -> App:
-    """The app with the names of all commands and their sentences: what help without a command shows."""
+    """Return the app with the names and summaries of all commands, without importing them."""
     app = _app(completes=True)
     for name, module in _modules().items():
         spec = importlib.util.find_spec(module)
@@ -50,12 +50,12 @@ def outline() -> App:
 
 
 def command_names() -> list[str]:
-    """The commands: what stands in this folder."""
+    """Return the names of the commands."""
     return list(_modules())
 
 
 def _modules() -> dict[str, str]:
-    """The module of each command. It has an underscore behind it where a function here has the command's name."""
+    """Return the module of each command. It ends in an underscore if a function here has the command's name."""
     names = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
     return {name.rstrip("_"): f"{__name__}.{name}" for name in names}
 
@@ -69,7 +69,7 @@ def _app(*, completes: bool) -> App:
 
 
 def _app_for(tokens: Sequence[str]) -> App:
-    """No more of the app than the words need."""
+    """Return the part of the app that the tokens need."""
     return outline() if not tokens or tokens[0] in (*HELP_FLAGS, "--version") else build_app(only=tokens[0])
 
 
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(tokens: list[str]) -> int:
-    """Run one command and give its exit status."""
+    """Run one command and return its exit status."""
     as_json, status = "--json" in tokens, 0
     tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
     if tokens[:1] == ["help"]:
@@ -132,7 +132,7 @@ def run(tokens: list[str]) -> int:
 
 
 def _failed(error: SteelyardError, *, as_json: bool) -> int:
-    """Tell the error, on stderr alone where stdout takes nothing more, and give its exit status."""
+    """Print the error, on stderr alone if stdout cannot be written, and return its exit status."""
     try:
         print_error(error, as_json=as_json)
         sys.stdout.flush()

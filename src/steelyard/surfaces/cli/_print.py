@@ -1,4 +1,4 @@
-"""What commands share when they speak: data to stdout, everything else to stderr."""
+"""Printing: data to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _STYLES: dict[str, Style] = {"error": "red", "warning": "yellow"}
 
 
 class Terminal:
-    """Where lines and tables go. A terminal has a width and colors; a file or a pipe has the width that COLUMNS names.
+    """Output stream for lines and tables. A terminal has a width and colors; a file or a pipe uses COLUMNS.
 
-    Without a width, a sentence is one line: what reads a pipe goes by lines.
+    Without a width, each sentence is one line, because readers of a pipe work by line.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -41,7 +41,7 @@ class Terminal:
         indent: str = "",
         flush: bool = False,
     ) -> None:
-        """A table, a tree or text, with `indent` before what does not fit in a line of it."""
+        """Print a table, a tree or text, with `indent` before continuation lines."""
         if isinstance(item, str):
             for line in map(clean, item.split("\n")):
                 self._write(wrapped(line, self.width, indent=indent) if self.width else [line], style)
@@ -59,12 +59,12 @@ class Terminal:
 
 
 def write_no_more(stream: TextIO | None = None) -> None:
-    """Whatever else goes to stdout, or to this stream, goes nowhere; Python would fail again when it flushes it."""
+    """Discard all further output to the stream; Python would fail again when it flushes it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def _encodable(line: str, encoding: str | None) -> str:
-    """The line in what the terminal can show: older encodings have no arrows and no lines."""
+    """Return the line in the encoding of the terminal; older encodings have no arrows and lines."""
     if encoding is None or line.isascii() or encoding.lower().startswith("utf"):
         return line
     return line.translate(_IN_ASCII).encode(encoding, "replace").decode(encoding)
@@ -83,7 +83,7 @@ def _width(stream: TextIO) -> int | None:
 
 
 def console(*, stderr: bool = False) -> Terminal:
-    """Where people read: stdout, or stderr."""
+    """Return the terminal of stdout or stderr."""
     return Terminal(sys.stderr if stderr else sys.stdout)
 
 
@@ -95,7 +95,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def show_results(parts: Iterable[str | TextTable]) -> None:
-    """Sentences and tables to stdout, a blank line before each table."""
+    """Print sentences and tables to stdout, with a blank line before each table."""
     terminal, after_text = console(), False
     for part in parts:
         is_text = isinstance(part, str)
@@ -106,7 +106,7 @@ def show_results(parts: Iterable[str | TextTable]) -> None:
 
 
 def print_json(value: Any) -> None:  # Any: a JSON value
-    """Strict JSON to stdout."""
+    """Print strict JSON to stdout."""
     try:
         sys.stdout.write(json_text(value) + "\n")
     except BrokenPipeError:  # as of tables
@@ -114,14 +114,14 @@ def print_json(value: Any) -> None:  # Any: a JSON value
 
 
 def print_text(text: str, *, flush: bool = False) -> None:
-    """What programs read, to stdout as it is; of what a terminal shows, nothing can drive it."""
+    """Print text to stdout; control characters are removed if stdout is a terminal."""
     sys.stdout.write("\n".join(map(clean, text.split("\n"))) if sys.stdout.isatty() else text)
     if flush:
         sys.stdout.flush()
 
 
 def print_error(error: SteelyardError, *, as_json: bool) -> None:
-    """The error: as JSON on stdout for scripts, as a sentence on stderr for people."""
+    """Print the error: as JSON on stdout for scripts, as a sentence on stderr for people."""
     if as_json:
         print_json({"error": error.as_dict()})
         sys.stdout.flush()  # one that stdout does not take is told on stderr, once
@@ -167,7 +167,7 @@ def _finding_line(finding: Finding, *, counted: bool) -> str:
 
 
 def reading_progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    """A bar that counts the records read."""
+    """Return a progress bar that counts the records read."""
     return progress_bar(shown=shown, doing="reading", noun="runs")
 
 
