@@ -361,7 +361,7 @@ def test_distances_of_outputs_are_those_of_their_pairs() -> None:
     runs = [Run(id=name, task="t", output=Output(language="text", text=text)) for name, text in texts.items()]
     result = sy.repeatability(runs, normalize="text")
     said = titles(result.figure("distances"))
-    assert "r0, r1: 0\n" in said
+    assert "r0, r1: 0.000\n" in said
     assert "r0, r2: 0.167" in said  # one of six characters, the line end among them
     assert "cluster of 2 outputs" in said
     pairs = result.to_dict(samples=True)["prompts"][0]["pair_distances"]
