@@ -182,7 +182,7 @@ def test_a_name_taken_twice_an_unknown_input_and_a_circle_are_refused(tmp_path: 
         "circle": FILE.replace("tool_calls", "chicken")
         + FILE.replace("tokens_per_call", "chicken").replace("tool_calls", "tokens_per_call"),
     }
-    sentences = {"taken": "taken twice", "unknown": "tool_calls", "circle": "circle"}
+    sentences = {"taken": "duplicate metric name", "unknown": "tool_calls", "circle": "circle"}
     for name, text in wrong.items():
         folder = tmp_path / name
         folder.mkdir()

@@ -187,7 +187,7 @@ def test_lm_eval_counts_each_question_once_however_many_filters_there_are() -> N
     runs = [run for run in runs_in(LM_EVAL).values() if run.experiment == "sums"]
     assert [run.passed for run in runs] == [False, True, False]
     found = findings_in(LM_EVAL / f"samples_sums_{TIME}.jsonl")
-    assert "strict-match counts, not flexible-extract" in found["several_filters"].message
+    assert "using strict-match, not flexible-extract" in found["several_filters"].message
     assert "the runs reproduce it" in found["stated_accuracy"].message  # 1 of 3
 
 

@@ -208,7 +208,7 @@ def test_a_broken_plug_in_does_not_touch_files_of_our_formats(folder: Path) -> N
 METRIC = (CODE / "metrics.py").read_text(encoding="utf-8")
 FORMAT = (CODE / "session_log.py").read_text(encoding="utf-8")
 WRONG = {
-    "METRICS taken": (METRIC.replace("output_fraction", "cost_of_pass"), "the name 'cost_of_pass' is taken twice"),
+    "METRICS taken": (METRIC.replace("output_fraction", "cost_of_pass"), "duplicate metric name 'cost_of_pass'"),
     "METRICS circle": (
         METRIC.replace("output_tokens: R", "output_fraction: R"),
         "unknown field or metric 'output_fraction'",
@@ -252,7 +252,7 @@ def test_a_folder_that_is_not_there_is_an_error(kind: str, tmp_path: Path) -> No
 def test_two_plug_ins_of_one_name_are_an_error_that_names_the_second(kind: str, folder: Path) -> None:
     for name in ("first.py", "second.py"):
         (folder / name).write_text(METRIC if kind == "metrics" else FORMAT)
-    check_error(steelyard(kind, **{f"STEELYARD_{kind.upper()}": str(folder)}), "second.py", "is taken twice")
+    check_error(steelyard(kind, **{f"STEELYARD_{kind.upper()}": str(folder)}), "second.py", "duplicate")
 
 
 @pytest.mark.parametrize("kind", ["metrics", "formats"])

@@ -67,8 +67,8 @@ def test_stated_pass_at_k_tells_which_policy_gives_it(
 
 def test_both_figures_stand_beside_the_stated_one(tmp_path: Path) -> None:
     message = the("stated_pass_at_k", results(tmp_path, pass_at_k={"2": 2 / 3, "3": 1.0})).message
-    assert "--unscored exclude gives 2: 0.833333, 3: 1" in message  # only b has three verdicts, and one is a pass
-    assert "--unscored fail gives 2: 0.666667, 3: 1" in message
+    assert "with --unscored exclude: 2: 0.833333, 3: 1" in message  # only b has three verdicts, and one is a pass
+    assert "with --unscored fail: 2: 0.666667, 3: 1" in message
 
 
 @pytest.mark.parametrize("nothing", [{}, {"2": None}, None, [], "0.5"])
@@ -93,7 +93,8 @@ def test_stated_accuracy_tells_it_too(tmp_path: Path, accuracy: float, told: str
 def test_another_number_of_resolved_trials_than_listed_is_told(tmp_path: Path) -> None:
     assert "stated_count" not in {finding.code for finding in results(tmp_path, n_resolved=2)}
     assert (
-        "resolved trials as stated: 3; the file lists 2" in the("stated_count", results(tmp_path, n_resolved=3)).message
+        "resolved trials as reported: 3; the file lists 2"
+        in the("stated_count", results(tmp_path, n_resolved=3)).message
     )
 
 
@@ -107,7 +108,7 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
     assert the("stated_accuracy", found).message.endswith("--unscored fail reproduces it")
     path.write_text(json.dumps(report | {"resolved_instances": 2, "total_instances": 9}))
     found = [item for item in gather([path]) if isinstance(item, Finding)]
-    assert "resolved instances as stated: 2; the file lists 1" in the("stated_count", found).message
+    assert "resolved instances as reported: 2; the file lists 1" in the("stated_count", found).message
     other = the("stated_accuracy", found)  # over nine instances, of which the file names four
     assert other.message.endswith("neither --unscored exclude nor --unscored fail reproduces it")
     assert other.severity == "info"
@@ -117,7 +118,7 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
 def test_the_published_figures_come_out_with_unscored_runs_failed() -> None:
     result = sy.rank(REAL, metrics=["pass_rate"], unscored="fail")
     told = the("stated_pass_at_k", list(result.findings))
-    assert "2: 0.2725, 4: 0.3575, 5: 0.3875; --unscored exclude" in told.message
+    assert "2: 0.2725, 4: 0.3575, 5: 0.3875; with --unscored exclude" in told.message
     assert told.message.endswith("; --unscored fail reproduces it")
     assert the("stated_accuracy", list(result.findings)).message.endswith("; --unscored fail reproduces it")
     [place] = result.places

@@ -85,7 +85,7 @@ class Catalog(Mapping[str, Metric]):
         by_name: dict[str, Metric] = {}
         for declared in metrics:
             if declared.name in by_name or declared.name in FACTS:
-                raise DeclarationError(f"the name {declared.name!r} is taken twice", where=declared.where)
+                raise DeclarationError(f"duplicate metric name {declared.name!r}", where=declared.where)
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
         self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
