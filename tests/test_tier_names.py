@@ -73,7 +73,7 @@ def test_json_and_rows_name_the_scheme_and_what_the_tier_stands_for(scheme: str)
     assert {row["tier_scheme"] for row in measured.to_dicts()} == {scheme}
     ranked = sy.rank(runs(scheme), by=["tier"], metrics=["pass_rate"])
     assert ranked.to_dict()["tier_scheme"] == scheme
-    assert ranked.to_dict()["places"][0]["tier_name"] == meaning  # T2 passes everything
+    assert ranked.to_dict()["groups"][0]["tier_name"] == meaning  # T2 passes everything
     assert {row["tier_scheme"] for row in ranked.to_dicts()} == {scheme}
     compared = sy.compare(runs(scheme), baseline="tier=T0", candidate="tier=T2").to_dict()
     assert (compared["pairs"][0]["candidate"]["tier_scheme"], compared["pairs"][0]["candidate"]["tier_name"]) == (
