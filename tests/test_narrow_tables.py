@@ -55,7 +55,7 @@ def test_standings_keep_scores_and_say_notes_below(
     capsys.readouterr()
     above, text = heading(80, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("rank submission agent model overall speed cost correctness")
-    assert "Notes: not verified: file_exists, no_errors (12 rows)" in text.splitlines()
+    assert "Notes: unverified: file_exists, no_errors (12 rows)" in text.splitlines()
     assert text.count("not verified") == 1
     above, text = heading(160, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("correctness adjusted notes")
