@@ -246,7 +246,7 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) ->
     with pytest.raises(UnreadableFileError, match="unknown column 'Tsk'") as refused:
         items(path, {"task": "Tsk"})
     assert refused.value.hint == "did you mean 'Task'?"
-    with pytest.raises(UnreadableFileError, match="column 'Cost USD' stands twice"):
+    with pytest.raises(UnreadableFileError, match="duplicate column 'Cost USD'"):
         items(path, {"cost_usd": "Cost USD"})
 
 
@@ -372,6 +372,6 @@ def test_the_schema_has_every_field_of_a_run_with_its_meaning() -> None:
     fields = definitions["RunFields"]["properties"]
     missing = set(Run.__struct_encode_fields__) - set(fields)
     assert missing == {"x_", "source", "provenance"}
-    assert fields["cost_usd"]["description"].startswith("Cost as the tool reported it")
+    assert fields["cost_usd"]["description"].startswith("Cost reported by the tool")
     assert all("description" in part for part in definitions["Field"]["properties"].values())
     assert definitions["RunFields"]["patternProperties"].keys() == {"^x_.+"}
