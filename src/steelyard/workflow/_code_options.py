@@ -24,11 +24,11 @@ class RepeatabilityOptions(MapOptions):
     contract: Path | None = None
     """Contract file (TOML or JSON), or a folder of contracts matched to tasks by id."""
     tau: float | None = None
-    """Maximum distance of an output that is near the canon (default: the profile's, 0.10)."""
+    """Maximum distance at which an output counts as near the canon (default: the profile's, 0.10)."""
     normalize: str | None = None
     """Normalization: text, ast, tree or names (default: from the contract or language)."""
     language: str | None = None
-    """Language of outputs that do not state one."""
+    """Default language of outputs that do not specify one."""
     repair: bool = True
     """Repair outputs toward the canon."""
     by: Names = ("task", "agent", "model")
@@ -38,7 +38,7 @@ class RepeatabilityOptions(MapOptions):
     store: str | None = None
     """Store for canons: sqlite:///FILE or postgresql://USER@HOST/NAME (default: none)."""
     no_sandbox: bool = False
-    """Run code with resource limits only if no sandbox is available."""
+    """If no sandbox is available, run code anyway, with only resource limits."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -52,11 +52,11 @@ class TaskFileOptions(Options):
     nop: Path | None = None
     """Timings of the unchanged code."""
     oracle: Path | None = None
-    """Timings of the reference solution; needed for advantages."""
+    """Timings of the reference solution; required for advantages."""
     agent: Texts = ()
     """Timings of an agent's change: NAME:MODEL=FILE; repeatable."""
     nop_repeat: Path | None = None
-    """A second measurement of the unchanged code, for the noise floor."""
+    """Second measurement of the unchanged code, for the noise floor."""
     tests: Texts = ()
     """Test results (JSON by agent) or a JUnit XML report: FILE, NAME:MODEL=FILE or oracle=FILE; repeatable."""
     snapshot: Path | None = None
@@ -64,7 +64,7 @@ class TaskFileOptions(Options):
     runs: Path | None = None
     """cost_usd and trajectory_length as JSON, by agent."""
     log: Texts = ()
-    """An agent's JSON log or .cast file: NAME:MODEL=FILE; repeatable."""
+    """Agent log (JSON or .cast): NAME:MODEL=FILE; repeatable."""
     task: str | None = None
     """Task name."""
 
@@ -76,10 +76,10 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
     profile: ProfileName = "speedup-1"
     """Scoring profile: a built-in name (see: steelyard profiles) or a TOML file."""
     agent_only: Literal["drop", "baseline", "worst"] | None = None
-    """Treatment of benchmarks that fail only with the agent's code (default: the profile's)."""
+    """How to score benchmarks that fail only with the agent's code (default: the profile's)."""
     interval: Literal["order", "bootstrap", "none"] | None = None
     """Interval method for speedups (default: the profile's)."""
     verdict: Literal["interval", "asv"] | None = None
-    """Rule that decides between faster and slower (default: the profile's)."""
+    """Rule for faster and slower verdicts (default: the profile's)."""
     unscored: Unscored = "fail"
     """Attempts without a verdict: count as fail (as FC-Eval does), or exclude from success rates."""

@@ -121,13 +121,13 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
     """Options of `measure`."""
 
     by: Names = ()
-    """Comma-separated keys to group by: tier, agent, model, task, experiment, x_..."""
+    """Comma-separated grouping keys: tier, agent, model, task, experiment, x_..."""
     metrics: Names = ()
     """Comma-separated metrics (default: all in the overview)."""
     interval: str = "none"
     """Interval method: auto, none, wilson, clustered, bca, ..."""
     base_tier: str | None = None
-    """Tier that uplift is measured from (default: T0)."""
+    """Reference tier for uplift (default: T0)."""
     weight_by: WeightBy = "runs"
     """Average over all runs (runs) or per task (tasks)."""
 
@@ -153,13 +153,13 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """Options of `rank`."""
 
     by: Names = ("agent", "model")
-    """Comma-separated keys to rank by: agent, model, tier, experiment, x_..."""
+    """Comma-separated grouping keys: agent, model, tier, experiment, x_..."""
     metrics: Names = ()
     """Metric to rank by, then metrics to show (default: the score that most runs have)."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
-    """Order by the mean over tasks, or by pairwise wins per task."""
+    """Ranking method: mean (over tasks), bradley-terry or ranked-pairs (pairwise wins per task)."""
     min_task_coverage: float = 0.5
-    """Exclude groups that attempted a smaller fraction of the tasks."""
+    """Minimum fraction of the tasks that a ranked group must have attempted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -167,15 +167,15 @@ class MatrixOptions(VerdictOptions, EngineOptions):
     """Options of `matrix`."""
 
     by: Names = ("agent", "model")
-    """Comma-separated keys of the columns: agent, model, tier, experiment, x_..."""
+    """Comma-separated keys that define the columns: agent, model, tier, experiment, x_..."""
     metric: str = "pass_rate"
     """Metric to show."""
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
-    """Order of the tasks."""
+    """Task order."""
     baseline: Chosen | None = None
-    """Group to subtract, e.g. agent=NAME (default: the first of two groups)."""
+    """Baseline group, e.g. agent=NAME (default: the first of two groups)."""
     candidate: Chosen | None = None
-    """Group to subtract it from (default: the second of two groups)."""
+    """Group to compare with the baseline (default: the second of two groups)."""
     weight_by: WeightBy = "tasks"
     """Average per task (tasks) or over all runs (runs)."""
 
@@ -201,18 +201,18 @@ class ReportOptions(RankOptions):
     """Options of `report`."""
 
     by: Names = ()
-    """Comma-separated keys to rank by (default: those of agent, model and tier that vary)."""
+    """Comma-separated grouping keys (default: agent, model and tier, if they vary)."""
     metrics: Names = ()
     """Metric to rank by (default: the score that most runs have)."""
     title: str | None = None
-    """Title of the report."""
+    """Report title."""
     sections: Names = ()
     """Comma-separated sections (default: all): rank, measure, compare, judges, repeatability, speedup, usage,
     completeness, findings, runs, outputs."""
     with_outputs: bool = False
-    """Include the outputs of the agents, up to 64,000 characters each."""
+    """Include agent outputs, up to 64,000 characters each."""
     redact: bool = True
-    """Redact keys and tokens in all text."""
+    """Redact API keys and tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -224,7 +224,7 @@ class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     baseline: Measurable | None = None
     """Run records of the baseline; repeatable."""
     inconclusive: Literal["pass", "fail", "report"] = "report"
-    """Inconclusive gates: pass (exit 0), fail (exit 3) or report (exit 4)."""
+    """Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -232,7 +232,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
     """Options of `judges`."""
 
     by: Names = ("agent", "model")
-    """Comma-separated keys of the groups to score: agent, model, tier, experiment, x_..."""
+    """Comma-separated grouping keys: agent, model, tier, experiment, x_..."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -242,8 +242,8 @@ class ExplainOptions(VerdictOptions, PricedRunOptions):
     metric: str = field(kw_only=False)
     """Metric to explain (see: steelyard metrics)."""
     run: str | None = None
-    """Run id or a unique prefix; in a store, the submission id."""
+    """Run id or a unique prefix; for a store, the submission id."""
     by: Names = ()
-    """Comma-separated keys: explain the metric per group."""
+    """Comma-separated grouping keys; explains the metric per group."""
     weight_by: WeightBy = "runs"
     """Average over all runs (runs) or per task (tasks)."""

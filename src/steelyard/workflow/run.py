@@ -56,17 +56,17 @@ class RunOptions(Options):
     out: Path | None = None
     """Output directory (default: runs/NAME)."""
     dry_run: bool = False
-    """Print the commands and the expected cost without running anything."""
+    """Print the commands and expected cost without running anything."""
     only: Names = ()
     """Comma-separated tasks, agents or trial ids to run."""
     parallel: int | None = None
     """Number of trials to run in parallel (default: the plan's)."""
     accept_drift: bool = False
-    """Continue although the version of an agent or of steelyard has changed."""
+    """Continue even if an agent's version or the Steelyard version has changed."""
     regrade: bool = False
     """Verify and judge finished trials again without running agents."""
     no_sandbox: bool = False
-    """Run agents with resource limits only if no sandbox is available."""
+    """If no sandbox is available, run agents anyway, with only resource limits."""
 
     @property
     def folder(self) -> Path | None:

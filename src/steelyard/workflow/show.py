@@ -28,13 +28,13 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     """Options of `show`."""
 
     run: str
-    """Run id, or a unique prefix of it."""
+    """Run id or a unique prefix."""
     diff: str | None = None
-    """Id or prefix of a run to diff the output with."""
+    """Run id or prefix to diff the output against."""
     offset: int = 0
-    """First character of the output to show; up to 64,000 are shown."""
+    """First character of the output to show, counted from 0; at most 64,000 are shown."""
     diff_offset: int = 0
-    """First character of the diff to show; up to 64,000 are shown."""
+    """First character of the diff to show, counted from 0; at most 64,000 are shown."""
     redact: bool = True
     """Redact API keys and tokens."""
 

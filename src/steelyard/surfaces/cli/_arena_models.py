@@ -25,9 +25,10 @@ VersionOption = Annotated[FromOne | None, Parameter(help="Model version (default
 def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Fit the models enabled by the profile.
 
-    Abilities and correctness are fitted to submissions (enabled by arena-models-1), weights to ratings (enabled by
-    arena-community). The profile also sets the submission counts at which the first two are fitted automatically. Each
-    fit is stored as a numbered version and does not change scores. Unchanged data and rules are not fitted again.
+    The profile arena-models-1 enables abilities and correctness, fitted to submissions. The profile arena-community
+    enables weights, fitted to ratings. The profile also sets the submission counts at which abilities and correctness
+    are fitted automatically. Each fit is stored as a numbered version and does not change scores. If data and rules are
+    unchanged, nothing is fitted.
 
     Example: steelyard arena model fit
     """
@@ -126,7 +127,7 @@ def correctness(
 @model.command
 def weights(
     *,
-    fit: Annotated[bool, Parameter(help="First fit a new version to the ratings.", negative="")] = False,
+    fit: Annotated[bool, Parameter(help="Fit a new version to the ratings first.", negative="")] = False,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:

@@ -15,8 +15,10 @@ SET_UP, SUBMIT, LEADERBOARD, MODERATE, PEER_REVIEW, MODELS, SEASONS, NOTIFY = (
     )
 )
 
-StoreOption = Annotated[str, Parameter(help="Store URL: sqlite:///FILE or postgresql://USER@HOST/NAME.")]
-ArenaProfile = Annotated[str, Parameter(help="Scoring profile: built-in name (steelyard profiles) or TOML file.")]
+StoreOption = Annotated[str, Parameter(help="Store URL (sqlite:///FILE, postgresql://USER@HOST/NAME).")]
+ArenaProfile = Annotated[
+    str, Parameter(help="Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.")
+]
 PolicyOption = Annotated[
     str, Parameter(help="Baseline policy: current (one baseline for all) or as-submitted (the one at submission time).")
 ]

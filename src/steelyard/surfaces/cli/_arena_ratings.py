@@ -59,7 +59,7 @@ def pending(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """List assigned reviews under blinded submission names.
+    """List assigned reviews, with submission names blinded.
 
     Example: steelyard arena rating pending --reviewer ada
     """

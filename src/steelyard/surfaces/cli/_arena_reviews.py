@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 review = App(name="review", help="Accept, exclude or reinstate submissions.", help_format="plaintext")
 
 SubmissionId = Annotated[str, Parameter(help="Submission id.")]
-Reason = Annotated[str | None, Parameter(help="Reason, kept in the review log.")]
+Reason = Annotated[str | None, Parameter(help="Reason, recorded in the review log.")]
 As = Annotated[str | None, Parameter(name="--as", help="Name of the reviewer (default: your login name).")]
 OneTask = Annotated[str | None, Parameter(help="Task id (default: all tasks).")]
 

@@ -65,9 +65,7 @@ def leaderboard(
     metrics: Annotated[
         str | None, Parameter(help="For a task: comma-separated tool metrics defined by the profile.")
     ] = None,
-    agent: Annotated[
-        str | None, Parameter(help="Metrics of this agent, with its submissions ranked against each other.")
-    ] = None,
+    agent: Annotated[str | None, Parameter(help="Show the metrics of this agent and rank its own submissions.")] = None,
     confidence: ConfidenceOption = None,
     out: LeaderboardFile = None,
     figure: FigureName = None,

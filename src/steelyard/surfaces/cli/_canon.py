@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 canon = App(name="canon", help="List, show or retire stored canons (reference outputs).", help_format="plaintext")
 
-Prompt = Annotated[str, Parameter(help="Prompt: the id of its contract.")]
+Prompt = Annotated[str, Parameter(help="Prompt id (the id of its contract).")]
 History = Annotated[bool, Parameter(help="Include retired canons.", negative="")]
 StoreAddress = Annotated[str, Parameter(help="Store of the canons.")]
 

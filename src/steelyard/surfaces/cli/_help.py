@@ -93,12 +93,14 @@ METAVARS = {
     "host": "ADDRESS",
     "title": "TEXT",
     "reason": "TEXT",
+    "comment": "TEXT",
+    "on": "DATE",
     "tests": "FILE",
     "log": "FILE",
-    "agent": "FILE",
+    "agent": "NAME",
     "budget": "USD",
 }
-"""What stands for the value of an option; otherwise its type."""
+"""Placeholders for option values; other options use their type."""
 _EXAMPLE = re.compile(r"^[ ]*Example: (.+)$\n?", re.MULTILINE)
 
 
@@ -245,7 +247,7 @@ def _metavar(argument: Argument) -> str:
     if Path in kinds:
         return "DIR" if "director" in (argument.parameter.help or "").lower()[:40] else "FILE"
     if name in METAVARS:
-        return "FILE" if "FILE or" in (argument.parameter.help or "") else METAVARS[name]
+        return "FILE" if re.search("FILE or|=FILE", argument.parameter.help or "") else METAVARS[name]
     if int in kinds:
         return "INT"
     return "NUMBER" if float in kinds else "NAME"

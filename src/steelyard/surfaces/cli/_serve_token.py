@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 token = App(name="token", help="Create, list or revoke access tokens.", help_format="plaintext")
 
-Name = Annotated[str, Parameter(help="Token name: the person or program that uses it. Review logs show this name.")]
+Name = Annotated[str, Parameter(help="Person or program that uses the token; shown in review logs.")]
 
 
 @token.command
@@ -28,7 +28,7 @@ def create(
         str,
         Parameter(help="Comma-separated scopes: read, submit (submissions and runs), review, admin (all, and tasks)."),
     ] = "submit",
-    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last day (2027-01-31).")] = "90d",
+    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last valid day (2027-01-31).")] = "90d",
     person: Annotated[
         str | None,
         Parameter(help="Id of the registered owner (arena user add); default: the token name."),
@@ -38,7 +38,7 @@ def create(
 ) -> int:
     """Create a token and print it once.
 
-    The store contains only the SHA-256 of the token.
+    The store keeps only the SHA-256 hash of the token.
 
     Example: steelyard serve token create ci --scope submit --expires 30d
     Example: steelyard serve token create ada-laptop --person ada --scope submit,review

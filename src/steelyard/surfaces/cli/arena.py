@@ -140,7 +140,7 @@ def submit(
 ) -> int:
     """Submit results to be scored and ranked.
 
-    Invalid submissions are rejected with a reason. The others are accepted.
+    Valid submissions are accepted. Invalid ones are rejected with a reason.
 
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml

@@ -28,9 +28,9 @@ def demo(
     *,
     write: Annotated[
         OnePath | None,
-        Parameter(help="Write example data of every type to this folder, or 1,400 runs to a .jsonl file."),
+        Parameter(help="Directory for example data of every type, or a .jsonl file for 1,400 runs."),
     ] = None,
-    report: Annotated[OnePath | None, Parameter(help="Write a report to this file: .html or .md.")] = None,
+    report: Annotated[OnePath | None, Parameter(help="Report file: .html or .md.")] = None,
     json: Json = False,
 ) -> int:
     """Create synthetic example data and a sample report.

@@ -28,8 +28,8 @@ def suggest(
 ) -> int:
     """Suggest a mapping for files of an unknown format.
 
-    A mapping defines the column or path that each field of a run is read from. Check it, correct it, then read the
-    files with --map.
+    A mapping assigns a column or path to each field of a run. Review and correct the suggestion, then read the files
+    with --map.
 
     Example: steelyard mapping suggest results.csv > mapping.toml
     """

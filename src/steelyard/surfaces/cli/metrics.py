@@ -16,7 +16,7 @@ def metrics(
     /,
     *,
     spec: Annotated[
-        str | None, Parameter(help="Specification of the metrics: outcome, repeatability, speedup or arena.")
+        str | None, Parameter(help="Only metrics of this specification: outcome, repeatability, speedup or arena.")
     ] = None,
     json: Json = False,
 ) -> int:

@@ -26,10 +26,10 @@ NAMES_SUGGESTED = 5
 
 
 def prices(
-    model: Annotated[str | None, Parameter(help="Show only this model; any name used in logs.")] = None,
+    model: Annotated[str | None, Parameter(help="Model to show; any name used in logs is accepted.")] = None,
     /,
     *,
-    on: Annotated[date | None, Parameter(help="Only the prices on this date (2026-03-13).")] = None,
+    on: Annotated[date | None, Parameter(help="Only prices in effect on this date (2026-03-13).")] = None,
     prices: PricesOption = DEFAULT_PRICE_TABLE,
     json: Json = False,
 ) -> int:

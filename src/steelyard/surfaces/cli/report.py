@@ -18,8 +18,8 @@ DEFAULT_OUT = Path("report.html")
 def report(files: Files, /, *, options: Typed[ReportOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
     """Write a self-contained HTML or Markdown report.
 
-    The file loads nothing from the network. --out report.md writes Markdown for pull requests (default: report.html).
-    Also accepts SKYT experiment files and timings, like repeatability and speedup.
+    The report loads nothing from the network. --out report.md writes Markdown for pull requests (default: report.html).
+    Like repeatability and speedup, report also accepts SKYT experiment files and timings.
 
     Example: steelyard report runs.jsonl --by agent,model --out report.html
     """

@@ -27,8 +27,8 @@ LINE_SECONDS = 30.0
 """Interval between progress lines if stderr is not a terminal."""
 STOPPED = 130
 """The exit status after Ctrl-C."""
-Folder = Annotated[OnePath, Parameter(help="Plan results, such as runs/NAME.")]
-PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or plan results such as runs/NAME.")]
+Folder = Annotated[OnePath, Parameter(help="Results folder of a plan, such as runs/NAME.")]
+PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or its results folder (runs/NAME).")]
 Out = Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME).")]
 TrialId = Annotated[str, Parameter(help="Trial id, or a unique prefix.")]
 
@@ -64,7 +64,9 @@ def list_(
     source: PlanOrFolder,
     /,
     *,
-    pending: Annotated[bool, Parameter(help="Print the ids of trials to run, one per line.", negative="")] = False,
+    pending: Annotated[
+        bool, Parameter(help="Print only the ids of pending trials, one per line.", negative="")
+    ] = False,
     out: Out = None,
     json: Json = False,
     csv: Csv = False,
@@ -103,10 +105,11 @@ def trial(
     /,
     *,
     accept_drift: Annotated[
-        bool, Parameter(help="Continue although the version of an agent has changed.", negative="")
+        bool, Parameter(help="Continue even if the agent's version has changed.", negative="")
     ] = False,
     no_sandbox: Annotated[
-        bool, Parameter(help="Run the agent with resource limits only if no sandbox is available.", negative="")
+        bool,
+        Parameter(help="If no sandbox is available, run the agent anyway, with only resource limits.", negative=""),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,

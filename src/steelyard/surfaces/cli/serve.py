@@ -46,7 +46,7 @@ def serve_command(
 ) -> int:
     """Start the dashboard and HTTP API.
 
-    Shows an arena, or files of runs. By default, only this machine has access, and access is read-only.
+    Serves an arena or run files. By default, access is read-only and limited to this machine.
 
     Example: steelyard serve runs/
     Example: steelyard serve results.csv --map mapping.toml
