@@ -6,6 +6,7 @@ import ast
 import math
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from steelyard.formatting import (
     difference_text,
     dollars,
     duration_text,
+    exact_dollars,
     file_size,
     number_format,
     p_value,
@@ -52,6 +54,13 @@ REASON = "numbers are formatted by steelyard.formatting alone, so that every sur
         (dollars(-0.0624), "-$0.0624"),
         (dollars(0.0000108), "$0.0000108"),
         (dollars(1234.5), "$1,234.50"),
+        (exact_dollars(3.0), "$3"),
+        (exact_dollars(0.3), "$0.30"),
+        (exact_dollars(Decimal("6.2500")), "$6.25"),
+        (exact_dollars(Decimal("0.0833333333333333")), "$0.0833333333333333"),
+        (exact_dollars(1e-06), "$0.000001"),
+        (exact_dollars(Decimal("1E+3")), "$1,000"),
+        (exact_dollars(0), "$0"),
         (duration_text(83.21), "83.2 s"),
         (duration_text(0.0004), "0.4 ms"),
         (quantity(0.25, "tokens"), "0.25 tokens"),

@@ -169,7 +169,7 @@ class TestTimes:
         assert done.status == 0
         assert done.stdout == (
             "$0.0000 in the requested time range: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
-            "Budget $5.0000: within the budget.\n"
+            "Budget $5: within the budget.\n"
         )
 
     def test_calls_without_a_time_have_no_day_and_make_a_time_window_uncertain(self) -> None:
@@ -543,14 +543,14 @@ class TestExplained:
             (f"{DEAR} on 2026-01-31 (UTC)", 15.0),
             (f"{CHEAP} on 2026-01-31 (UTC)", 3.0),
         ]
-        assert parts[1]["formula"] == "1 call: 1,000,000 input x $15.00 per million tokens"
+        assert parts[1]["formula"] == "1 call: 1,000,000 input x $15 per million tokens"
 
     def test_calls_above_a_context_tier_have_its_price(self) -> None:
         at = "2026-01-31T12:00:00Z"
         small, large = (call(at, "claude-sonnet-4-5", tokens) for tokens in (1_000, 300_000))
-        assert "x $3.0000 per" in str(self.explained(run("a", small), "genai-prices")[0]["formula"])
-        assert "x $6.0000 per" in str(self.explained(run("a", large), "genai-prices")[0]["formula"])
-        assert "x $3.0000 or $6.0000 per" in str(self.explained(run("a", small, large), "genai-prices")[0]["formula"])
+        assert "x $3 per" in str(self.explained(run("a", small), "genai-prices")[0]["formula"])
+        assert "x $6 per" in str(self.explained(run("a", large), "genai-prices")[0]["formula"])
+        assert "x $3 or $6 per" in str(self.explained(run("a", small, large), "genai-prices")[0]["formula"])
 
     def test_what_has_no_price_says_why(self) -> None:
         part, other = self.explained(run("a", call(None, "no-such-model"), call(None)))

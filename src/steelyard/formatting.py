@@ -280,6 +280,18 @@ def dollars(value: float | None) -> str:
     return quantity(value, "USD")
 
 
+def exact_dollars(value: Decimal | float) -> str:
+    """An amount of money with the digits it was given with: a list price, a budget. Cents have two digits.
+
+    >>> exact_dollars(3), exact_dollars(0.3), exact_dollars(Decimal("0.075")), exact_dollars(1234.5)
+    ('$3', '$0.30', '$0.075', '$1,234.50')
+    """
+    digits = f"{value if isinstance(value, Decimal) else Decimal(repr(float(value))):,f}"
+    whole, _, decimals = digits.partition(".")
+    decimals = decimals.rstrip("0")
+    return f"${whole}.{decimals:0<2}" if decimals else f"${whole}"
+
+
 def duration_text(seconds: float | None) -> str:
     """A duration.
 

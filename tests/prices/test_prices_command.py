@@ -58,7 +58,8 @@ def test_a_book_of_ones_own_can_be_asked(tmp_path: Path, capsys: pytest.CaptureF
     path.write_text('format = 1\nversion = "7"\n[models.m]\nusd_per_million = { input = 0.1, output = 2 }\n')
     assert run(["prices", "m", "--prices", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "0.1" in shown
+    assert "$0.10" in shown
+    assert "$2 " in shown
     assert "ours (7)" in shown
 
 

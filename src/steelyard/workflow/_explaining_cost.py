@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date
 
-from steelyard.formatting import dollars
+from steelyard.formatting import exact_dollars
 from steelyard.prices import Charge, PriceTable, charges, in_usd, price_lines
 from steelyard.records import TOKEN_KINDS, DayFinder, Missing, Run, calls_in, kinds_of
 from steelyard.results import Explanation
@@ -58,6 +58,6 @@ def _formula(part: Charge, day: date | None, price_table: PriceTable) -> str | N
     for place, (kind, count) in enumerate(zip(TOKEN_KINDS, kinds_of(usage), strict=True)):
         if count:
             known = (rate.usd_per_million[place] for rate in rates)
-            words = dict.fromkeys("no price" if usd is None else f"{dollars(float(usd))}" for usd in known)
+            words = dict.fromkeys("no price" if usd is None else exact_dollars(usd) for usd in known)
             terms.append(f"{count:,} {kind.removesuffix('_tokens').replace('_', ' ')} x {' or '.join(words)}")
     return f"{_calls(part)}: {' + '.join(terms)} per million tokens" if terms else None

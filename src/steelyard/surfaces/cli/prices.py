@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.formatting import counted
+from steelyard.formatting import counted, exact_dollars
 from steelyard.prices import (
     DEFAULT_PRICE_TABLE,
     ModelPrices,
@@ -101,7 +101,7 @@ def _print_lines(
     same = "" if model_prices.id == model else f" ({model_prices.id})"
     provider = f" by {model_prices.provider}" if model_prices.provider else ""
     day = f" on {on.isoformat()}" if on else ""
-    told = f"{model}{same}{provider}{day}, in dollars per million tokens."
+    told = f"{model}{same}{provider}{day}, in USD per million tokens."
     table = plain_table()
     columns = _columns(lines)
     for heading in columns:
@@ -122,10 +122,10 @@ def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:
     if any(sizes):
         columns["calls above"] = [f"{size:,} input tokens" if size else DASH for size in sizes]
     if any(line.rates.usd_per_request for line in lines):
-        columns["a request"] = [f"{line.rates.usd_per_request:f}" for line in lines]
+        columns["per request"] = [exact_dollars(line.rates.usd_per_request) for line in lines]
     for index, kind in enumerate(TOKEN_KINDS):
         usd_per_million = [line.rates.usd_per_million[index] for line in lines]
         columns[kind.removesuffix("_tokens").replace("_", " ")] = [
-            DASH if price is None else f"{price:f}" for price in usd_per_million
+            DASH if price is None else exact_dollars(price) for price in usd_per_million
         ]
     return columns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UnreadableFileError
-from steelyard.formatting import quantity
+from steelyard.formatting import exact_dollars
 from steelyard.reports import clean
 from steelyard.results import UsageSummary
 from steelyard.surfaces.cli._options import Paths
@@ -87,4 +87,4 @@ def _budget_line(budget: Budget) -> str:
         "fail": "over the budget",
         "inconclusive": "inconclusive: the known cost is within the budget, but part of the cost is unknown",
     }
-    return f"Budget {quantity(budget.usd, 'USD')}: {said[budget.status]}."
+    return f"Budget {exact_dollars(budget.usd)}: {said[budget.status]}."
