@@ -98,7 +98,7 @@ def test_what_is_no_file_of_tasks_is_shown_the_way(
 @pytest.mark.parametrize(
     ("command", "text", "reason"),
     [
-        (["task", "add"], '{"id": "t", "tools": []}', "tools is empty, so no one could participate"),
+        (["task", "add"], '{"id": "t", "tools": []}', "tools is empty, so no submission would be allowed"),
         (["task", "add"], '{"id": "t", "models": []}', "models is empty"),
         (["task", "add"], '{"tasks": [{"id": "m1"}], "id": "m2"}', "unknown key 'id' next to 'tasks'"),
         (["submit"], '{"submissions": [], "task_id": "t"}', "unknown key 'task_id' next to 'submissions'"),

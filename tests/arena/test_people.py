@@ -51,7 +51,7 @@ def taken(arena: Arena, token: Token, **more: object) -> Receipt | Rejected:
 
 
 def test_a_display_name_never_identifies(people: Arena) -> None:
-    assert [party.shown for party in list_users(people, "person").parties] == [
+    assert [party.shown for party in list_users(people, "person").users] == [
         "Ada Lovelace (ada)",
         "Ada Lovelace (bob)",
         "cyd",
@@ -81,7 +81,7 @@ def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
 def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) -> None:
     add_user(people, "person", "ada", team="")
     add_user(people, "person", "cyd", name="Cyd")
-    told = {party.id: (party.display_name, party.team) for party in list_users(people, "person").parties}
+    told = {party.id: (party.display_name, party.team) for party in list_users(people, "person").users}
     assert told == {"ada": ("Ada Lovelace", None), "bob": ("Ada Lovelace", "blue"), "cyd": ("Cyd", None)}
 
 
@@ -136,4 +136,4 @@ def test_the_commands_register_and_list(people: Arena, capsys: pytest.CaptureFix
     assert run(["arena", "user", "list", "tool", "--json", "--store", store]) == 0
     out = capsys.readouterr().out
     assert out.startswith("tool The Ant (ant)")
-    assert json.loads(out[out.index("{") :])["parties"] == [{"kind": "tool", "id": "ant", "display_name": "The Ant"}]
+    assert json.loads(out[out.index("{") :])["users"] == [{"kind": "tool", "id": "ant", "display_name": "The Ant"}]

@@ -1,4 +1,4 @@
-"""A person, a team or a tool of an arena, as somebody registered it."""
+"""A registered person, team or tool of an arena."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ PARTY_KINDS: tuple[PartyKind, ...] = get_args(PartyKind)
 
 
 class Party(Record, frozen=True, kw_only=True):
-    """Who or what takes part. The id identifies it; the display name is for people to read and may occur twice."""
+    """A registered person, team or tool. The id is unique for each kind; the display name need not be unique."""
 
     kind: PartyKind
-    """A person submits and reviews, a team has people in it, a tool does the work."""
+    """`person` (submits and reviews), `team` (has people as members) or `tool` (an agent)."""
     id: Name
-    """What submissions (`submitter`, `agent`), tokens and ratings name it by."""
+    """Id used in submissions (`submitter`, `agent`), tokens and ratings."""
     display_name: str | None = None
-    """What people read beside the id; None where the id is all there is."""
+    """Display name, shown with the id; None if there is none."""
     team: Name | None = None
-    """The id of a person's team; None without one."""
+    """Team id of a person; None without a team."""
 
     @property
     def shown(self) -> str:
-        """The id, with the display name before it where there is one: a display name alone never identifies."""
+        """Return the id, preceded by the display name if there is one; display names alone are ambiguous."""
         return self.id if self.display_name is None else f"{self.display_name} ({self.id})"

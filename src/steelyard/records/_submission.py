@@ -1,4 +1,4 @@
-"""A submission to an arena, under the arena specification's field names."""
+"""Submission to an arena, with the field names of the arena specification."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class Submission(Record, frozen=True, kw_only=True, gc=False):
-    """One entry for one task of an arena."""
+    """A submission to a task of an arena."""
 
     id: Name
-    """A unique name; it is accepted once. A record without one gets it from its content."""
+    """Unique id, accepted once. By default, it is derived from the content."""
     task_id: Name
-    """The task it is for."""
+    """Id of the task."""
     total_tokens: Count
-    """All tokens of the run, cache included."""
+    """Total tokens of the run, including cache."""
     tool_calls: Count
     """Number of tool calls."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
-    """How many turns were taken; None is scored as one and listed as defaulted."""
+    """Number of turns; None is scored as 1 and listed in `defaulted`."""
     execution_time: BoundedAmount | None = None
-    """Seconds; None and 0 are unknown, scored 50 and listed as defaulted."""
+    """Time in seconds. None and 0 mean unknown: the score is 50, and the field is listed in `defaulted`."""
     estimated_cost: BoundedAmount | None = None
-    """US dollars; None and 0 are unknown, scored 50 and listed as defaulted."""
+    """Cost in USD. None and 0 mean unknown: the score is 50, and the field is listed in `defaulted`."""
     success: bool | None = None
-    """The submitter's claim; None counts as true and is listed as defaulted."""
+    """Success as claimed by the submitter; None counts as true and is listed in `defaulted`."""
     files_created: Annotated[tuple[FilePath, ...], msgspec.Meta(max_length=10_000)] | None = None
-    """Paths the submitter says were created."""
+    """Created files, as claimed by the submitter."""
     agent: Name | None = None
-    """The tool that did the work."""
+    """Agent that produced the output."""
     model: Name | None = None
-    """The model it used."""
+    """Model that the agent used."""
     submitter: Name | None = None
-    """Who submits."""
+    """Submitter id."""
     submitted_at: datetime | None = None
-    """When; a time without a zone is read as UTC, a day alone as its midnight, None is the moment of acceptance."""
+    """Submission time. Times without a time zone are in UTC, a date means midnight UTC; None is the acceptance time."""
     artifacts: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
-    """A folder or archive (tar, zip) with what was made; None leaves only claims to go by."""
+    """Directory or archive (tar, zip) with the output; without artifacts, only claims are available."""
     judgments: Annotated[tuple[Judgment, ...], msgspec.Meta(max_length=1000)] | None = None
-    """What the submission's own judges say of it: shown, and never counted."""
+    """Judgments from the submitter; they are shown but never count."""
     lower_bounds: Annotated[tuple[Countable, ...], msgspec.Meta(max_length=3)] | None = None
-    """Counts of which only a part is known: they are scored as stated, and marked wherever the score is shown."""
+    """Counts that are lower bounds. They are scored as given, and the score is marked."""
 
     inputs: Annotated[dict[Name, float | bool], msgspec.Meta(max_length=200)] | None = None
-    """Fields of the run by name: inputs of the metrics that the profile lists for a tool. No score depends on them."""
+    """Run fields by name, the inputs of tool metrics. No score depends on them."""
 
     def __post_init__(self) -> None:
         if self.inputs is not None:
             _check_inputs(self.inputs)
         # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
-        # What says the same is made the same, so that it has the same digest however a program wrote it.
+        # Values are normalized, so that equal submissions have the same digest.
         if self.execution_time is not None:
             if not math.isfinite(self.execution_time):
                 raise ValueError("execution_time is not a finite number")
@@ -91,7 +91,7 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
 
     @property
     def defaulted(self) -> tuple[str, ...]:
-        """Fields that were absent, or 0 where 0 means unknown, and are scored by a default."""
+        """Return the fields that are scored by a default: missing ones, and 0 where 0 means unknown."""
         unknown = [name for name in ("execution_time", "estimated_cost") if not getattr(self, name)]
         return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
 
@@ -100,7 +100,7 @@ def _check_inputs(inputs: dict[str, float | bool]) -> None:
     for name, value in inputs.items():
         if name not in FACTS and not is_custom_field(name):
             close = nearest(name[:200], FACTS)
-            advice = f" (nearest: {close})" if close else ""
+            advice = f"; did you mean {close!r}?" if close else ""
             raise ValueError(f"inputs: unknown field {name[:200]!r}{advice}")
         if not math.isfinite(value):
             raise ValueError(f"inputs: {name[:200]} must be a finite number")
@@ -112,7 +112,7 @@ def told_apart(submission: Submission) -> Submission:
 
 
 _NAMELESS = "-"
-"""What stands for the id while the content of a submission without one is read."""
+"""Placeholder id while a submission without an id is decoded."""
 _COUNTS = get_args(Countable)
 _TO_COMPLETE = {
     "Object missing required field `id`",
@@ -133,14 +133,14 @@ _OTHER_NAMES = {
     "usage": "total_tokens",
     "turns": "iterations",
 }
-"""What a run or a log calls a field of a submission."""
+"""Names of submission fields in runs and logs."""
 _A_TIME = "2026-11-15 or 2026-11-15T12:00:00Z"
 _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
 
 
 class _IncompleteError(DecodeError):
-    """A submission that is sound so far, but for what can be made out."""
+    """A submission that lacks only values that can be derived."""
 
 
 def decode_submission(line: bytes) -> Submission:
@@ -219,12 +219,12 @@ def _with_whole_counts(values: Any) -> Any:  # Any: as above
 
 
 def _named_by_content(submission: Submission) -> Submission:
-    """The submission under the SHA-256 of all it says."""
+    """Return the submission with the SHA-256 of its content as its id."""
     return msgspec.structs.replace(submission, id=hashlib.sha256(msgspec.json.encode(submission)).hexdigest())
 
 
 def check_submission(submission: Submission) -> bytes:
-    """The submission as JSON; one made by a program is held against all the rules that a read one has met."""
+    """Return the submission as JSON, after the same validation as for a submission read from a file."""
     try:
         encoded = msgspec.json.encode(submission)
     except (TypeError, OverflowError, UnicodeEncodeError) as error:
@@ -234,7 +234,7 @@ def check_submission(submission: Submission) -> bytes:
 
 
 def check_submissions(given: Sequence[Submission]) -> list[bytes | DecodeError]:
-    """`check_submission` of each; where all are sound, as they mostly are, in one go."""
+    """Apply `check_submission` to each; if all are valid, which is common, in one step."""
     try:
         lines = _LINES.encode_lines(given)
         _DECODER.decode_lines(lines)
@@ -254,7 +254,7 @@ def _checked_or_refused(submission: Submission) -> bytes | DecodeError:
 
 
 def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
-    """SHA-256 of what the submission says, its artifacts by their content and not by where they lie."""
+    """Return the SHA-256 of the submission; artifacts enter by content, not by path."""
     said = msgspec.structs.replace(told_apart(submission), artifacts=artifacts_digest)
     return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
@@ -296,7 +296,7 @@ def submission_from_run(
 
 
 def _success(run: Run) -> bool | None:
-    """The verdict, else the agent's claim; a run that broke off without either did not succeed."""
+    """Return the verdict, or the agent's claim; a crashed run without either did not succeed."""
     if run.verdict is not None:
         return run.verdict
     broke_off = run.outcome == "errored" or run.failure is not None
@@ -304,7 +304,7 @@ def _success(run: Run) -> bool | None:
 
 
 def _lower_bounds(run: Run) -> list[Countable]:
-    """The counts of which the run had more than it states."""
+    """Return the counts that are lower bounds in the run."""
     marked = {name.partition(".")[0] for name, how in (run.provenance or {}).items() if how == "lower_bound"}
     if run.usage is None and any(
         call.usage is None or call.usage.input_tokens is None or call.usage.output_tokens is None

@@ -1,4 +1,4 @@
-"""What agents are asked to do, and how a submission is checked."""
+"""Tasks and the success criteria of submissions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Bound = Annotated[float, msgspec.Meta(ge=0, le=MAX_VALUE)]
 
 
 class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_exists"):
-    """A file that must be among the artifacts."""
+    """The artifacts contain a file."""
 
     file_path: RelativePath
-    """Path inside the artifacts, as the submission's `files_created` would name it."""
+    """Path in the artifacts, as in `files_created`."""
 
 
 class NoErrors(Record, frozen=True, kw_only=True, tag_field="type", tag="no_errors"):
-    """The workflow ended without an error: `success` is not false, and the error log, if named, is there and empty."""
+    """No errors occurred: `success` is not false, and the error log, if specified, exists and is empty."""
 
     error_log: RelativePath | None = None
-    """A file that holds something only when there were errors; None when the task has none."""
+    """Path of the error log, which is empty if there were no errors; None if the task has no error log."""
 
 
 class TestsPass(Record, frozen=True, kw_only=True, tag_field="type", tag="tests_pass"):
@@ -39,35 +39,35 @@ class TestsPass(Record, frozen=True, kw_only=True, tag_field="type", tag="tests_
     __test__ = False  # pytest must not take this for a test class
 
     command: CommandLine | None = None
-    """What runs the tests; None discovers Python's unittest cases and wants at least one."""
+    """Command that runs the tests; None runs Python's unittest discovery and requires at least one test."""
     tests: str | None = None
-    """A folder of the task's own tests, laid over the artifacts so that a submission cannot bring its own."""
+    """Directory of test files. They overwrite submitted files of the same name."""
     seconds: Seconds = 60.0
-    """Time after which they have failed."""
+    """Timeout of the tests, in seconds."""
 
 
 class CodeCompiles(Record, frozen=True, kw_only=True, tag_field="type", tag="code_compiles"):
     """The code compiles."""
 
     command: CommandLine | None = None
-    """What compiles it; None compiles every Python file and wants at least one."""
+    """Command that compiles the code; None compiles all Python files and requires at least one."""
     files: str | None = None
-    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
+    """Directory of task files. They overwrite submitted files of the same name."""
     seconds: Seconds = 60.0
-    """Time after which it has failed."""
+    """Timeout of the command, in seconds."""
 
 
 class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="command"):
-    """A command run in a copy of the artifacts ends with the expected status."""
+    """A command exits with the expected status. It runs in a copy of the artifacts."""
 
     command: CommandLine
-    """Program and arguments; no shell."""
+    """Program and arguments, run without a shell."""
     exit_status: Annotated[int, msgspec.Meta(ge=0, le=255)] = 0
-    """The status that counts as met."""
+    """Expected exit status."""
     files: str | None = None
-    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
+    """Directory of task files. They overwrite submitted files of the same name."""
     seconds: Seconds = 60.0
-    """Time after which it has failed."""
+    """Timeout of the command, in seconds."""
 
 
 class MinFunctionality(CommandSucceeds, frozen=True, kw_only=True, tag_field="type", tag="min_functionality"):
@@ -78,33 +78,33 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     """A judge's score reaches a threshold."""
 
     threshold: Fraction
-    """The least score that counts as met."""
+    """Minimum score."""
     judge: Name | None = None
-    """Which of the arena's judges has to give it; None takes any. What a submission says of itself never counts."""
+    """Name of the arena's judge; None accepts any. Judgments in the submission never count."""
     command: CommandLine | None = None
-    """A judge of the task's own, run on the artifacts: the last line it prints is the score, 0 to 1."""
+    """Judge command, run on the artifacts. The last line of its output is the score, from 0 to 1."""
     files: str | None = None
-    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
+    """Directory of task files. They overwrite submitted files of the same name."""
     seconds: Seconds = 60.0
-    """Time after which the judge has given no score."""
+    """Timeout of the judge, in seconds."""
     reviewers: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=100)] | None = None
-    """Ids of people whose ratings decide (`arena rating add`): the mean of their last ratings over 100 is the score."""
+    """Ids of the reviewers. The score is the mean of their latest ratings (`arena rating add`) divided by 100."""
     criterion: Name | None = None
-    """What they rate; None for the submission as a whole."""
+    """Criterion that the reviewers rate; None for the whole submission."""
     min_ratings: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
-    """How many of the reviewers must have rated; None waits for all of them."""
+    """Number of reviewers who must have rated; None requires all of them."""
 
     def __post_init__(self) -> None:
         if self.reviewers is None:
             if self.criterion is not None or self.min_ratings is not None:
-                raise ValueError("criterion and min_ratings are for a judge criterion that names reviewers")
+                raise ValueError("criterion and min_ratings require reviewers")
             return
         if self.command is not None or self.judge is not None:
-            raise ValueError("a judge criterion names either reviewers, or a judge or its command")
+            raise ValueError("reviewers cannot be combined with judge or command")
         if len(set(self.reviewers)) != len(self.reviewers):
-            raise ValueError("a reviewer is named twice")
+            raise ValueError("duplicate reviewer in reviewers")
         if (self.min_ratings or 0) > len(self.reviewers):
-            raise ValueError(f"min_ratings is {self.min_ratings}, with {len(self.reviewers)} reviewers named")
+            raise ValueError(f"min_ratings is {self.min_ratings}, but there are only {len(self.reviewers)} reviewers")
 
 
 SuccessCriterion = (
@@ -117,11 +117,11 @@ CRITERION_TYPES = tuple(
 
 
 WEIGHTS_TOLERANCE = 1e-9
-"""How far weights may add up to something else than 1: thirds are written with a few digits."""
+"""Tolerance for the sum of weights, because thirds are written with a few digits."""
 
 
 class ScoreWeights(Record, frozen=True, kw_only=True):
-    """A task's own weights of the four scores; they must add up to 1, so that scores stay within 0 and 100."""
+    """Weights of the four scores for this task. They must sum to 1, so that scores are between 0 and 100."""
 
     efficiency: Fraction
     """Weight of the efficiency score."""
@@ -139,7 +139,7 @@ class ScoreWeights(Record, frozen=True, kw_only=True):
 
 
 class BaselineDefaults(Record, frozen=True, kw_only=True):
-    """A task's own numbers in place of the profile's default baseline; None keeps the profile's."""
+    """Default baseline of a task. A number that is None comes from the profile."""
 
     median_tokens: Bound | None = None
     min_tokens: Bound | None = None
@@ -163,28 +163,28 @@ class BaselineDefaults(Record, frozen=True, kw_only=True):
 
 
 class Task(Record, frozen=True, kw_only=True):
-    """What agents are asked to do."""
+    """A task for agents."""
 
     id: Name
-    """The name that a Run's `task` and a submission's `task_id` hold."""
+    """Unique id, used as `task` in runs and as `task_id` in submissions."""
     title: str | None = None
-    """A line for people."""
+    """Title, for display."""
     category: str | None = None
-    """The kind of work, where tasks are weighed by it."""
+    """Category, which selects weights if the profile has weights for it."""
     difficulty: str | None = None
-    """How hard it is, in the profile's words; None adjusts nothing."""
+    """Difficulty, one of the profile's levels; None applies no adjustment."""
     success_criteria: tuple[SuccessCriterion, ...] = ()
-    """What a submission must meet; none means that correctness is 100."""
+    """Criteria for correctness; without criteria, correctness is 100."""
     tools: tuple[Name, ...] | None = None
-    """Agents that may take part; None admits all."""
+    """Allowed agents; None allows all."""
     models: tuple[Name, ...] | None = None
-    """Models that may take part; None admits all."""
+    """Allowed models; None allows all."""
     weights: ScoreWeights | None = None
-    """The task's own weights; None takes those of its category, else the profile's."""
+    """Weights for this task; None uses the weights of its category, or the general weights of the profile."""
     baseline: BaselineDefaults | None = None
-    """The task's own default baseline; None takes the profile's."""
+    """Default baseline of this task; None uses the profile's."""
     expected_steps: tuple[Step, ...] | None = None
-    """Steps on the way; runs of this task that state none of their own are measured against these."""
+    """Expected steps, for runs of this task that do not specify any."""
 
     def __post_init__(self) -> None:
         if "\0" in self.id:
@@ -192,14 +192,14 @@ class Task(Record, frozen=True, kw_only=True):
 
 
 def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
-    """The task in plain values; ValueError says what is wrong, with the nearest right word."""
+    """Convert plain values to a task; ValueError gives the reason and a suggestion."""
     criteria = values.get("success_criteria") if isinstance(values, dict) else None
     for number, criterion in enumerate(criteria if isinstance(criteria, list) else []):
         kind = criterion.get("type") if isinstance(criterion, dict) else None
         if kind not in CRITERION_TYPES:
             close = nearest(str(kind), CRITERION_TYPES)
             advice = f"did you mean {close!r}?" if close else f"known: {', '.join(CRITERION_TYPES)}"
-            raise ValueError(f"success criterion {number + 1} has the unknown type {kind!r} ({advice})")
+            raise ValueError(f"unknown type {kind!r} of success criterion {number + 1} ({advice})")
         if kind == "min_functionality" and "command" not in criterion:
             raise ValueError(f"success criterion {number + 1} (min_functionality) needs a command")
     non_finite = find_non_finite(values)
@@ -214,18 +214,18 @@ def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
 
 
 def check_task(task: Task) -> str:
-    """The task as JSON; one made by a program is held against all the rules that a read one has met."""
+    """Return the task as JSON, after the same validation as for a task read from a file."""
     non_finite = find_non_finite(task)
     if non_finite is not None:
         raise ValueError(f"{non_finite[0]} is {non_finite[1]}, not a finite number")
-    # Not asked when a task is read from a store: an older version may have kept one that such a database took.
+    # Tasks read from a store are not checked, because an older version may have stored such a task.
     place = forbidden_text(task)
     if place is not None:
         raise ValueError(f"{place} contains a NUL byte or a lone surrogate; use valid UTF-8")
     for name in ("tools", "models"):
         admitted = getattr(task, name)
         if admitted is not None and not admitted:
-            raise ValueError(f"{name} is empty, so no one could participate (omit it to allow everyone)")
+            raise ValueError(f"{name} is empty, so no submission would be allowed (omit it to allow all)")
     try:
         definition = msgspec.json.encode(task, order="deterministic")
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:

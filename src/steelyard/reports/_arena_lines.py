@@ -79,9 +79,9 @@ def submitted_line(submitted: Submitted) -> str:
 
 def registry_lines(registry: Registry) -> Iterator[str]:
     """A line for each person, team and tool: its display name, its id, a person's team."""
-    if not registry.parties:
+    if not registry.users:
         yield "No users registered. Add one: steelyard arena user add person ID"
-    for party in registry.parties:
+    for party in registry.users:
         yield f"{party.kind} {party.shown}" + (f", team {party.team}" if party.team else "")
 
 

@@ -15,12 +15,12 @@ from steelyard.results._base import Row
 class Registry(FieldsResult):
     """Registered people, teams and tools, by kind and id."""
 
-    parties: tuple[Party, ...]
+    users: tuple[Party, ...]
 
     def _about(self) -> str:
-        kinds = [party.kind for party in self.parties]
+        kinds = [party.kind for party in self.users]
         return f"{kinds.count('person'):,} people, {kinds.count('team'):,} teams, {kinds.count('tool'):,} tools"
 
     def to_dicts(self) -> list[Row]:
-        """Return one row per party."""
-        return [{name: getattr(party, name) for name in msgspec.structs.asdict(party)} for party in self.parties]
+        """Return one row per user."""
+        return [{name: getattr(party, name) for name in msgspec.structs.asdict(party)} for party in self.users]

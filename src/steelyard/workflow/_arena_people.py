@@ -35,14 +35,14 @@ def add_user(
     def work(connection: Connection) -> Party:
         return register_in(connection, chosen, identity, display_name=name, team=team, now=now_microseconds())
 
-    return Registry(parties=(arena.store.in_transaction(work),))
+    return Registry(users=(arena.store.in_transaction(work),))
 
 
 def list_users(arena: Arena | str, kind: str | None = None) -> Registry:
     """Return the registered people, teams and tools, optionally of one kind."""
     arena, chosen = opened(arena), None if kind is None else party_kind(kind)
     with arena.read() as connection:
-        return Registry(parties=tuple(read_parties(connection, chosen)))
+        return Registry(users=tuple(read_parties(connection, chosen)))
 
 
 def add_rating(

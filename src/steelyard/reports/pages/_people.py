@@ -13,7 +13,7 @@ from steelyard.results import Assignments, PeerReview, Registry, Season, ToolMet
 
 def registry_page(result: Registry) -> Page:
     """One row for each person, team and tool. The id identifies it, the display name never does."""
-    rows = result.parties
+    rows = result.users
     columns = (
         text_column("kind", "kind", [party.kind for party in rows]),
         text_column("id", "id", [party.id for party in rows]),

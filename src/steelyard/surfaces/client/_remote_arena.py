@@ -213,7 +213,7 @@ class RemoteArena:
 
     def users(self, kind: str | None = None) -> Registry:
         """Return the registered people, teams and tools, optionally of one kind."""
-        return self._whole("/users", {"kind": kind}, "parties", Registry)
+        return self._whole("/users", {"kind": kind}, "users", Registry)
 
     def add_rating(
         self,

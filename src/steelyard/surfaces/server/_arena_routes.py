@@ -327,7 +327,7 @@ ARENA_ROUTES = (
         command="arena user list",
         result=Registry,
         query=UsersQuery,
-        rows="parties",
+        rows="users",
         over_arena=lambda source, _values, query: list_users(source.arena, query.kind),
     ),
     Route(
