@@ -349,7 +349,7 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"baseline": "agnt=one"}, UnknownNameError, "did you mean 'agent'"),
         ({"baseline": "agent=ome"}, UnknownNameError, "did you mean 'one'"),
         ({"baseline": "agent"}, UsageError, "is not KEY=VALUE"),
-        ({"baseline": ""}, UsageError, "chooses nothing"),
+        ({"baseline": ""}, UsageError, "selects no runs"),
         ({"candidate": []}, UsageError, "no candidate to compare"),
         ({"candidate": ["agent=two", "agent=two"]}, UsageError, "given twice"),
         ({"metrics": ["pas_rate"]}, UnknownNameError, "pass_rate"),

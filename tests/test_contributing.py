@@ -1,4 +1,4 @@
-"""The examples of the contributor guides run, and their tables match the code."""
+"""The examples of the contributor guides (docs/project/guides/agents.md and others) run, and their tables match."""
 
 from __future__ import annotations
 

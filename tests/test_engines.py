@@ -379,7 +379,7 @@ def test_auto_names_the_extra_before_memory_runs_out(tmp_path: Path, monkeypatch
     paths = flat_files(tmp_path, seed=1, n=40)
     monkeypatch.setattr(_opening, "free_bytes", lambda: 1_000)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtraError, match=r"40 runs need about .* needs DuckDB") as error:
+    with pytest.raises(MissingExtraError, match=r"40 runs need about .* requires DuckDB") as error:
         sy.measure(paths, metrics=["pass_rate"])
     assert error.value.hint == "pip install 'steelyard[duckdb]'"
 

@@ -98,7 +98,7 @@ class TestClaude:
             (run,), findings = read(path)
             assert run.usage == self.EXACT, path.name
             (finding,) = [finding for finding in findings if finding.code == "token_contradiction"]
-            assert "400 tokens written to the cache" in finding.message
+            assert "400 cache-write tokens" in finding.message
 
     def test_calls_stay_when_a_second_log_states_their_sum(self, tmp_path: Path) -> None:
         session = lines(tmp_path / "session.jsonl", claude_line(1), claude_line(2))

@@ -442,7 +442,7 @@ def test_a_profile_of_ones_own_changes_the_constants(tmp_path: Path) -> None:
         ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = -1\nimpl_weight = 0', UsageError, "more than 0"),
         ('name = "m"\nspec = "outcome"\nnonsense = 1', ProfileError, "nonsense"),
         ('name = "m"\nspec = "outcome"\n[constants]\nimpl_weight = -0.2', UsageError, "negative"),
-        ('name = "outcome-1"\nspec = "outcome"\nexpected_runs = 3', ProfileError, "shipped"),
+        ('name = "outcome-1"\nspec = "outcome"\nexpected_runs = 3', ProfileError, "built-in"),
         ('name = "m"\nspec = "arena"', UsageError, "arena"),
         ("name = ", ProfileError, "TOML"),
     ],

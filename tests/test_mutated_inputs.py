@@ -71,7 +71,7 @@ def test_a_plan_with_an_impossible_path_is_refused(name: str, tmp_path: Path) ->
 def test_a_time_that_no_float_holds_is_no_time(tmp_path: Path) -> None:
     path = tmp_path / "times.json"
     path.write_text('{"parse": [0.5, 1e400]}'.replace("1e400", "9" * 400))
-    with pytest.raises(UnreadableFileError, match="not a timing file"):
+    with pytest.raises(UnreadableFileError, match="unknown timing file format"):
         read_timings(path)
 
 

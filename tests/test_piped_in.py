@@ -79,7 +79,7 @@ def test_speedup_takes_one_side_that_is_piped_in(piped: Piped) -> None:
     assert json.loads(shown)["agents"] == agents
     status, _, said = piped(b"{}", "speedup", "--nop", "-", "--oracle", "-", "--agent", "a:m=-")
     assert status == 2
-    assert "can be one of the files only" in said
+    assert "only one file can be read from stdin" in said
     status, _, said = piped(b"hello", "speedup", *sides, "--agent", "a:m=-")
     assert status == 1
     assert "stdin: not a timing file" in said

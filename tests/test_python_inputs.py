@@ -59,20 +59,20 @@ BAD: list[tuple[Any, str]] = [
     (sy.Run(task="t", usage=Usage(input_tokens=-5)), "usage.input_tokens: expected int >= 0"),
     (sy.Run(task="t", iterations=0), "iterations: expected int >= 1"),
     (sy.Run(task="t", attempt=-1), "attempt: expected int >= 0"),
-    (sy.Run(task="t", cost_usd=float("nan")), "cost_usd: the number nan is not finite"),
-    (sy.Run(task="t", cost_usd=float("inf")), "cost_usd: the number inf is not finite"),
+    (sy.Run(task="t", cost_usd=float("nan")), "cost_usd: must be a finite number (got nan)"),
+    (sy.Run(task="t", cost_usd=float("inf")), "cost_usd: must be a finite number (got inf)"),
     (sy.Run(task="t", impl_rate=1.5), "impl_rate: expected float <= 1.0"),
     (sy.Run(task=""), "task: expected str of length >= 1"),
     (sy.Run(task="t", judgments=(Judgment(weighted_score=7.0),)), "judgments[0].weighted_score"),
     (sy.Run(task="t", outcome="won"), "won"),  # type: ignore[arg-type]
-    (sy.Run(task="t", tests=object()), "cannot stand in a record"),  # type: ignore[arg-type]
+    (sy.Run(task="t", tests=object()), "invalid value in the record"),  # type: ignore[arg-type]
     (sy.Run(task="t", extra={"mine": 1}), "unknown key 'mine'"),
     ({"task": "t", "usage": {"input_tokens": -5}}, "usage.input_tokens: expected int >= 0"),
     ({"task": "t", "usage": Usage(input_tokens=-5)}, "usage.input_tokens: expected int >= 0"),
     ({"task": "t", "usge": {}}, "unknown key 'usge'"),
     ({"passed": True}, "key 'task' is missing"),
     ({"task": "t", "started_at": "2026-01-02T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z"}, "before started_at"),
-    ({"task": "t", "cost_usd": float("inf")}, "cost_usd: the number inf is not finite"),
+    ({"task": "t", "cost_usd": float("inf")}, "cost_usd: must be a finite number (got inf)"),
 ]
 
 

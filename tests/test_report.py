@@ -235,7 +235,7 @@ def test_no_key_gets_out_of_any_field_and_the_foot_counts_them(tmp_path: Path) -
     assert "1 API key, 1 GitHub token" in html
     left = sy.report(runs, redact=False)
     assert body in result_document(left)
-    assert "keys and tokens were left as they are" in result_document(left)
+    assert "no: keys and tokens are not redacted" in result_document(left)
     result = sy.rank(runs, by=["agent"])
     result.save(tmp_path / "board.html")
     assert body not in (tmp_path / "board.html").read_text(encoding="utf-8")
@@ -363,7 +363,7 @@ def test_a_table_of_runs_gives_what_it_holds() -> None:
 def test_markdown_is_for_a_pull_request() -> None:
     text = result_markdown(sy.report(planted(HOSTILE), redact=False))
     assert text.startswith("# Report on 12 records\n\n**")
-    assert "| place |" in text
+    assert "| rank |" in text
     assert not re.search(r"<(?!/?details>|/?summary>)", text)
     assert "\x1b" not in text
     assert "\u202e" not in text

@@ -303,7 +303,7 @@ FAILING = ("gate", RUNS, "--rule", "pass_rate >= 0.9")
 
 def test_a_failed_gate_is_red_in_a_terminal_and_fits_it(place: Path) -> None:
     shown = in_a_terminal(*FAILING, width=70, cwd=place)
-    assert shown.startswith("\x1b[31mGate fails: 1 of 1 rule")
+    assert shown.startswith("\x1b[31mGate failed (1/1 rules)")
     plain = shown.replace("\x1b[31m", "").replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "")
     assert "\x1b" not in plain
     assert max(map(cell_len, plain.splitlines())) <= 70
@@ -311,7 +311,7 @@ def test_a_failed_gate_is_red_in_a_terminal_and_fits_it(place: Path) -> None:
 
 def test_no_color_and_pipes_stay_plain(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = in_a_terminal(*FAILING, width=70, cwd=place, NO_COLOR="1")
-    assert shown.startswith("Gate fails: 1 of 1 rule")
+    assert shown.startswith("Gate failed (1/1 rules)")
     assert "\x1b" not in shown
     monkeypatch.chdir(place)
     monkeypatch.setattr(sys, "stdout", stream := io.StringIO())
@@ -345,7 +345,7 @@ def test_a_task_without_criteria_and_an_unstated_cost_say_so(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(place)
-    without = "no criteria: 100 by the specification"
+    without = "no criteria: correctness is 100 by the specification"
     for words in (["leaderboard", "bare"], ["task", "list"], ["task", "show", "bare"], ["show", "sparse"]):
         assert run(["arena", *words, *STORE]) == 0
         assert without in capsys.readouterr().out, words

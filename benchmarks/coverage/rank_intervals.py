@@ -92,7 +92,7 @@ def unequal(attempts: tuple[int, ...], tasks: int, *, share: float) -> Simulatio
                 means.mean(axis=0),
                 order="mean",
                 options=options,
-                dealt=lambda: significant_by_permutation(
+                permuted=lambda: significant_by_permutation(
                     samples, agent, "pass_rate", everything, size=size, options=options
                 ),
             )

@@ -61,6 +61,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
         ({"token_weight": -0.1, "tool_call_weight": 0.9}, "token_weight is -0.1"),
         ({"speed_exponent": -1}, "speed_exponent is -1, expected float > 0.0"),
         ({"speed_exponent": 0}, "speed_exponent is 0"),
+        ({"speed_exponent": 101}, "speed_exponent is 101"),
         ({"unknown_speed_score": 1e300}, "unknown_speed_score is 1e+300, expected float <= 100.0"),
         ({"unknown_cost_score": -1}, "unknown_cost_score is -1"),
         ({"iteration_floor": 101}, "iteration_floor is 101"),
@@ -116,7 +117,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     changed |= zip((f"{part}_weight" for part in parts), draw(weights(4)), strict=True)
     changed |= {"iteration_step": draw(STEP), "iteration_over_step": draw(STEP), "iteration_floor": draw(ANY_SCORE)}
     changed |= {"unknown_speed_score": draw(ANY_SCORE), "unknown_cost_score": draw(ANY_SCORE)}
-    changed["speed_exponent"] = draw(st.floats(0, 1e308, exclude_min=True) | st.floats(0.1, 3))
+    changed["speed_exponent"] = draw(st.floats(0, 100, exclude_min=True) | st.floats(0.1, 3))
     changed["category_weights"] = {"debugging": dict(zip(parts, draw(weights(4)), strict=True))}
     changed["difficulty_factors"] = {"advanced": draw(st.floats(0, float(MAX_VALUE), exclude_min=True))}
     baseline: dict[str, float] = {"median_iterations": draw(AMOUNT)}

@@ -592,10 +592,10 @@ def test_artifacts_are_refused_beyond_a_depth_that_everything_can_handle(tmp_pat
         if depth == 100:
             assert check({"type": "code_compiles"}, tmp_path / "deep.zip").met
             continue
-        with pytest.raises(ArtifactError, match="more than 100 folders deep"), staged(tmp_path / "deep.zip"):
+        with pytest.raises(ArtifactError, match="more than 100 directory levels"), staged(tmp_path / "deep.zip"):
             pass
     folder_of(tmp_path / "made", {"d/" * 101 + "a.py": ""})
-    with pytest.raises(ArtifactError, match="more than 100 folders deep"), staged(tmp_path / "made"):
+    with pytest.raises(ArtifactError, match="more than 100 directory levels"), staged(tmp_path / "made"):
         pass
 
 

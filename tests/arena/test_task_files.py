@@ -186,7 +186,7 @@ def test_what_is_no_plain_file_is_refused_and_not_left_out(store: Store, beside:
         Path(os.fsdecode(os.fsencode(folder) + b"/odd\xff")).write_text("")
     else:
         put(folder / ("d/" * 101) / "odd", "")
-    with pytest.raises(UsageError, match="deep" if odd == "deep" else "odd"):
+    with pytest.raises(UsageError, match="directory levels" if odd == "deep" else "odd"):
         make_arena(store).add_task(TASK, base_dir=beside)
 
 

@@ -68,7 +68,7 @@ def test_two_outputs_are_compared_in_the_page(served: Served) -> None:
     assert served.ask("/api/v1/runs/long?diff=silent").status == 400
     assert served.ask("/api/v1/runs/nobody").status == 404
     body = served.ask("/runs/long?diff=a%2Fb%20c").body.decode()
-    assert "Difference from a/b c, characters 1 to 64,000 of" in body
+    assert "Diff with a/b c, characters 1 to 64,000 of" in body
 
 
 def test_a_hostile_run_is_inert_on_its_page(served: Served) -> None:

@@ -62,9 +62,9 @@ def test_a_value_that_is_missing_is_left_out() -> None:
     ("values", "groups", "reason"),
     [
         ([], "", "no value"),
-        ([1, 2, 3], "aaa", "one group alone"),
-        ([0.5, 0.5, 0.5, 0.5], "aabb", "all values are the same"),
-        ([1, 2, 3], "abc", "every group has one value"),
+        ([1, 2, 3], "aaa", "only one group"),
+        ([0.5, 0.5, 0.5, 0.5], "aabb", "all values are equal"),
+        ([1, 2, 3], "abc", "every group has only one value"),
     ],
 )
 def test_what_cannot_be_told_says_why(values: list[float], groups: str, reason: str) -> None:

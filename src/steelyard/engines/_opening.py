@@ -73,7 +73,7 @@ def choose_engine(table: RunTable) -> RunTable:
         if needed <= free // 2:
             return replace(table, engine="local")
         name = "duckdb"
-        reason = f"{_runs(table.n)} need about {file_size(needed)} of memory; {file_size(free)} are free"
+        reason = f"{_runs(table.n)} need about {file_size(needed)} of memory, {file_size(free)} available"
         if importlib.util.find_spec("duckdb") is None:
             raise MissingExtraError("DuckDB", extra="duckdb", purpose=reason + ": using disk")
     if name == "local":

@@ -38,7 +38,7 @@ def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> G
     >>> import steelyard as sy
     >>> checked = sy.gate(sy.demo_runs(), rule="pass_rate >= 0.3")
     >>> checked.status, checked.exit_code
-    ('holds', 0)
+    ('pass', 0)
     """
     from steelyard.standings import check, comparable  # brings numpy and scipy
 

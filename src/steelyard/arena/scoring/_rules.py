@@ -36,7 +36,8 @@ RANGES: dict[str, Any] = {  # Any: a type with its limits
     "step": Annotated[float, msgspec.Meta(ge=0)],
     "floor": Score,
     "score": Score,
-    "exponent": Annotated[float, msgspec.Meta(gt=0)],
+    # Larger exponents magnify the last bit, in which Polars (times the reciprocal) and Python (division) may differ.
+    "exponent": Annotated[float, msgspec.Meta(gt=0, le=100)],
     "factor": Factor,
 }
 """What a constant of the scores may be, by the last word of its name; within these no score leaves 0 to 100."""
