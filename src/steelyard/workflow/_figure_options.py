@@ -157,9 +157,9 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     metrics: Names = ()
     """Metric to rank by, then metrics to show (default: the score that most runs have)."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
-    """Ranking method: mean (over tasks), bradley-terry or ranked-pairs (pairwise wins per task)."""
+    """Ranking method: mean over tasks, or bradley-terry or ranked-pairs over pairwise wins per task."""
     min_task_coverage: float = 0.5
-    """Minimum fraction of the tasks that a ranked group must have attempted."""
+    """Minimum fraction of tasks a group must attempt to be ranked."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ SET_UP, SUBMIT, LEADERBOARD, MODERATE, PEER_REVIEW, MODELS, SEASONS, NOTIFY = (
     )
 )
 
-StoreOption = Annotated[str, Parameter(help="Store URL (sqlite:///FILE, postgresql://USER@HOST/NAME).")]
+StoreOption = Annotated[str, Parameter(help="Store URL: sqlite:///FILE, postgresql://USER@HOST/NAME.")]
 ArenaProfile = Annotated[
     str, Parameter(help="Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.")
 ]
