@@ -41,6 +41,6 @@ def test_readme_shows_the_sentence_of_compare(tmp_path: Path) -> None:
 
 def test_only_timings_that_are_read_are_promised() -> None:
     page = (ROOT / "docs" / "questions" / "faster.md").read_text(encoding="utf-8")
-    (promised,) = re.findall(r"timings before and after the change, from (.+) or a plain table", page)
+    (promised,) = re.findall(r"Supported sources are (.+)\s+and plain tables", page)
     titles = " ".join(declared.title.lower() for declared in each_timing_format())
     assert [tool for tool in promised.split(", ") if tool.lower() not in titles] == []
