@@ -82,7 +82,7 @@ def test_speedup_takes_one_side_that_is_piped_in(piped: Piped) -> None:
     assert "only one file can be read from stdin" in said
     status, _, said = piped(b"hello", "speedup", *sides, "--agent", "a:m=-")
     assert status == 1
-    assert "stdin: not a timing file" in said
+    assert "stdin: unknown timing file format" in said
 
 
 def test_speedup_takes_results_that_are_piped_in(piped: Piped) -> None:

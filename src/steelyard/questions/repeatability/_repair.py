@@ -158,7 +158,7 @@ class _Search:
             before=start,
             after=current,
             steps=tuple(applied),
-            reason=reason if current else "it is the canon",
+            reason=reason if current else "equals the canon",
             is_bounded=is_bounded,
         )
 
