@@ -358,7 +358,7 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"confidence": 95}, UsageError, "between 0 and 1"),
         ({"resamples": 5}, UsageError, "out of range"),
         ({"seed": -1}, UsageError, "must be 0 or more"),
-        ({"profile": "speedup-1"}, UsageError, "belongs to the speedup"),
+        ({"profile": "speedup-1"}, UsageError, "is for the speedup"),
     ],
 )
 def test_wrong_usage_is_answered_with_what_to_do(options, error, message) -> None:

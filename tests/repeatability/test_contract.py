@@ -179,6 +179,6 @@ def test_constraints_of_other_languages_are_node_types() -> None:
     )
     assert broken_constraints("function f() { return 1; }", contract) == []
     assert broken_constraints("while (true) {}", contract) == [
-        "needs 'function_declaration'",
-        "must not have 'while_statement'",
+        "must contain 'function_declaration'",
+        "must not contain 'while_statement'",
     ]

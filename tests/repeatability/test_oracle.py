@@ -191,7 +191,7 @@ def test_a_class_is_tried_by_its_methods() -> None:
     )
     assert Oracle(contract).check(right).passed
     assert not Oracle(contract).check(right.replace("pop()", "pop(0)")).passed
-    assert "needs the method 'pop'" in Oracle(contract).check(right.replace("def pop", "def take")).reason
+    assert "must define the method 'pop'" in Oracle(contract).check(right.replace("def pop", "def take")).reason
 
 
 def test_a_program_is_run_with_its_input_and_its_output_compared() -> None:

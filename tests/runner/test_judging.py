@@ -196,7 +196,7 @@ def test_a_judge_that_passes_everything_is_unfit_and_left_out(tmp_path: Path) ->
     bench = Bench(tmp_path)
     bench.judge(lambda _trial, _prompt: scored(4, passed=True))
     runs, told = bench.completed()
-    assert told["judge_unfit"].startswith("unfit")
+    assert told["judge_unfit"].startswith("judgments excluded")
     assert "passes unchanged code (t)" in told["judge_unfit"]
     assert all(run.judgments is None for run in runs.values())
 

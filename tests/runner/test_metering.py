@@ -349,7 +349,9 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_agent(streamed: bool, is_c
         (call,) = proxy.count().calls
     assert (call.status, call.is_lower_bound) == (200, True)
     assert call.error == (
-        None if streamed and not is_chunked else "the connection to the endpoint was lost: it closed the connection"
+        None
+        if streamed and not is_chunked
+        else "the connection to the endpoint was lost: connection closed by the endpoint"
     )
     assert (call.usage is not None) == streamed  # the beginning of a message tells its input
 

@@ -106,9 +106,9 @@ def test_what_an_agent_says_of_itself_does_not_reach_the_endpoint(tmp_path: Path
         (b"SSH-2.0-x\r\n\r\n", "does not speak HTTP"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n", "invalid transfer-encoding"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000 + b"\r\n\r\n", "headers larger than"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20, "no final one"),
-        (b"HTTP/1.1 200 OK\r\n", "closed the connection"),
-        (b"", "closed the connection"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20, "no final response"),
+        (b"HTTP/1.1 200 OK\r\n", "connection closed by the endpoint"),
+        (b"", "connection closed by the endpoint"),
     ],
 )
 def test_an_answer_that_is_none_becomes_an_error_of_the_meter(answer: bytes, words: str, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_what_cannot_be_compared_is_an_error(given: dict[str, Any], said: str, s
 
 
 def test_one_file_alone_and_a_folder_beside_files_are_refused(sides: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(SteelyardError, match="contains one side"):
+    with pytest.raises(SteelyardError, match="contains timings of one side"):
         sy.speedup(SAMPLES / "pyperf.json")
     with pytest.raises(UsageError, match="baseline cannot be combined"):
         sy.speedup(tmp_path, baseline=sides["before"])

@@ -311,7 +311,9 @@ def test_one_identical_number_a_task_is_evidence_over_many_tasks() -> None:
         if finding.code == "duplicate_results"
     ]
     # each time is one of the 18 at other tasks and itself: (1/19)**10, and there is one pair
-    assert finding.message.endswith("a:m and b:m are bit-identical at 10 of 10 tasks (chance about 2e-13)")
+    assert finding.message.endswith(
+        "a:m and b:m are bit-identical on 10 of 10 tasks (probability by chance: about 2e-13)"
+    )
     alike = [4.0] * 10  # both left the code as it was
     assert "duplicate_results" not in codes(*attempts("a:m", alike), *attempts("b:m", alike))
     assert "duplicate_results" not in codes(*attempts("a:m", fine[:2]), *attempts("b:m", fine[:2]))

@@ -16,7 +16,7 @@ def run_tokens(detail: RunDetail, width: int) -> Figure:
     # a tool that counts no cache has none to show, which is not the same as an unknown part of the whole
     stated = {kind: count for kind, count in parts.items() if count is not None}
     if not stated:
-        raise UsageError("the run does not state its tokens by kind")
+        raise UsageError("the run does not report tokens by kind")
     return stacked(
         [StackedRow("tokens", stated)],
         kinds=tuple(stated),
@@ -29,7 +29,7 @@ def run_tokens(detail: RunDetail, width: int) -> Figure:
 def run_calls(detail: RunDetail, width: int) -> Figure:
     """Each call at its time, its cost as height; its tokens where no call has a price."""
     if all(call.seconds is None for call in detail.calls):
-        raise UsageError("the run does not state when its calls were made")
+        raise UsageError("the run does not report the times of its calls")
     by_cost = any(call.cost_usd is not None for call in detail.calls)
     return calls(
         [

@@ -51,7 +51,7 @@ def judge_severity(result: Judges, width: int) -> Figure:
 def judge_reliability(result: Judges, width: int) -> Figure:
     """The fraction of runs that passed, by the mean score of their judges."""
     if not result.calibration:
-        raise UsageError("no judged run has a verdict to compare its score with", hint="state passed in the records")
+        raise UsageError("no judged run has a verdict to compare its score with", hint="add passed to the records")
     bins = [ScoreBin(each.low, each.high, each.score, each.rate.estimate, each.rate.low, each.rate.high, each.rate.n)
             for each in result.calibration]  # fmt: skip
     runs = sum(each.rate.n for each in result.calibration)
@@ -90,18 +90,18 @@ def output_distances(result: Repeatability, width: int) -> Figure:
     """Every output of a prompt against every other, before repair."""
     if len(result.prompts) != 1:
         raise UsageError(
-            f"distances are drawn of one prompt, not of {len(result.prompts):,}", hint="choose one by its task"
+            f"the figure shows one prompt (got {len(result.prompts):,})", hint="select one prompt by its task"
         )
     prompt = result.prompts[0]
     signatures = [sample.signature_pre for sample in prompt.samples]
     apart = {(a, b): distance for a, b, distance in prompt.pair_distances}
     apart |= {(b, a): distance for (a, b), distance in apart.items()}
     if len(set(signatures)) > 1 and not apart:
-        raise UsageError("there are too many distinct outputs, or too long ones, to compare every pair")
+        raise UsageError("too many or too long outputs to compare every pair")
     matrix = [[0.0 if row == column else apart[row, column] for column in signatures] for row in signatures]
     names = [sample.run or f"output {sample.sample}" for sample in prompt.samples]
     note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; "
-    note += "the stronger the color, the closer; framed: equal"
+    note += "stronger color: closer; framed: equal"
     title = f"Distances between outputs: {prompt.prompt}"
     return distances(names, matrix, clusters=signatures, title=title, note=note, width=width)
 
@@ -135,8 +135,8 @@ def speedup_waterfall(result: SpeedupResult, width: int) -> Figure:
         title += f": {first[1]} on {first[0]}" if result.many else f": {first[1]}"
     many = f"{len(result.attempts):,} attempts" if len(result.attempts) > 1 else ""
     failed = sum(attempt.payload.fallback_to_baseline for attempt in result.attempts)
-    fallen = f"{failed:,} failed their tests and count as 1 x" if failed else ""
-    note = "; ".join(part for part in (many, fallen, "grey: no significant change") if part)
+    fallen = f"{failed:,} failed their tests and count as 1x" if failed else ""
+    note = "; ".join(part for part in (many, fallen, "gray: no significant change") if part)
     return waterfall(bars, title=title, note=note, noise=max(floors, default=None), width=width)
 
 
@@ -156,7 +156,7 @@ def speedup_dots(result: SpeedupResult, width: int) -> Figure:
     for task, agent, attempt in result.placed():
         payload = attempt.payload
         note = f"{payload.num_valid_benchmarks:,} of {payload.num_benchmarks:,} benchmarks"
-        note += "; failed its tests: counts as no change" if payload.fallback_to_baseline else ""
+        note += "; failed its tests and counts as unchanged" if payload.fallback_to_baseline else ""
         label = agent if not result.many else f"{agent}: {task}"
         value = payload.task_speedup
         rows.append(Estimate(label=label, value=value, note=note, faint=payload.fallback_to_baseline))

@@ -86,7 +86,7 @@ class Adapter(Record, frozen=True, kw_only=True):
             yield f"unknown option {name!r} of {self.name}: {_known(name, self.options)}"
         if self.speaks is None:
             if use.models:
-                yield f"{self.name} uses no model: remove models"
+                yield f"{self.name} does not use a model: remove models"
         elif self.needs_calls and endpoint_kind is None:
             yield f"{self.name} needs an endpoint of kind {self.speaks}: add [endpoints.NAME] to the plan"
         elif self.speaks != "any" and endpoint_kind not in (None, *_SERVED_BY.get(self.speaks, (self.speaks,))):

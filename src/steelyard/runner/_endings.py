@@ -79,7 +79,7 @@ def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
 def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
     last = next((call for call in reversed(calls) if call.status is not None), calls[-1])
     is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
-    told = f"status {last.status}" if last.status is not None else last.error or "no answer"
+    told = f"status {last.status}" if last.status is not None else last.error or "no response"
     if evidence.ended_by == "time_limit" and _is_saturated(calls) and not is_final:
         detail = f"the time limit was reached; the endpoint rejected all {_calls(calls)} ({told})"
         return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)

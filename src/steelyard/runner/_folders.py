@@ -84,7 +84,7 @@ class PlanFolder:
     def trials(self) -> list[Trial]:
         """The trials of the plan, in their order."""
         if not self.is_plan:
-            hint = "pass the results of a plan, such as runs/NAME"
+            hint = "pass a directory with plan results, such as runs/NAME"
             raise UsageError("no plan results in this directory", where=str(self.shown), hint=hint)
         lines = whole_file(self.root / "trials.jsonl").splitlines()
         return [msgspec.json.decode(line, type=Trial) for line in lines if line]

@@ -59,7 +59,7 @@ def write_harbor_job(read: PlanRead, out: Path) -> list[Finding]:
     tasks = read.plan.tasks
     is_verified = any(task.verify for task in tasks)
     if is_verified and (task := next((task for task in tasks if task.verify is None), None)):
-        hint = "give every task `verify`, or none"
+        hint = "add `verify` to every task, or to none"
         raise UsageError(f"task {task.id!r} has no `verify`, which Harbor needs", where=str(read.path), hint=hint)
     names = _folder_names([task.id for task in tasks])
     for task in tasks:

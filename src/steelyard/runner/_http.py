@@ -121,7 +121,7 @@ async def read_answer(reader: StreamReader) -> Head:
         status = int(match[2])
         if status >= 200:
             return Head("", "", status, match[1] == "1", headers)
-    raise HttpMessageError("the endpoint sent an interim response and no final one")
+    raise HttpMessageError("the endpoint sent an interim response but no final response")
 
 
 async def _raw_head(reader: StreamReader) -> bytes | None:
@@ -211,12 +211,12 @@ class Body:
         if self._lines == _CHUNK_SIZE:
             match = _CHUNK.fullmatch(line)
             if match is None:
-                raise HttpMessageError("a chunk without a length")
+                raise HttpMessageError("a chunk has no length")
             self._left = int(match[1], 16)
             self._lines = _CHUNK_END if self._left else _TRAILERS
         elif self._lines == _CHUNK_END:
             if line:
-                raise HttpMessageError("a chunk does not have the stated length")
+                raise HttpMessageError("the length of a chunk does not match its header")
             self._lines = _CHUNK_SIZE
         elif line:
             self._trailers += 1

@@ -119,7 +119,7 @@ def _families(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Fi
     return [
         Finding(
             code="judge_same_family",
-            message=f"it judges its own model family ({', '.join(sorted(models))}): compare with another judge",
+            message=f"judges models of its own family ({', '.join(sorted(models))}): compare with another judge",
             where=f"judge {judge}",
         )
         for judge, models in own.items()
@@ -179,10 +179,10 @@ def _is_contradicted(kind: str, result: TrialResult) -> bool:
 
 def _calibrated(judge: str, mistakes: Sequence[str], asked: int, *, is_unfit: bool) -> Finding:
     shown = "; ".join(mistakes[:3]) + ("; ..." if len(mistakes) > 3 else "")
-    said = f"wrong on {len(mistakes)} of {asked} calibration answers: it {shown}"
+    said = f"{len(mistakes)} of {asked} calibration answers are wrong ({shown})"
     if not is_unfit:
         return Finding(code="judge_mistaken", message=said, where=f"judge {judge}")
-    message = f"unfit, so its judgments are excluded: {said}. Use another model or a clearer rubric"
+    message = f"judgments excluded: {said}. Use another model or a clearer rubric"
     return Finding(code="judge_unfit", severity="error", message=message, where=f"judge {judge}")
 
 
@@ -235,7 +235,7 @@ def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], lis
     findings = [
         Finding(
             code="pair_disagreement",
-            message=f"{count} of {pairs[judge]} pairs were decided by their order and are counted as ties",
+            message=f"{count} of {pairs[judge]} pairs depend on the presentation order and count as ties",
             where=f"judge {judge}",
         )
         for judge, count in swayed.items()

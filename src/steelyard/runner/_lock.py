@@ -96,7 +96,9 @@ def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
     drifted = drift(before, now)
     if drifted and not accept_drift:
         hint = "restore the earlier versions, choose another directory (--out), or keep the results: --accept-drift"
-        raise UsageError(f"the plan was started with other versions: {'; '.join(drifted)}", where=NAME, hint=hint)
+        raise UsageError(
+            f"versions have changed since the plan was started: {'; '.join(drifted)}", where=NAME, hint=hint
+        )
     return drifted
 
 

@@ -142,7 +142,7 @@ class Gate:
         request = request_of(endpoint.kind, head.method, path, body, base=address.base)
         if request is None:
             return await agent.say(
-                404, f"{head.method} of this path is not supported for endpoints of kind {endpoint.kind}"
+                404, f"{head.method} is not supported on this path for endpoints of kind {endpoint.kind}"
             )
         headers, query = asked
         headers = [("host", address.authority), *headers, ("accept-encoding", "identity")]
@@ -296,7 +296,7 @@ def _problem(problem: Exception, *, was_sent: bool) -> str:
         case OSError(errno=int() as number):
             reason = os.strerror(number)
         case _:
-            reason = "it closed the connection"
+            reason = "connection closed by the endpoint"
     return (
         f"the connection to the endpoint was lost: {reason}"
         if was_sent

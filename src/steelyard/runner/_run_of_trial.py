@@ -92,7 +92,7 @@ def _logged(job: Job, folder: Path, findings: list[Finding]) -> list[Run]:
         return []
     if rejected:
         count = "1 record" if len(rejected) == 1 else f"{len(rejected):,} records"
-        reason = f"{count} of the agent's log could not be read: {rejected[0].reason}"
+        reason = f"{count} in the agent's log could not be read: {rejected[0].reason}"
         findings.append(Finding(code="unreadable_log", message=reason, where=f"trial {job.trial.id}"))
     if not runs and job.uses_calls and job.adapter.logs and job.adapter.needs_calls:
         message = "no readable agent log; tokens and calls are metered, tool calls are unknown"

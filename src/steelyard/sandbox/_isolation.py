@@ -144,7 +144,10 @@ def isolation_named(name: IsolationName) -> Isolation:
     """Return the isolation with this name; raise SandboxUnavailableError if it is unavailable."""
     if name == "none":
         return Isolation(
-            name="none", detail="limits only: files and network are open", own_uid=_is_root(), python=_python_for(name)
+            name="none",
+            detail="resource limits only; no file or network isolation",
+            own_uid=_is_root(),
+            python=_python_for(name),
         )
     if not sys.platform.startswith("linux"):
         raise SandboxUnavailableError(f"isolation is not supported on {sys.platform}")

@@ -25,8 +25,8 @@ def identical_agents(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     names = sorted({agent for _, agent, _ in results})
     for pair in coincidences(tasks, agents, values):
         message = (
-            f"the results of {names[pair.first]} and {names[pair.second]} are bit-identical at "
-            f"{pair.agreeing:,} of {pair.tasks:,} tasks (chance {pair.chance_text})"
+            f"the results of {names[pair.first]} and {names[pair.second]} are bit-identical on "
+            f"{pair.agreeing:,} of {pair.tasks:,} tasks (probability by chance: {pair.chance_text})"
         )
         yield Finding(code="duplicate_results", message=message)
 

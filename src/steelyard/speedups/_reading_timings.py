@@ -278,7 +278,7 @@ def _stated(
     value = entry.get(name) if isinstance(entry, dict) else None
     if value is not None and check(value) is None:
         reading.note(
-            [Rejected(path=str(path), reason=f"invalid {name} of {key!r}: {value!r}", hint="leave out what is unknown")]
+            [Rejected(path=str(path), reason=f"invalid {name} of {key!r}: {value!r}", hint="omit unknown values")]
         )
     return value
 
@@ -324,7 +324,7 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     if source is not FCEVAL:
         hint = "use --baseline FILE and --candidate FILE, or --nop and --agent"
         raise UnreadableFileError(
-            str(path), f"a {source.name} file contains one side, but a speedup needs two", hint=hint
+            str(path), f"a {source.name} file contains timings of one side; a speedup needs two", hint=hint
         )
     file = read_trials(opened)
     reading.note(file.rejected)

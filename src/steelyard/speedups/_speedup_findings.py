@@ -68,7 +68,7 @@ def _counted(names: Sequence[str]) -> str:
 def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Finding]:
     attempt, rows = table.attempts[index], table.rows(index)
     if not table.valid[rows].any():
-        message = "no benchmark is valid on every side, so there is nothing to measure"
+        message = "no benchmark is valid on every side, so no speedup can be computed"
         yield Finding(code="nothing_valid", message=message, where=where)
     failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
     if failing:
@@ -124,7 +124,7 @@ def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
     for name, side in ((name, side) for name, side in sides.items() if side is not None):
         other = _other_versions(attempt.nop, side)
         if other:
-            message = f"the benchmark code differs {name} from {UNCHANGED}: {listed(other)}"
+            message = f"the benchmark code {name} differs from that of {UNCHANGED}: {listed(other)}"
             yield Finding(code="code_version_differs", message=message, where=where)
         if attempt.nop.environments and side.environments and attempt.nop.environments != side.environments:
             pair = f"{_joined(attempt.nop.environments)} for {UNCHANGED}, {_joined(side.environments)} {name}"
@@ -192,7 +192,7 @@ def dominant(
     """Report an item that dominates a mean of more than a few items."""
     limit = options.max_fraction_limit
     if share is not None and not isinstance(share, Missing) and share > limit and size * limit > 1:
-        message = f"one {what} of {size} contributes {percent(share)} of the mean advantage"
+        message = f"one of {size} {what}s contributes {percent(share)} of the mean advantage"
         yield Finding(code="dominant_item", message=message, where=where)
 
 
@@ -244,7 +244,7 @@ def _unpaired(attempts: Sequence[Attempt]) -> Iterator[Finding]:
     if partial:
         message = (
             f"agents attempted different tasks, so their means are not comparable: {len(partial)} of "
-            f"{len(table)} tasks lack an agent ({listed(partial)})"
+            f"{len(table)} tasks were not attempted by every agent ({listed(partial)})"
         )
         yield Finding(code="unpaired_tasks", message=message)
 
@@ -256,5 +256,5 @@ def _mixed_trajectories(attempts: Sequence[Attempt]) -> Iterator[Finding]:
             origins.setdefault(attempt.agent, set()).add(attempt.trajectory_origin)
     for agent, kinds in sorted(origins.items()):
         if len(kinds) > 1:
-            message = f"the mean trajectory length mixes different counts ({', '.join(sorted(kinds))})"
+            message = f"the mean trajectory length mixes different sources ({', '.join(sorted(kinds))})"
             yield Finding(code="mixed_trajectory_origins", message=message, where=agent)

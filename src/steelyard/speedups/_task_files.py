@@ -21,7 +21,7 @@ class TaskFiles:
     oracle: Path | None = None
     """Timings of the reference solution; advantages are missing without it."""
     nop_repeat: Path | None = None
-    """A second measurement of the unchanged code, for the noise floor."""
+    """Second measurement of the unchanged code, for the noise floor."""
     tests: Path | None = None
     """Test results by `agent:model` and `oracle` (JSON); or one agent's test report (JUnit XML and others)."""
     test_reports: Mapping[str, Path] = field(default_factory=dict)

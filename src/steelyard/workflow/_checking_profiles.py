@@ -13,8 +13,8 @@ def check_profile(profile: Profile) -> None:
     """Refuse a profile of another specification, or with a constant that no formula has."""
     if profile.spec != "outcome":
         raise UsageError(
-            f"profile {profile.name!r} belongs to the {profile.spec} specification",
-            hint="take an outcome profile: steelyard profiles",
+            f"profile {profile.name!r} is for the {profile.spec} specification",
+            hint="use an outcome profile (see: steelyard profiles)",
         )
     from steelyard.metrics import catalog, constants_of  # half the time it takes to start, and `read` needs neither
 

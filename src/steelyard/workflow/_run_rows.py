@@ -69,7 +69,7 @@ def _sentence(outcomes: list[str | None], tasks: int) -> str:
         f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in sorted(counts.items(), key=_order)
     )
     runs = "1 run" if len(outcomes) == 1 else f"{len(outcomes):,} runs"
-    return f"{runs} at {tasks:,} task{'' if tasks == 1 else 's'}: {listed}."
+    return f"{runs} on {tasks:,} task{'' if tasks == 1 else 's'}: {listed}."
 
 
 def _order(counted: tuple[str, int]) -> tuple[int, str]:

@@ -59,7 +59,7 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progres
         raise _not_of_runs(declared)
     if declared.level != "run":
         raise UsageError(
-            f"{metric} is a metric of a {'set of groups' if declared.level == 'across' else 'group'}, not of one run",
+            f"{metric} is computed per {'set of groups' if declared.level == 'across' else 'group'}, not per run",
             hint=f"steelyard explain FILE {metric} --by tier",
         )
     profile, price_table = options.outcome_profile(), open_price_table(options.prices)
@@ -100,7 +100,7 @@ def _explain_groups(runs: Measurable, options: ExplainOptions, progress: Progres
         raise _not_of_runs(declared)
     if declared.level == "across" and "tier" not in by:
         hint = f"steelyard explain FILE {declared.name} --by tier"
-        raise UsageError(f"{declared.name} compares tiers", hint=hint)
+        raise UsageError(f"{declared.name} compares tiers, so --by must include tier", hint=hint)
     profile = options.outcome_profile()
     asked = MeasureOptions(
         by=by,
@@ -130,7 +130,7 @@ def store_of(path: str, metric: str) -> str | None:
 
 def _not_of_runs(declared: Metric) -> UsageError:
     return UsageError(
-        f"{declared.name} is a metric of the {declared.spec} specification, which needs more than runs",
+        f"{declared.name} is a metric of the {declared.spec} specification and cannot be computed from runs alone",
         hint=f"steelyard metrics {declared.name}",
     )
 

@@ -158,13 +158,13 @@ def broken_constraints(code: str, contract: Contract) -> list[str]:
         if not (wanted.required or wanted.forbidden):
             return []
         types = node_types(code, language_named(contract.language))
-        missing = [f"needs {pattern!r}" for pattern in wanted.required if pattern not in types]
-        return missing + [f"must not have {pattern!r}" for pattern in wanted.forbidden if pattern in types]
+        missing = [f"must contain {pattern!r}" for pattern in wanted.required if pattern not in types]
+        return missing + [f"must not contain {pattern!r}" for pattern in wanted.forbidden if pattern in types]
     tree = parse_python(code)
     if tree is None:
         return ["does not parse"]
-    broken = [f"needs {pattern!r}" for pattern in wanted.required if not occurs(pattern, tree)]
-    broken += [f"must not have {pattern!r}" for pattern in wanted.forbidden if occurs(pattern, tree)]
+    broken = [f"must contain {pattern!r}" for pattern in wanted.required if not occurs(pattern, tree)]
+    broken += [f"must not contain {pattern!r}" for pattern in wanted.forbidden if occurs(pattern, tree)]
     if contract.entry_point is not None:
         broken += _entry_point_problems(tree, contract.entry_point, contract)
     return broken
@@ -179,5 +179,5 @@ def _entry_point_problems(tree: ast.Module, name: str, contract: Contract) -> li
         owner = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), None)
         defined = {inner.name for inner in ast.walk(owner) if isinstance(inner, ast.FunctionDef)} if owner else set()
         if method not in defined:
-            broken.append(f"needs the method {method!r}")
+            broken.append(f"must define the method {method!r}")
     return broken

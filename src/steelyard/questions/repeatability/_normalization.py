@@ -67,7 +67,7 @@ def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON)
     if level == "text":
         return Normalized(text=plain, version=version)
     if level == "tree" and SEPARATOR in code:  # a token stream already, or a text no grammar was made for
-        return Normalized(text=code, version=version, fell_back=f"holds the separator U+{ord(SEPARATOR):04X}")
+        return Normalized(text=code, version=version, fell_back=f"contains the separator U+{ord(SEPARATOR):04X}")
     normal_form = _FORMS[level]
     if level != "tree" and language is not None and language_named(language) != PYTHON:
         raise UsageError(f"the level {level!r} is for Python, but the language is {language}", hint="--normalize tree")

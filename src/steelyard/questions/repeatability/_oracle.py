@@ -233,7 +233,7 @@ def _grade_program(case: Case, ended: SandboxResult) -> CaseResult:
 
 def _said(words: object) -> str:
     """What the code under test said, fit for a reason: it may hold anything, and forged reports no text at all."""
-    return sandbox.printable(words) if isinstance(words, str) else "something that is no text"
+    return sandbox.printable(words) if isinstance(words, str) else "a value that is not text"
 
 
 def _inputs(case: Case) -> dict[str, Any]:

@@ -316,7 +316,7 @@ class _Reader:
         findings = []
         if len(languages) > 1:
             listed = ", ".join(sorted(languages))
-            message = f"outputs are in {len(languages)} languages ({listed}); all are read as {language}"
+            message = f"outputs are in {len(languages)} languages ({listed}); all are parsed as {language}"
             findings.append(Finding(code="mixed_languages", message=message))
         key = {name: key_of(runs[0], name) for name in self.by}
         answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(answered, 1)]

@@ -135,7 +135,7 @@ class _Search:
         bounds = self.oracle.contract.repair
         steps = {name: candidates for name, candidates in STEPS.items() if name not in bounds.never}
         best, current, applied = code, start, list[AppliedStep]()
-        progressed, is_bounded, reason = True, False, "nothing more helps"
+        progressed, is_bounded, reason = True, False, "no further step reduces the distance"
         try:
             while progressed and current > 0:
                 progressed = False

@@ -72,7 +72,7 @@ class ReadContract(msgspec.Struct, frozen=True, kw_only=True):
         """What a reader should know about fields without effect."""
         if not self.notes:
             return None
-        message = f"the contract's {', '.join(self.notes)} cannot be checked and have no effect"
+        message = f"the contract's {', '.join(self.notes)} cannot be checked and are ignored"
         return Finding(code="contract_notes", severity="info", message=message, where=where)
 
 

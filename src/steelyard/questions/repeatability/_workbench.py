@@ -114,7 +114,7 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
     outputs = len(texts)
     pairs = outputs * (outputs - 1) // 2
     if pairs == 0:
-        nothing = Missing("no pair of outputs")
+        nothing = Missing("fewer than two outputs")
         return {"pair_distance_sum": nothing, "output_pairs": nothing, "near_pairs": nothing}
     known: dict[str, object] = {"output_pairs": pairs, "near_pairs": pairs_within(distinct, weights, tau=tau)}
     if _pair_cells(distinct) > PAIR_CELLS:

@@ -49,7 +49,7 @@ _SHOWN = (("cost_usd", "USD"), ("duration_seconds", "s"), ("total_tokens", "toke
 def _notes(detail: RunDetail) -> Iterator[str]:
     record = detail.record
     if record.failure is not None:
-        yield f"Failed ({record.failure.cause}): {record.failure.message or 'the log gives no reason'}"
+        yield f"Failed ({record.failure.cause}): {record.failure.message or 'no reason in the log'}"
     reported, priced = (_fact(detail.numbers, name) for name in ("reported_cost_usd", "priced_cost_usd"))
     if reported is not None and priced is not None and abs(priced - reported) > 0.01 * max(priced, reported):
         yield f"Reported cost: {quantity(reported, 'USD')}; cost by the price table: {quantity(priced, 'USD')}."

@@ -21,7 +21,7 @@ def speedup_page(result: SpeedupResult) -> Page:
     unscored = "counted as failed" if result.unscored == "fail" else "excluded"
     page = Page(
         name="speedup",
-        title="What is faster, what is slower?",
+        title="What got faster or slower?",
         answer=speedup_sentence(result),
         table=PageTable(caption=made, columns=tuple(_columns(result))),
         facts=(

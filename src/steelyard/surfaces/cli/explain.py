@@ -59,7 +59,7 @@ def _show_submission(asked: ExplainOptions, store: str, submission: str, *, json
     """Explain a stored score, which depends on the store's profile."""
     if asked != replace(DEFAULTS, metric=asked.metric, run=submission):
         raise UsageError(
-            "stored scores were computed with the store's own profile",
+            "stored scores were computed with the store's profile",
             hint="remove --profile, --prices, --where, --since and --until",
         )
     return show(submission, asked.metric, store=store, json=json)
