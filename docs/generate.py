@@ -187,7 +187,7 @@ def figures_page() -> str:
 
 def api_page() -> str:
     """Every address of the server's API."""
-    lines = ["| | address | answers | query | command |", "|---|---|---|---|---|"]
+    lines = ["| method | route | description | query | command |", "|---|---|---|---|---|"]
     for route in routes_listed().routes:
         query = ", ".join(f"`{name}`" for name in route.query)
         command = f"`{route.command}`" if route.command else ""

@@ -489,7 +489,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     assert run([*notify, "--since", "2999-01-01"]) == 2
     assert "is in the future" in capsys.readouterr().err
     assert run([*notify, "--since", "2020-01-01"]) == 1  # nothing is older, and nobody answers
-    assert capsys.readouterr().out.startswith("0 sent, 2 failed, 5 put off, 7 waiting, next attempt at 20")
+    assert capsys.readouterr().out.startswith("0 sent, 2 failed, 5 postponed, 7 waiting, next attempt at 20")
     now = datetime.now(UTC).isoformat()
     assert run([*notify, "--since", now]) == 0
     told = capsys.readouterr()

@@ -124,7 +124,10 @@ def test_an_error_log_that_was_left_out_proves_nothing(tmp_path: Path, said: dic
     (folder / "log").mkdir()
     for name in ("errors.txt", "log", "../a/other.txt"):
         assert not check({"type": "no_errors", "error_log": name}, folder, **said).met
-    assert "not among the artifacts" in check({"type": "no_errors", "error_log": "errors.txt"}, folder).reason
+    assert (
+        "the artifacts do not contain the error log"
+        in check({"type": "no_errors", "error_log": "errors.txt"}, folder).reason
+    )
 
 
 def test_who_says_that_it_failed_is_believed(tmp_path: Path) -> None:
@@ -141,9 +144,9 @@ def test_what_a_submission_s_own_judges_say_is_shown_and_not_counted(tmp_path: P
     judged = check({"type": "judge", **criterion}, folder, judgments=two)
     assert (judged.met, judged.claimed) == (False, False)
     assert judged.reason == (
-        "not scored by a judge of the arena; judgments in the submission are ignored: 'j1' 0.5, 'unnamed' 0.9"
+        "the criterion has no judge command; judgments in the submission are ignored: 'j1' 0.5, 'unnamed' 0.9"
     )
-    assert check({"type": "judge", **criterion}, folder).reason == "not scored by a judge of the arena"
+    assert check({"type": "judge", **criterion}, folder).reason == "the criterion has no judge command"
     many = check({"type": "judge", **criterion}, folder, judgments=two * 4).reason
     assert many.endswith("and 3 more")  # 5 of 8 are shown
 
@@ -724,7 +727,10 @@ def test_a_tar_is_the_same_however_it_is_packed(tmp_path: Path, pack: Callable[[
 
 def test_a_pipe_is_no_archive(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ArtifactError, match="not a directory, tar or zip"), staged(tmp_path / "pipe"):
+    with (
+        pytest.raises(ArtifactError, match="artifacts must be a directory, or a tar or zip"),
+        staged(tmp_path / "pipe"),
+    ):
         pass
     os.mkfifo(folder_of(tmp_path / "a", GOOD) / "pipe")
     with staged(tmp_path / "a") as found:

@@ -127,6 +127,6 @@ def test_an_evaluation_shows_only_numbers_in_use(
 def test_criteria_come_from_their_check(at: tuple[str, str], store: Store) -> None:
     assert at
     sources = evaluation(make_arena(store), "s1").sources
-    assert sources["criteria_met"] == "the check of the task's criteria"
+    assert sources["criteria_met"] == "the criteria check"
     assert sources["criteria_total"] == "the task"
     assert sources["total_tokens"] == "the submission"

@@ -28,7 +28,7 @@ def test_versions_count_up_within_their_kind_and_all_are_kept(store: Store) -> N
         assert model_version(connection, "other") is None
         assert [version.number for version in model_versions(connection, "abilities")] == [1, 2]
         assert [model_seen(connection, kind) for kind in ("abilities", "weights", "other")] == [20, 5, 0]
-        with pytest.raises(UnknownNameError, match="version of abilities"):
+        with pytest.raises(UnknownNameError, match="abilities version"):
             model_version(connection, "abilities", 3)
 
 

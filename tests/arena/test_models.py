@@ -233,7 +233,7 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     tested = next(each["id"] for each in made_submissions(600) if each["task_id"] == "task-9")
     of_tested = workflow.show_submission(arena, tested).model_estimates
     assert of_tested is not None
-    assert (of_tested.correctness, of_tested.reason) == (None, "the task has tests, which decide correctness")
+    assert (of_tested.correctness, of_tested.reason) == (None, "the task has tests, which determine correctness")
     with pytest.raises(UsageError, match="the task has tests"):
         workflow.correctness(arena, "task-9")
 
@@ -300,7 +300,7 @@ def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
     latest = workflow.abilities(arena).version
     assert latest is not None
     assert latest.number == 3  # at 40, 60 and 90
-    with pytest.raises(UnknownNameError, match="version of abilities"):
+    with pytest.raises(UnknownNameError, match="abilities version"):
         workflow.abilities(arena, version=7)
 
 

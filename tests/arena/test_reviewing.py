@@ -330,8 +330,8 @@ def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"decision": "exclude"}, "needs a reason"),
-        ({"decision": "exclude", "reason": " "}, "needs a reason"),
+        ({"decision": "exclude"}, "requires a reason"),
+        ({"decision": "exclude", "reason": " "}, "requires a reason"),
         ({"decision": "exclude", "reason": "a\0b"}, "NUL byte"),
         ({"decision": "accept", "reason": "x" * 10_001}, "longer than 10,000 characters"),
         ({"decision": "accept", "by": "é" * 600}, "longer than 1024 bytes"),

@@ -275,7 +275,7 @@ def test_a_task_admits_only_the_tools_and_models_it_names(arena: Arena) -> None:
     assert isinstance(outcomes[0], Receipt)
     assert [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)] == [
         "the task allows only these tools: ant; got 'bee'",
-        "the task allows only these models: large; got an unnamed one",
+        "the task allows only these models: large; got none",
     ]
 
 
@@ -295,7 +295,7 @@ def test_unknown_numbers_are_listed_and_never_zero(arena: Arena) -> None:
 def test_the_arena_remembers_its_rules(store: Store, arena: Arena) -> None:
     assert open_arena(store).rules == arena.rules
     assert create_arena(store, load_profile("arena-1")).rules == arena.rules
-    with pytest.raises(UsageError, match="another profile or policy"):
+    with pytest.raises(UsageError, match="a different profile or policy"):
         create_arena(store, load_profile("arena-1"), policy="as-submitted")
 
 
@@ -362,7 +362,7 @@ def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> No
 
 
 def test_a_trend_of_one_moment_is_missing() -> None:
-    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all were submitted at the same time")
+    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all submissions have the same time")
 
 
 def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: Arena, monkeypatch: Any) -> None:

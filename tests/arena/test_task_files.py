@@ -231,7 +231,7 @@ def test_a_task_without_stored_files_rejects_artifacts(store: Store, beside: Pat
     assert isinstance(known, Receipt)
     assert known.status == "known"
     assert isinstance(refused, Rejected)
-    assert refused.reason == "the files that the task 't' needs for its checks are not in the store"
+    assert refused.reason == "the files of task 't' are missing from the store"
     assert (refused.hint, refused.code) == ("add the task again under a new id", "no_task_files")
     assert isinstance(claimed, Receipt)
     assert claimed.correctness_score == 0

@@ -93,7 +93,7 @@ def review_line(review: Review) -> str:
 
 
 def reviewed_lines(reviewed: Reviewed) -> Iterator[str]:
-    """What a decision did."""
+    """Yield the result of a decision."""
     if reviewed.review is not None:
         yield review_line(reviewed.review)
     same = "" if reviewed.changed else "no change: "
@@ -105,7 +105,7 @@ def reviewed_lines(reviewed: Reviewed) -> Iterator[str]:
 
 
 def rescored_line(rescored: Rescored) -> str:
-    """What a rescore did, and what it left as it was."""
+    """Return the result of a rescore."""
     shown = counted(rescored.submissions, "submission")
     if rescored.policy == "current":
         return f"{shown} scored by {rescored.profile}, policy current"
@@ -116,11 +116,11 @@ def rescored_line(rescored: Rescored) -> str:
 
 
 def outliers_line(flagged: Outliers) -> str:
-    """How many submissions want a person's eye."""
+    """Return the number of submissions that are waiting for review."""
     if not flagged.outliers:
         return "No submissions are waiting for review."
-    wait = "1 submission waits" if len(flagged.outliers) == 1 else f"{len(flagged.outliers):,} submissions wait"
-    return f"{wait} for review: steelyard arena review accept ID, or steelyard arena review exclude ID --reason TEXT"
+    wait = "1 submission is" if len(flagged.outliers) == 1 else f"{len(flagged.outliers):,} submissions are"
+    return f"{wait} waiting for review: steelyard arena review accept ID, or exclude ID --reason TEXT"
 
 
 def bias_line(bias: ToolBias) -> str:

@@ -1,4 +1,4 @@
-"""What a server answers: its addresses, and whether it is well."""
+"""Routes and health of a server."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from steelyard.results._base import Row
 
 
 class ApiRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """One address of the API."""
+    """A route of the API."""
 
     method: str
     path: str
     sentence: str
-    """What it answers."""
+    """Description."""
     query: tuple[str, ...]
-    """What may be asked of it."""
+    """Query parameters."""
     page: str | None
-    """Its web page; None where it has none."""
+    """Web page; None if there is none."""
     command: str | None
-    """The command that gives the same; None where there is none."""
+    """Equivalent command; None if there is none."""
     scope: str | None
-    """What a token must allow; None where reading is enough."""
+    """Required scope of the token; None for reading."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ApiRoutes(FieldsResult):
-    """Every address of the API."""
+    """All routes of the API."""
 
     routes: tuple[ApiRoute, ...]
 
@@ -37,16 +37,16 @@ class ApiRoutes(FieldsResult):
         return f"{len(self.routes)} addresses"
 
     def to_dicts(self) -> list[Row]:
-        """One row an address."""
+        """Return one row per route."""
         return flat_rows(self.routes)
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the server can answer."""
+    """Health of the server."""
 
     status: str
-    """`ok` where the source answers."""
+    """`ok` if the source responds."""
     version: str
-    """The version of what is served."""
+    """Version of the source."""
     steelyard: str
-    """The version of the program."""
+    """Version of steelyard."""

@@ -1,4 +1,4 @@
-"""What a reviewer looks at: submissions that look too good, tools with an advantage, and every decision."""
+"""Review page: flagged submissions, tools with an advantage, and the log of decisions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from steelyard.results._base import Row
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReviewDesk(FieldsResult):
-    """What waits for a decision, and the public log of those that were made."""
+    """Submissions that are waiting for review, and the log of decisions."""
 
     outliers: tuple[Outlier, ...]
-    """Submissions that look too good and that nobody has looked at."""
+    """Flagged submissions without a review."""
     decisions: tuple[Review, ...]
-    """Every decision with who made it, when and why, the last first."""
+    """Decisions with reviewer, time and reason, most recent first."""
     advantages: tuple[Advantage, ...]
-    """How each tool does against the others on shared tasks."""
+    """Score difference of each tool from the others on shared tasks."""
 
     def _about(self) -> str:
         return f"{len(self.outliers):,} for review, {len(self.decisions):,} decisions"
 
     def to_dicts(self) -> list[Row]:
-        """One flat row a decision."""
+        """Return one row per decision."""
         return flat_rows(self.decisions)

@@ -147,7 +147,7 @@ class RunDetail(Result):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class RunOutput(Result):
-    """A piece of what one run wrote."""
+    """Part of the output of a run."""
 
     run: str
     output: TextPiece

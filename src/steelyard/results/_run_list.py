@@ -10,7 +10,7 @@ from steelyard.results._base import Result, Row, json_numbers
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RunList(Result):
-    """Who ran what, with which verdict, score, cost and time."""
+    """Runs with their verdict, score, cost and time."""
 
     runs: tuple[Row, ...]
     """One row a run, all with the same keys."""

@@ -61,7 +61,7 @@ def model_version(
         row = connection.execute(wanted.where(models.c.number == number)).first()
         if row is None:
             known = [str(each.number) for each in model_versions(connection, kind)]
-            raise UnknownNameError(f"version of {kind}", str(number), known)
+            raise UnknownNameError(f"{kind} version", str(number), known)
     else:
         row = connection.execute(wanted.order_by(models.c.number.desc()).limit(1)).first()
     return None if row is None else ModelVersion(*row)

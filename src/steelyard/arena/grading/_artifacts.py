@@ -23,7 +23,7 @@ from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, MAX_DIRECTORY_DEP
 
 MAX_QUOTED_CHARS = 200
 """Characters of a name that an error shows."""
-NO_ARCHIVE = "the artifacts are not a directory, tar or zip archive"
+NO_ARCHIVE = "artifacts must be a directory, or a tar or zip archive"
 _PIECE = 1 << 20
 
 

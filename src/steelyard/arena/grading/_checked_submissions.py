@@ -203,7 +203,7 @@ def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubm
         return CheckedSubmission(submission, stored_task, hashlib.sha256(said).hexdigest(), results, None)
     own = places.task_files.of(stored_task) if criteria else {}
     if own is None:
-        reason = f"the files that the task {stored_task.task.id[:200]!r} needs for its checks are not in the store"
+        reason = f"the files of task {stored_task.task.id[:200]!r} are missing from the store"
         return Rejected(
             path=submission.id, reason=reason, hint="add the task again under a new id", code="no_task_files"
         )

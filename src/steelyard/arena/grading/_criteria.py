@@ -58,7 +58,7 @@ for folder, folders, names in os.walk('.'):
                 except (SyntaxError, ValueError) as error:
                     sys.exit(f'{path}: {error}')
             count += 1
-sys.exit(0 if count else 'there is no Python file among the artifacts')
+sys.exit(0 if count else 'the artifacts contain no Python files')
 """
 
 
@@ -157,7 +157,7 @@ def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | N
         met = wanted is not None and any(_inside(path) == wanted for path in submission.files_created or ())
         return met, True, f"files_created {'lists' if met else 'does not list'} {name!r}"
     met = bench.find(name) is not None
-    return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
+    return met, False, f"the artifacts {'contain' if met else 'do not contain'} {name!r}"
 
 
 def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None) -> Verdict:
@@ -167,7 +167,7 @@ def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None)
         name = criterion.error_log
         log = bench.find(name)
         if log is None:
-            return False, False, f"the error log {name!r} is not among the artifacts"
+            return False, False, f"the artifacts do not contain the error log {name!r}"
         is_empty = log.stat().st_size == 0
         return is_empty, False, f"the error log {name!r} {'is empty' if is_empty else 'contains errors'}"
     if submission.success is None:
@@ -181,7 +181,7 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
     files = bench.own(criterion.tests)
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
-        return result.ok, False, f"the tests' command: {_ending(result)}"
+        return result.ok, False, f"test command: {_ending(result)}"
     return _run_unittest(bench, files, criterion.seconds)
 
 
@@ -232,7 +232,7 @@ def _by_reviewers(criterion: JudgeThreshold, scores: Mapping[str, float]) -> Ver
     own = [scores[name] for name in sorted(named) if name in scores]
     least = criterion.min_ratings or len(named)
     if len(own) < least:
-        return False, False, f"{len(own)} of {len(named)} reviewers have rated it; required: {least}"
+        return False, False, f"{len(own)} of {len(named)} reviewers have rated the submission; required: {least}"
     score = math.fsum(own) / len(own) / 100
     return (
         score >= criterion.threshold,
@@ -247,7 +247,7 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
     if bench is None:
         return False, False, NO_ARTIFACTS
     if criterion.command is None:
-        return False, False, f"not scored by a judge of the arena{_own_judgments(submission)}"
+        return False, False, f"the criterion has no judge command{_own_judgments(submission)}"
     result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
     try:
         score = float(_last_line(result.stdout)) if result.ok else None

@@ -77,9 +77,9 @@ def _plain_files(root: Path) -> Iterator[Path]:
             shown = repr(path.relative_to(root).as_posix()[:200])
             mode = path.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise ValueError(f"{shown} in the task's files is not a regular file (replace it by a copy)")
+                raise ValueError(f"task file {shown} is not a regular file (replace it with a copy)")
             if not is_storable(str(path.relative_to(root))):
-                raise ValueError(f"{shown} in the task's files has a name that is not UTF-8 (rename it)")
+                raise ValueError(f"the name of task file {shown} is not valid UTF-8 (rename it)")
             if len(path.relative_to(root).parts) > MAX_DIRECTORY_DEPTH.most:
                 raise MAX_DIRECTORY_DEPTH.passed(str(path.relative_to(root))[:200])
             if stat.S_ISREG(mode):

@@ -119,7 +119,7 @@ def other_content(identity: str) -> Rejected:
     """Return the rejection of an id that was accepted with other content."""
     return Rejected(
         path=identity,
-        reason="a different submission with this id was accepted before",
+        reason="a different submission with this id already exists",
         hint="use a new id for a changed submission",
         code="id_with_other_content",
     )

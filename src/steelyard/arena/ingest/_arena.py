@@ -281,7 +281,7 @@ class Arena:
             return None
         for what, name, admitted in (("tool", submission.agent, task.tools), ("model", submission.model, task.models)):
             if admitted is not None and name not in admitted:
-                shown = "an unnamed one" if name is None else repr(name)
+                shown = "none" if name is None else repr(name)
                 reason = f"the task allows only these {what}s: {', '.join(admitted)}; got {shown}"
                 return Rejected(path=submission.id, reason=reason, code="out_of_scope")
         return None
@@ -383,7 +383,7 @@ def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") 
             write_settings(connection, rules, policy, now_microseconds())
         elif read_settings(connection, store.address) != (rules, policy):
             raise UsageError(
-                "the store contains an arena with another profile or policy",
+                "the store already contains an arena with a different profile or policy",
                 hint="steelyard arena rescore --profile NAME --policy NAME",
             )
         return Arena(store, rules=rules, policy=policy)

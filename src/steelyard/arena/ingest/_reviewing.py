@@ -48,7 +48,7 @@ class Request(NamedTuple):
 def check_request(request: Request) -> None:
     """Reject an invalid request."""
     if request.decision == "excluded" and not (request.reason or "").strip():
-        raise UsageError("an exclusion needs a reason", where=request.submission_id[:200], hint='--reason "..."')
+        raise UsageError("an exclusion requires a reason", where=request.submission_id[:200], hint='--reason "..."')
     for what, text, is_long in (
         ("the reviewer", request.by, request.by is not None and is_too_long(request.by)),
         ("the reason", request.reason, request.reason is not None and len(request.reason) > MAX_REASON_LENGTH),

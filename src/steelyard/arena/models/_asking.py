@@ -101,7 +101,7 @@ def fitted_correctness(arena: Arena, task_id: str | None = None, version: int | 
             task = find_task(connection, task_id, arena.rules).task
             if has_tests(task):
                 raise UsageError(
-                    "the task has tests, which decide correctness", where=task_id, hint="choose a task without tests"
+                    "the task has tests, which determine correctness", where=task_id, hint="choose a task without tests"
                 )
             if model.reason is None:
                 columns = read_columns(connection, arena.rules, arena.policy, model.by, task_id=task_id)
@@ -123,7 +123,7 @@ def model_estimates(arena: Arena, submission_id: str, *, overall_score: float, t
             model = msgspec.json.decode(correctness.content, type=CorrectnessModel)
             about = msgspec.structs.replace(about, correctness_version=correctness.number, reason=model.reason)
             if has_tests(task):
-                about = msgspec.structs.replace(about, reason="the task has tests, which decide correctness")
+                about = msgspec.structs.replace(about, reason="the task has tests, which determine correctness")
             elif model.reason is None:
                 columns = read_columns(connection, arena.rules, arena.policy, model.by, task_id=task_id)
                 ids: list[str] = columns.columns["id"]

@@ -142,7 +142,7 @@ def sendable(url: str) -> str:
     'https://xn--bcher-kva.example/h%C3%B6ok?a=b%20c'
     """
     if not url.isprintable():
-        raise ValueError("it contains a non-printable character")
+        raise ValueError("non-printable character")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("not an http or https URL")
@@ -188,5 +188,5 @@ def read_targets(path: Path) -> tuple[Target, ...]:
         raise UsageError("target names must be unique", where=str(path))
     for kind in (kind for target in targets for kind in target.kinds or ()):
         if kind not in KINDS:
-            raise UnknownNameError("kind of event", kind, KINDS, where=str(path))
+            raise UnknownNameError("event kind", kind, KINDS, where=str(path))
     return targets

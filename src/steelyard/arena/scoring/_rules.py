@@ -241,7 +241,9 @@ def read_rules(profile: Profile) -> Rules:
     """The profile as rules of an arena; every name and number in it is checked."""
     if profile.spec != "arena":
         raise ProfileError(
-            f"this is a profile for the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
+            f"the profile is for the {profile.spec} specification, not for an arena",
+            where=profile.name,
+            hint=DEFAULT_PROFILE,
         )
     declared: dict[str, float] = {}
     for metric in score_metrics():
@@ -250,7 +252,7 @@ def read_rules(profile: Profile) -> Rules:
     allowed = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
     for name in profile.constants:
         if name not in allowed:
-            raise UnknownNameError("constant of an arena", name, allowed, where=profile.name)
+            raise UnknownNameError("arena constant", name, allowed, where=profile.name)
     values: dict[str, Any] = {name: profile.constants.get(name) for name in tables}  # Any: TOML values
     values["name"] = profile.name
     values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
@@ -268,7 +270,7 @@ def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
     for tool, names in tables.items() if isinstance(tables, dict) else ():
         for name in names if isinstance(names, list) else ():
             if name not in known:
-                raise UnknownNameError(f"metric of a run for the tool {tool!r}", str(name)[:200], known, where=where)
+                raise UnknownNameError(f"run metric for the tool {tool!r}", str(name)[:200], known, where=where)
 
 
 def _check_constants(constants: Mapping[str, float], where: str) -> None:

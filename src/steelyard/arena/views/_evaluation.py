@@ -106,7 +106,7 @@ def _as_stored(row: RowMapping) -> dict[str, Any]:  # Any: column values
 
 _INPUT_SOURCES = {
     **dict.fromkeys(SCORE_INPUTS, "the submission"),
-    "criteria_met": "the check of the task's criteria",
+    "criteria_met": "the criteria check",
     "criteria_total": "the task",
 }
 

@@ -126,10 +126,10 @@ def slope_per_day(moments: list[int], scores: list[int]) -> tuple[float | None, 
     times = [moment - first for moment in moments]
     spread = n * sum(time * time for time in times) - sum(times) ** 2
     if spread == 0:
-        return None, "all were submitted at the same time"
+        return None, "all submissions have the same time"
     together = n * sum(time * value for time, value in zip(times, scores, strict=True)) - sum(times) * sum(scores)
     slope = together / spread * DAY / 100
-    return (slope, None) if math.isfinite(slope) else (None, "the submission times are too close together")
+    return (slope, None) if math.isfinite(slope) else (None, "submission times are too close together")
 
 
 def leaderboard_changes(

@@ -20,7 +20,7 @@ from steelyard.results import Advantage, Outliers, Review, ReviewDesk, ToolBias
 
 
 def outliers_page(result: Outliers) -> Page:
-    """One row a submission that waits for a person: the rules that it broke and what to do."""
+    """Return a page with one row per flagged submission: its flags and the recommended action."""
     rows = result.outliers
     rules = Counter(flag for outlier in rows for flag in outlier.flags)
     tasks = len({outlier.task_id for outlier in rows})
@@ -30,7 +30,7 @@ def outliers_page(result: Outliers) -> Page:
         text_column("flags", "rules", [", ".join(outlier.flags) for outlier in rows]),
         text_column("recommended_action", "action", [outlier.recommended_action.replace("_", " ") for outlier in rows]),
     )
-    waits = "waits" if len(rows) == 1 else "wait"
+    waits = "is waiting" if len(rows) == 1 else "are waiting"
     told = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for review."
     return Page(
         name="review",
@@ -42,7 +42,7 @@ def outliers_page(result: Outliers) -> Page:
 
 
 def review_page(result: ReviewDesk) -> Page:
-    """What waits for a review, which tools have an advantage, and the log of decisions."""
+    """Return a page with flagged submissions, tools with an advantage, and the log of decisions."""
     page = outliers_page(Outliers(outliers=result.outliers))
     bias = bias_table(result.advantages)
     shown = [row for row in result.advantages if row.systematic]
@@ -109,8 +109,8 @@ def _answer(shown: list[Advantage], tools: int) -> str:
     if not shown:
         return f"No systematic advantage detected among {counted(tools, 'tool')}."
     told = [
-        f"{row.agent} {'gains' if row.mean_difference > 0 else 'loses'} {abs(row.mean_difference):.2f} points"
+        f"{row.agent} scores {abs(row.mean_difference):.2f} points {'higher' if row.mean_difference > 0 else 'lower'}"
         for row in shown
         if row.mean_difference is not None
     ]
-    return f"{'; '.join(told)} vs. the other tools on the same tasks."
+    return f"{'; '.join(told)} than the other tools on the same tasks."

@@ -247,7 +247,7 @@ def baseline_page(result: TaskDetails) -> Page:
         )
         columns.append(_numbers(f"combination-{place}", title, combination.baseline or {}, names))
     middle = result.baseline.get("median_tokens")
-    told = f"; the median submission took {middle:,.0f} tokens" if isinstance(middle, (int, float)) else ""
+    told = f"; the median submission used {middle:,.0f} tokens" if isinstance(middle, (int, float)) else ""
     return Page(
         name="baseline",
         title=f"What are submissions to {result.task.id} scored against?",

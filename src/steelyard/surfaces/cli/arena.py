@@ -268,7 +268,7 @@ def notify(
         elif json:
             print_text(visible_json(msgspec.json.encode(done).decode()) + "\n", flush=True)
         elif once or done.sent or done.failed:
-            put_off = f" {done.put_off:,} put off," if done.put_off else ""
+            put_off = f" {done.put_off:,} postponed," if done.put_off else ""
             due = (done.next_attempt_at or "")[:19].replace("T", " ")
             again = f", next attempt at {due} UTC" if due else ""
             console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting{again}")

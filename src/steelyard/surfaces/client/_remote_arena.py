@@ -374,9 +374,9 @@ def _segment(name: str) -> str:
 
 def _reject_unblind(*, unblind: bool) -> None:
     if unblind:
-        raise UsageError("a server only shows blinded ratings", hint="open the store directly to use unblind=True")
+        raise UsageError("ratings on a server are always blinded", hint="open the store directly to use unblind=True")
 
 
 def _refuse_by(by: str | None) -> None:
     if by is not None:
-        raise UsageError("a server logs decisions under the name of the token", hint="remove by=")
+        raise UsageError("decisions on a server are logged under the token name", hint="remove by=")

@@ -173,7 +173,7 @@ class CorrectnessQuery(VersionQuery, frozen=True, kw_only=True):
     """Model version and task."""
 
     task: Annotated[
-        str | None, Meta(description="A task without tests, to predict the correctness of its submissions.")
+        str | None, Meta(description="Task without tests, to predict the correctness of its submissions.")
     ] = None
 
 
@@ -207,7 +207,7 @@ SUBMISSION = Route(
 )
 SEASON = Route(
     path="/seasons/{season}",
-    sentence="One season with its manifest: rules, digests and numbers of all counted submissions, and exclusions.",
+    sentence="One season with its manifest: rules, included submissions with digests and scores, and exclusions.",
     command="arena season show {season}",
     result=Season,
     over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
@@ -236,7 +236,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/tasks/{task}/history",
-        sentence="Scores of a task over time, with their trend.",
+        sentence="Scores of a task over time, with the trend.",
         command="arena history --task {task}",
         result=ScoreHistory,
         query=HistoryQuery,
@@ -247,7 +247,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/history",
-        sentence="Scores of all tasks over time, with their trend.",
+        sentence="Scores of all tasks over time, with the trend.",
         command="arena history",
         result=ScoreHistory,
         query=HistoryQuery,
@@ -313,7 +313,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/reviews",
-        sentence="Log of review decisions: what, by whom, when and why.",
+        sentence="Log of review decisions, with reviewer, time and reason.",
         command="arena review log",
         result=ReviewLog,
         query=LogQuery,

@@ -37,6 +37,6 @@ def asset_response(path: str) -> Response:
     """The asset at the path; one of another content is gone."""
     name = _by_path().get(path)
     if name is None:
-        raise RequestError(404, "unknown_asset", "no such file", hint="load the page again")
+        raise RequestError(404, "unknown_asset", "no such file", hint="reload the page")
     headers = {"Content-Type": MEDIA[name[name.rindex(".") :]], "Cache-Control": FOREVER}
     return Response(_assets()[name], headers=headers)

@@ -51,7 +51,7 @@ class Live:
             try:
                 version: str | None = await self._version()
             except SteelyardError as error:  # a store that does not answer may do so again
-                LOG.warning("the source cannot be watched: %s", error)
+                LOG.warning("cannot watch the source: %s", error)
                 version = self._current
             if version != self._current:
                 self._current = version
@@ -62,7 +62,7 @@ class Live:
     def response(self, seen: str | None) -> Response:
         """A stream that begins with the version there is, unless the client has seen it."""
         if self.streams >= MAX_STREAMS:
-            raise RequestError(503, "too_many_streams", f"{MAX_STREAMS} streams are open already")
+            raise RequestError(503, "too_many_streams", f"too many open event streams (limit: {MAX_STREAMS})")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(self._stream(seen), media_type="text/event-stream", headers=headers)
 

@@ -101,7 +101,7 @@ OWN_ROUTES = (
     ),
     Route(
         path="/events",
-        sentence="Server-sent events: `changed` with the new version of the source, within two seconds.",
+        sentence="Server-sent events: a `changed` event with the new version within two seconds of a change.",
         command="arena watch",
         result=str,
         respond=_events,

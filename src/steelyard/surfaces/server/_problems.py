@@ -55,7 +55,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
     """Return the problem details of an error; log unexpected errors under an id."""
     if not isinstance(error, SteelyardError):
         identity = secrets.token_hex(8)
-        LOG.error("error %s while answering %s", identity, clean(instance)[:500], exc_info=error)
+        LOG.error("error %s while handling %s", identity, clean(instance)[:500], exc_info=error)
         refusal: SteelyardError = RequestError(
             500, "internal", "internal server error", hint=f"see {identity} in the server log"
         )

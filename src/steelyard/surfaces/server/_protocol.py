@@ -46,7 +46,7 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Say that this is no HTTP, as every other problem is told."""
-        refusal = RequestError(400, "no_http", msg.rstrip("."), hint="send a request of HTTP/1.1")
+        refusal = RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request")
         problem = problem_response(refusal, "")
         headers = [*problem.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
         for event in (

@@ -59,7 +59,7 @@ ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "
 class OutputQuery(Query, frozen=True, kw_only=True):
     """Part of an output."""
 
-    offset: Annotated[int, Meta(ge=0, description="First character of the text to return, counted from 0.")] = 0
+    offset: Annotated[int, Meta(ge=0, description="Offset of the first character to return, from 0.")] = 0
 
 
 class RunsQuery(Paged, frozen=True, kw_only=True):

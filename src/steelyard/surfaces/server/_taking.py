@@ -76,9 +76,7 @@ async def lines_response(call: Call, intake: Intake) -> Response:
     except (RequestError, ClientDisconnect) as error:
         answers.close()
         if isinstance(error, RequestError) and counts:
-            error.hint = (
-                f"{counts.total():,} lines were processed; send the request again, accepted lines are not counted twice"
-            )
+            error.hint = f"{counts.total():,} lines were processed; send the request again (accepted lines count once)"
         raise
     except BaseException:
         answers.close()

@@ -60,11 +60,11 @@ class RegisterBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     kind: PartyKind
     id: str
-    """What submissions, tokens and ratings name it by."""
+    """Id used in submissions, tokens and ratings."""
     name: str | None = None
-    """The display name; an empty one removes it, none leaves it as it was."""
+    """Display name; an empty string removes it, None keeps it."""
     team: str | None = None
-    """The id of a person's team; an empty one removes it, none leaves it as it was."""
+    """Team id of a person; an empty string removes it, None keeps it."""
 
 
 class RateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class RateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     score: Annotated[float, Meta(ge=0, le=100)]
     criterion: str | None = None
-    """What is rated; none for the submission as a whole."""
+    """Rated criterion; None for the whole submission."""
     comment: str | None = None
 
 
@@ -81,11 +81,11 @@ class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     task: str
     reviewers: tuple[str, ...] = ()
-    """Ids; all registered people if none are named."""
+    """Reviewer ids (default: all registered people)."""
     per_submission: Annotated[int, Meta(ge=1, le=100)] | None = None
-    """Reviewers of each submission; the profile's number if not given."""
+    """Reviewers per submission (default: set by the profile)."""
     seed: int = ASSIGNMENT_SEED
-    """The same seed and names give the same assignment."""
+    """Random seed of the assignment."""
 
 
 class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     name: str
     tasks: tuple[str, ...] = ()
-    """Only these tasks; all if none are named."""
+    """Task ids (default: all tasks)."""
 
 
 class FitBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,7 +105,7 @@ class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     decision: Literal["accept", "exclude", "reinstate"]
     reason: str | None = None
-    """Why; an exclusion needs one."""
+    """Reason; required for an exclusion."""
 
 
 class WithdrawBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -273,7 +273,7 @@ WRITE_ROUTES = (
     Route(
         path="/tasks",
         method="POST",
-        sentence="Add a task that uses no local directories.",
+        sentence="Add a task; local directories are not supported.",
         command="arena task add",
         result=AddedTasks,
         body=Task,
