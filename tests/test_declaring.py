@@ -296,17 +296,17 @@ WRONG: dict[str, tuple[Callable[..., Value], dict[str, Any], str]] = {
     "level": (quotient, {"level": "grup"}, "unknown level 'grup'"),
     "better": (quotient, {"better": "faster"}, "unknown better direction 'faster'"),
     "reducer": (unknown_reducer, {}, "unknown reducer 'mead'"),
-    "no reducer": (of_runs, {}, "'cost_usd' is a value of each run, and a metric of a group takes one figure"),
-    "optional": (optional_run, {}, "'cost_usd' is a value of each run"),
-    "reduced run": (quotient, {"level": "run"}, "'cost_usd' is reduced by mean, and a metric of a run has nothing"),
-    "scope": (of_others, {}, "'cost_usd' is taken from other groups"),
-    "bounds": (quotient, {"bounds": (1, 0)}, "its bounds 1 and 0 leave no room"),
-    "no number": (quotient, {"bounds": (0, float("nan"))}, "its bounds 0 and nan leave no room"),
+    "no reducer": (of_runs, {}, "'cost_usd' is a per-run value, but a metric of level group needs one value per group"),
+    "optional": (optional_run, {}, "'cost_usd' is a per-run value"),
+    "reduced run": (quotient, {"level": "run"}, "'cost_usd' is reduced by mean, but a metric of level run has nothing"),
+    "scope": (of_others, {}, "'cost_usd' comes from other groups"),
+    "bounds": (quotient, {"bounds": (1, 0)}, "bounds 1 and 0 are not in ascending order"),
+    "no number": (quotient, {"bounds": (0, float("nan"))}, "bounds 0 and nan are not in ascending order"),
     "per run": (of_runs, {"level": "run", "per_run": True}, "per_run is for group metrics"),
-    "binary": (quotient, {"binary": True}, "a binary metric is one of runs"),
+    "binary": (quotient, {"binary": True}, "binary metrics must be per-run metrics"),
     "canon": (quotient, {"needs_canon": True}, "needs_canon and counts_outputs are for metrics of prompts"),
     "flag": (quotient, {"lower_bound": "cost_is_lower"}, "unknown field 'cost_is_lower'"),
-    "overview": (of_runs, {"level": "component", "overview": 7}, "the overview is of metrics of runs and groups"),
+    "overview": (of_runs, {"level": "component", "overview": 7}, "only run and group metrics can be in the overview"),
     "not marked": (not_marked, {}, "parameter 'cost_usd' must be annotated as an input or a Param"),
     "text": (text_constant, {}, "the default of Param 'fee' is 'much', not a number"),
 }
@@ -329,14 +329,14 @@ def needs_half(*, cost_usd: Required) -> Value:
 @pytest.mark.parametrize(
     ("example", "said"),
     [
-        (Example({"cost_usd": 1.0}, 0.6), "its example says 0.6, and the formula gives 0.5"),
-        (Example({"cost_usd": 1.0}, None), "its example says None, and the formula gives 0.5"),
-        (Example({}, 0.5), "its example says 0.5, and the formula gives None (cost_usd is not known)"),
+        (Example({"cost_usd": 1.0}, 0.6), "the example states 0.6, but the formula returns 0.5"),
+        (Example({"cost_usd": 1.0}, None), "the example states None, but the formula returns 0.5"),
+        (Example({}, 0.5), "the example states 0.5, but the formula returns None (cost_usd is unknown)"),
         (
             Example({"cost_us": 1.0}, 0.5),
-            "its example cannot be computed: unknown input of needs_half 'cost_us'",
+            "the example cannot be computed: unknown input of needs_half 'cost_us'",
         ),
-        (Example({"cost_usd": 2.0}, 1.0), "its example cannot be computed: it comes to 1.0"),
+        (Example({"cost_usd": 2.0}, 1.0), "the example cannot be computed: result 1.0 is out of range"),
     ],
 )
 def test_an_example_that_does_not_come_out_is_refused(example: Example, said: str) -> None:
@@ -361,7 +361,7 @@ def test_the_example_of_a_plug_in_is_checked_when_the_catalog_takes_it_up(
 ) -> None:
     (tmp_path / "half.py").write_text(HALF)
     monkeypatch.setenv(METRICS_PATH, str(tmp_path))
-    with pytest.raises(DeclarationError, match=r"its example says 0\.6, and the formula gives 0\.5") as error:
+    with pytest.raises(DeclarationError, match=r"the example states 0\.6, but the formula returns 0\.5") as error:
         catalog.__wrapped__()
     assert error.value.where == f"{tmp_path / 'half.py'}:3"
 

@@ -351,7 +351,7 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
             lambda: sy.compare(RUNS, baseline="agent=a", candidate=[]),
             "no candidate to compare (candidate='agent=NAME,model=NAME')",
         ),
-        (lambda: sy.rank(RUNS, by=["agent"], min_task_coverage=2), "min_task_coverage 2 is not between 0 and 1"),
+        (lambda: sy.rank(RUNS, by=["agent"], min_task_coverage=2), "min_task_coverage must be between 0 and 1 (got 2"),
         (lambda: sy.gate(RUNS, rule="pass_rate >= baseline"), "needs a baseline (baseline='main.jsonl')"),
         (lambda: sy.matrix(RUNS, by=["task"]), "(by='agent,model')"),
         (lambda: sy.explain(RUNS, metric="pass_rate", run="x", by=["agent"]), "run and by cannot be combined"),

@@ -115,7 +115,7 @@ NO_RULES += [
 
 @pytest.mark.parametrize("rule", NO_RULES)
 def test_what_is_no_rule_is_refused(rule: str) -> None:
-    with pytest.raises(UsageError, match="is not a rule"):
+    with pytest.raises(UsageError, match="invalid rule"):
         read_rule(rule)
     with pytest.raises(UnknownNameError, match="pass_rate"):
         read_rule("pas_rate >= 0")

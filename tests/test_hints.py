@@ -40,7 +40,11 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (["arena", "leaderboard", "--bogus"], "unknown option '--bogus'", "steelyard arena leaderboard --help"),
         (["comapre"], "unknown command 'comapre'", "did you mean 'compare'?"),
         (["usage", "--montn"], "unknown option '--montn'", "steelyard usage --help"),
-        (["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"], "is not a rule: write >= instead of >", "--rule"),
+        (
+            ["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"],
+            "invalid rule 'pass_rate > 0.5': write >= instead of >",
+            "--rule",
+        ),
         (["gate", "runs.jsonl", "--rule", "pass_rate == 1"], "write >= or <= instead of ==", "--rule"),
         (["gate", "runs.jsonl", "--rule", "pass_rate"], "missing >= or <=", "--rule"),
         (["gate", "runs.jsonl", "--rule", "pass_rate >="], "no limit after >=", "--rule"),

@@ -26,7 +26,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["measure", "RUNS", "--confidence", "95"], "--confidence 0.95"),
         (["measure", "RUNS", "--interval", "auto", "--confidence", "95"], "--confidence 0.95"),
         (["measure", "RUNS", "--interval", "auto", "--confidence", "-1"], "--confidence 0.95"),
-        (["measure", "RUNS", "--interval", "auto", "--confidence", "nan"], "not a fraction between 0 and 1"),
+        (["measure", "RUNS", "--interval", "auto", "--confidence", "nan"], "confidence level must be between 0 and 1"),
         (["measure", "RUNS", "--by", "tier", "--base-tier", "T9"], "unknown tier 'T9'"),
         (["measure", "RUNS", "--by", "agent", "--base-tier", "T0"], "--by tier"),
         (["measure", "RUNS", "--by", "tier", "--base-tier", "T0", "--metrics", "pass_rate"], "tier_uplift"),

@@ -58,9 +58,7 @@ def test_attempts_at_one_task_give_no_interval_but_the_reason() -> None:
     metrics = group(runs, interval="auto").metrics
     found = metrics["pass_rate"].intervals["mean"]
     assert not found.known
-    assert found.reason == (
-        "all 10 runs are attempts at one task, which says nothing of other tasks; two tasks or more are needed"
-    )
+    assert found.reason == "all 10 runs are attempts on one task; at least two tasks are needed"
     assert group(runs, interval="wilson").metrics["pass_rate"].intervals["mean"].known
 
 
@@ -103,7 +101,7 @@ def test_infinite_values_and_totals_have_no_interval_but_a_reason() -> None:
     metrics = group(made_runs({"x": 0.6}, tasks=30), interval="auto").metrics
     assert metrics["cost_of_pass_per_run"].intervals["mean"].reason == "a value is infinite"
     demo = sy.measure(sy.demo_runs(), by=["tier"], interval="auto").groups[3].metrics
-    assert demo["schema_overhead"].interval.reason == "it is a total of the runs at hand, not an estimate"
+    assert demo["schema_overhead"].interval.reason == "it is a total over these runs, not an estimate"
     assert demo["skill_efficiency"].interval.known
 
 

@@ -52,7 +52,7 @@ def test_a_folder_is_no_file_to_write(
 ) -> None:
     (here / name).mkdir()
     assert run([*command, name]) == 2
-    assert f"{name} is a folder" in capsys.readouterr().err
+    assert f"{name} is a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("command", "name"), FOLDERS)

@@ -215,7 +215,7 @@ WRONG = {
     ),
     "METRICS syntax": ("def broken(:\n", "cannot be imported: SyntaxError"),
     "METRICS raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero"),
-    "METRICS none": ("x = 1\n", "no metric is declared"),
+    "METRICS none": ("x = 1\n", "plug-in declares no metric"),
     "METRICS declared": (METRIC.replace("metric(\n", "metric(\n    per_run=True,\n"), "per_run is for group metrics"),
     "FORMATS taken": (FORMAT.replace('"acme"', '"codex"'), "duplicate format name 'codex'"),
     "FORMATS native": (FORMAT.replace('"acme"', '"runs-csv"'), "duplicate format name 'runs-csv'"),

@@ -189,13 +189,13 @@ def test_more_than_can_be_ranked_are_refused() -> None:
     ("options", "error", "message"),
     [
         ({"metrics": ["composit_score"]}, UnknownNameError, "composite_score"),
-        ({"metrics": ["schema_overhead"]}, UsageError, "it is a total of the runs at hand"),
+        ({"metrics": ["schema_overhead"]}, UsageError, "it is a total over these runs"),
         ({"metrics": ["tier_uplift"]}, UsageError, "not a per-run metric"),
         ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which has no value per task"),
         ({"by": ["agnt"]}, UnknownNameError, "agent"),
-        ({"by": []}, UsageError, "nothing to rank"),
+        ({"by": []}, UsageError, "no keys to rank by"),
         ({"by": ["agent", "task"]}, UsageError, "cannot rank by task"),
-        ({"min_task_coverage": 2.0}, UsageError, "not between 0 and 1"),
+        ({"min_task_coverage": 2.0}, UsageError, "must be between 0 and 1"),
         ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
         ({"metrics": ["r_prog"]}, NoValidInputError, "cannot|no "),
     ],
@@ -285,7 +285,10 @@ def test_without_a_name_the_score_that_most_runs_have_decides_and_is_told() -> N
     result = sy.rank(passed, by=["agent"], resamples=200)
     assert result.on == "pass_rate"
     (told,) = [finding for finding in result.findings if finding.code == "ranked_on"]
-    assert told.message.startswith("ranked by pass_rate, which 40 of 40 runs have: 0 have a composite_score")
+    assert told.message == (
+        "ranked by pass_rate, known for 40 of 40 runs; "
+        "composite_score, which needs a verdict and an impl_rate, is known for 0"
+    )
     composite = sy.rank(judged, by=["agent"], resamples=200)
     assert composite.on == "composite_score"
     assert not [finding for finding in composite.findings if finding.code == "ranked_on"]

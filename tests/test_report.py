@@ -275,11 +275,11 @@ def test_a_section_that_is_not_there_says_why() -> None:
     assert report.omitted == {
         "judges": "no run has judgments",
         "repeatability": "no task has two outputs of the same configuration",
-        "speedup": "no input holds timings",
+        "speedup": "no input contains timings",
     }
     assert "no judges section" in result_document(report)
     alone = sy.report(made_runs({"a": 0.9}, tasks=5))
-    assert alone.omitted["compare"] == "a comparison needs two that can be ranked"
+    assert alone.omitted["compare"] == "a comparison needs at least two ranked groups"
 
 
 def test_what_is_odd_about_runs_is_told_once_however_many_verbs_tell_it(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_who_is_compared_by_default_is_what_differs() -> None:
     assert sy.report(list(sy.demo_runs())).ranking.by == ("tier",)  # type: ignore[union-attr]
     alone = sy.report(runs, by=["model"])
     assert alone.ranking is None
-    assert alone.omitted["rank"] == "there are no two to rank"
+    assert alone.omitted["rank"] == "fewer than two groups to rank"
     assert alone.measurement is not None
     assert alone.measurement.by == ("model",)
 

@@ -576,7 +576,7 @@ class TestReport:
     def test_runs_without_tokens_or_cost_have_no_usage(self) -> None:
         report = sy.report([run("a", passed=True)], sections=["usage", "completeness"])
         assert report.usage is None
-        assert report.omitted["usage"] == "no run states its tokens or its cost"
+        assert report.omitted["usage"] == "no run reports tokens or cost"
 
     def test_a_table_of_runs_does_not_tell_of_calls(self) -> None:
         report = sy.report(sy.read(self.RUNS), sections=["usage", "completeness"])

@@ -96,12 +96,12 @@ def test_weights_stay_where_ratings_carry_no_signal_and_move_where_they_do() -> 
 def test_what_cannot_be_told_leaves_the_weights() -> None:
     few = fit_weights(np.ones((3, 4)), np.tile(FIXED, (3, 1)), np.ones(3), np.array([0, 1, 2]))
     assert (few.shift == 0).all()
-    assert few.reason == "there are too few rated submissions to each task"
+    assert few.reason == "too few rated submissions per task"
     rng = np.random.default_rng(2)
     parts = rng.uniform(0, 100, (60, 4))
     parts[:, 3] = 100.0  # every submission is right: correctness tells nobody apart
     same = fit_weights(parts, np.tile(FIXED, (60, 1)), parts @ FIXED, np.zeros(60, dtype=np.int64))
-    assert same.reason == "a part of the score is the same for all rated submissions of each task"
+    assert same.reason == "one score component is constant over the rated submissions of each task"
     told = part_diagnostics(parts, parts @ FIXED, np.zeros(60, dtype=np.int64))
     assert told[3] == (0.0, None)
     assert told[0][1] > 0.3  # type: ignore[operator] # it varies

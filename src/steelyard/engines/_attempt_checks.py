@@ -266,7 +266,7 @@ def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
 
 UNEVEN_COSTS = (
     "costs are missing at different rates for passed and failed runs, which biases cost of pass over the complete "
-    "cases; the figure by verdict gives each run without a cost the mean cost of runs with the same verdict"
+    "cases; the value by verdict replaces missing costs by the mean cost of runs with the same verdict"
 )
 
 

@@ -117,7 +117,7 @@ class Histogram(GroupedValues):
 
     @cached_property
     def mode(self) -> Floats:
-        """The most frequent value, the smallest among equals."""
+        """The most frequent value; the smallest if tied."""
         tops = self._found["_top"].cast(pl.Int64)
         if int(tops.max() or 1) == 1:  # type: ignore[arg-type] # a whole number
             return self.smallest

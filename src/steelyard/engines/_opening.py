@@ -104,7 +104,7 @@ def memory_limit() -> int:
         return max(free_bytes() // 2, 64 << 20)
     found = _SIZE.fullmatch(given)
     if found is None or found[2].upper() not in _UNITS:
-        raise UsageError(f"{MEMORY_LIMIT} is {given[:40]!r}", hint="set it to a size such as 4GB")
+        raise UsageError(f"{MEMORY_LIMIT} must be a size (got {given[:40]!r})", hint="set it to a size such as 4GB")
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
@@ -115,7 +115,7 @@ def spill_folder() -> Path | None:
         return None
     if not Path(given).is_dir():
         raise UsageError(
-            f"{SPILL_FOLDER} is {given[:200]!r}, which is not a directory", hint="make it, or name another"
+            f"{SPILL_FOLDER} must be a directory (got {given[:200]!r})", hint="create it or choose another"
         )
     return Path(given)
 

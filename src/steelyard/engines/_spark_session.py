@@ -60,12 +60,12 @@ def spark_session(given: SparkName) -> SparkSession:
 
 def _not_opened(given: str, error: Exception) -> UsageError:
     said = " ".join(str(error).split())[:MAX_ERROR_CHARS]
-    hint = "check the address" if given.startswith(ADDRESSES) else "Spark needs a Java runtime, 17 or newer"
+    hint = "check the address" if given.startswith(ADDRESSES) else "Spark needs Java 17 or newer"
     if "JAVA_GATEWAY_EXITED" in said or "JAVA_HOME" in said:
-        hint = "Spark needs a Java runtime, 17 or newer"
+        hint = "Spark needs Java 17 or newer"
     elif "regular Spark session" in said or "CONNECT" in said.upper().split("]")[0]:
-        hint = "one process holds sessions of Spark or of Spark Connect, not both; check the address"
-    return UsageError(f"no session of Spark could be opened at {given}: {said}", hint=hint)
+        hint = "a process can use Spark or Spark Connect, not both; check the address"
+    return UsageError(f"cannot open a Spark session at {given}: {said}", hint=hint)
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def _failed(error: Exception) -> SteelyardError:
     said = str(error)
     if "No module named 'steelyard'" in said:
         return UsageError(
-            "the workers of the cluster have no steelyard", hint="install it on every worker, in the same version"
+            "steelyard is not installed on the cluster workers", hint="install the same version on every worker"
         )
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     last = next((line for line in reversed(lines) if ": " in line and not line.startswith("at ")), said)

@@ -47,7 +47,7 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
         return known[name]
     if declared.level in OWN_INPUTS:
         value = facts.get(name)
-        known[name] = Missing(f"no {declared.row} has it") if value is None else value
+        known[name] = Missing(f"no {declared.row} has a {declared.name}") if value is None else value
         return known[name]
     inputs = {
         parameter: evaluate(spec.of or parameter, facts, profile, known) for parameter, spec in declared.inputs.items()
@@ -151,7 +151,7 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
     try:
         return list(TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).static_order())
     except CycleError as error:
-        circle = f"metrics need each other in a circle: {' -> '.join(error.args[1])}"
+        circle = f"circular dependency between metrics: {' -> '.join(error.args[1])}"
         raise DeclarationError(circle, where=metrics[error.args[1][0]].where) from error
 
 
@@ -166,7 +166,7 @@ def catalog() -> Catalog:
         added = [metric for metric in declared if isinstance(metric, Metric)]
         if not added:
             hint = "decorate a function with @metric from steelyard.metrics"
-            raise DeclarationError("no metric is declared", where=plug_in.where, hint=hint)
+            raise DeclarationError("plug-in declares no metric", where=plug_in.where, hint=hint)
         metrics += added
     plugged_in = [metric.name for metric in metrics[own:]]
     metrics += [per_run_twin(metric) for metric in metrics if metric.has_per_run]

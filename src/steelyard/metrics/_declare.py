@@ -115,7 +115,7 @@ class Metric:
     @staticmethod
     def _given(name: str, values: Mapping[str, Any]) -> Value:
         value = values.get(name)
-        return Missing(f"{name} is not known") if value is None else value
+        return Missing(f"{name} is unknown") if value is None else value
 
     @cached_property
     def is_ratio(self) -> bool:
@@ -207,11 +207,13 @@ def _check(declared: Metric) -> None:
         _check_input(declared, name, spec)
     low, high = declared.bounds
     if not low < high:
-        raise DeclarationError(f"its bounds {low:g} and {high:g} leave no room", hint="bounds=(lowest, highest)")
+        raise DeclarationError(
+            f"bounds {low:g} and {high:g} are not in ascending order", hint="bounds=(lowest, highest)"
+        )
     if declared.has_per_run and declared.level != "group":
         raise DeclarationError("per_run is for group metrics")
     if declared.binary and (not (declared.level == "run" or declared.mean_of) or declared.bounds != (0, 1)):
-        raise DeclarationError("a binary metric is one of runs, in the bounds (0, 1)")
+        raise DeclarationError("binary metrics must be per-run metrics with bounds (0, 1)")
     if declared.mean_of is not None and declared.level != "tasks":
         raise DeclarationError("mean_of is for metrics over tasks")
     if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
@@ -219,7 +221,7 @@ def _check(declared: Metric) -> None:
     if declared.lower_bound is not None:
         _check_word("field", declared.lower_bound, [name for name, fact in FACTS.items() if fact.kind == "bool"])
     if declared.overview is not None and declared.level not in ("run", "group"):
-        raise DeclarationError("the overview is of metrics of runs and groups")
+        raise DeclarationError("only run and group metrics can be in the overview")
 
 
 def _check_word(what: str, word: str, known: Sequence[str]) -> None:
@@ -233,13 +235,13 @@ def _check_input(declared: Metric, name: str, spec: Input) -> None:
         _check_word("reducer", spec.reduce, REDUCERS)
     _check_word("scope", spec.scope, get_args(Scope))
     if reduced and spec.reduce is None:
-        message = f"{name!r} is a value of each run, and a metric of a {declared.level} takes one figure"
+        message = f"{name!r} is a per-run value, but a metric of level {declared.level} needs one value per group"
         raise DeclarationError(message, hint="annotate it with Mean, Sum or another Input(reduce=...)")
     if spec.reduce is not None and not reduced:
-        message = f"{name!r} is reduced by {spec.reduce}, and a metric of a {declared.level} has nothing to reduce"
+        message = f"{name!r} is reduced by {spec.reduce}, but a metric of level {declared.level} has nothing to reduce"
         raise DeclarationError(message, hint="annotate it with Required or Optional")
     if spec.scope != "own" and declared.level != "across":
-        raise DeclarationError(f"{name!r} is taken from other groups, which only metrics across groups see")
+        raise DeclarationError(f"{name!r} comes from other groups; only metrics of level across can use it")
 
 
 def check_example(declared: Metric) -> None:
@@ -252,7 +254,7 @@ def check_example(declared: Metric) -> None:
         result = declared(**declared.example.inputs)
     except Exception as error:
         said = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {said_by(error)}"
-        message = f"{declared.name}: its example cannot be computed: {said}"
+        message = f"{declared.name}: the example cannot be computed: {said}"
         raise DeclarationError(message, where=declared.where) from error
     found = None if isinstance(result, Missing) else result
     if found is None or expected is None:
@@ -262,7 +264,7 @@ def check_example(declared: Metric) -> None:
     if agree:
         return
     why = f" ({result.reason})" if isinstance(result, Missing) else ""
-    message = f"{declared.name}: its example says {expected}, and the formula gives {found}{why}"
+    message = f"{declared.name}: the example states {expected}, but the formula returns {found}{why}"
     raise DeclarationError(message, where=declared.where)
 
 

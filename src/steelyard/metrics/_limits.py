@@ -47,10 +47,10 @@ def check_inputs(declared: Metric, given: Mapping[str, Value]) -> None:
         value = given[name]
         if isinstance(value, bool | int | float):
             if not _inside(value, low, high):
-                hint = f"{name} is {_range_text(low, high)}"
-                raise UsageError(f"{name} is {value}, which cannot be", where=declared.name, hint=hint)
+                hint = f"{name} must be {_range_text(low, high)}"
+                raise UsageError(f"{name} {value} is out of range", where=declared.name, hint=hint)
         elif isinstance(value, str | bytes | list | tuple | dict):
-            raise UsageError(f"{name} is {value!r:.100}, which is not a number", where=declared.name)
+            raise UsageError(f"{name} must be a number (got {value!r:.100})", where=declared.name)
 
 
 def check_result(declared: Metric, given: Mapping[str, Value], result: float) -> None:
@@ -58,8 +58,8 @@ def check_result(declared: Metric, given: Mapping[str, Value], result: float) ->
     low, high = declared.bounds
     if not _inside(result, low, high):
         shown = ", ".join(f"{name} {value}" for name, value in given.items() if isinstance(value, bool | int | float))
-        hint = f"{declared.name} is {_range_text(low, high)}"
-        raise UsageError(f"it comes to {result}, which cannot be ({shown})", where=declared.name, hint=hint)
+        hint = f"{declared.name} must be {_range_text(low, high)}"
+        raise UsageError(f"result {result} is out of range ({shown})", where=declared.name, hint=hint)
 
 
 def _inside(value: float, low: float, high: float) -> bool:

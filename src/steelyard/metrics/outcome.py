@@ -139,6 +139,6 @@ def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
 def composite_score(*, pass_rate: Required, impl_rate: Required, pass_weight: Param, impl_weight: Param) -> Value:
     """Weighted mean of pass rate and implementation rate."""
     if min(pass_weight, impl_weight) < 0 or pass_weight + impl_weight <= 0:
-        message = f"pass_weight {pass_weight} and impl_weight {impl_weight} cannot weigh anything"
-        raise UsageError(message, hint="neither may be negative, and together they must be more than 0")
+        message = f"pass_weight {pass_weight} and impl_weight {impl_weight} are not valid weights"
+        raise UsageError(message, hint="weights must not be negative, and their sum must be positive")
     return (pass_rate * pass_weight + impl_rate * impl_weight) / (pass_weight + impl_weight)

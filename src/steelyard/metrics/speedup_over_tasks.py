@@ -112,12 +112,12 @@ def opt_at_k(*, chances: Required) -> Value:
 
 @metric(
     level="tasks",
-    title="On the cost-gain front",
+    title="On the cost-gain frontier",
     unit="1 or 0",
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="1 unless another agent costs no more and gains no less, and differs in one of them",
+    formula="1 unless another agent costs at most as much, gains at least as much, and is better in one of the two",
     example=Example({"cost": 1.0, "gain": 0.2, "other_costs": (2.0, 1.0), "other_gains": (0.5, 0.1)}, 1.0),
 )
 def pareto_optimal(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:

@@ -21,8 +21,8 @@ KEYS = (
     ("j k", "next and previous row"),
     ("Enter", "open the row"),
     ("[ ]", "previous and next page"),
-    ("x", "choose the row for a comparison"),
-    ("c", "compare the two chosen rows"),
+    ("x", "select the row for a comparison"),
+    ("c", "compare the two selected rows"),
     ("y", "copy the link to this view"),
     ("?", "these keys"),
 )

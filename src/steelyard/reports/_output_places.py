@@ -17,14 +17,14 @@ def check_file(path: Path, *, endings: Collection[str] = ()) -> None:
         hint = f"end it with {', '.join(most)} or {last}"
         raise UsageError(f"unsupported file type: {path.name!r}", hint=hint)
     if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file in it")
+        raise UsageError(f"{path} is a directory", hint="specify a file in it")
     _check_place(path)
 
 
 def check_folder(path: Path) -> None:
     """Refuses a folder that cannot be written into, nor made where it is not there yet."""
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is a file", hint="name a folder")
+        raise UsageError(f"{path} is a file", hint="specify a directory")
     _check_place(path)
 
 
@@ -34,7 +34,7 @@ def _check_place(path: Path) -> None:
             f"no such directory: {path.parent}", where=str(path), hint=f"create it: mkdir -p {path.parent}"
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write {path}: permission denied", hint="name another place")
+        raise UsageError(f"cannot write {path}: permission denied", hint="choose another path")
 
 
 @contextmanager

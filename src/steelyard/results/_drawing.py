@@ -112,7 +112,7 @@ def check_keywords(kind: type[Result], unknown: Iterable[str]) -> None:
     for keyword in unknown:
         names = ", ".join(repr(name) for name in figure_names(kind))
         drawn = f", where name is {names}" if names else ""
-        hint = f"figure(name, width=720){drawn}; metrics and groups are chosen in the call that gave the result"
+        hint = f"figure(name, width=720){drawn}; select metrics and groups in the call that returned the result"
         raise UsageError(f"figure has no option {keyword!r}", hint=hint)
 
 

@@ -327,7 +327,9 @@ def _why_no_deviation(value: Statistics) -> str | None:
     if value.std_dev is not None or value.count == 0:
         return None
     infinite = value.max is not None and math.isinf(value.max)
-    return "std_dev is missing: " + ("a value is infinite" if infinite else "one value has no sample deviation")
+    return "std_dev is missing: " + (
+        "a value is infinite" if infinite else "one value has no sample standard deviation"
+    )
 
 
 def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of any type

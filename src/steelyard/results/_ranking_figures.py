@@ -139,7 +139,7 @@ def group_dots(result: Measurement, width: int) -> Figure:
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         label = key_name(group.key, result.tier_scheme)
         rows.append(Estimate(label=label, value=value, low=low, high=high, note=note))
-    said = "no intervals were asked for" if result.interval == "none" else confidence_text(result.level, intervals)
+    said = "no intervals were requested" if result.interval == "none" else confidence_text(result.level, intervals)
     note = f"{metric.figure if metric.level == 'run' else 'whole group'} of each group; {said}; {_measured(result)}"
     return dots(rows, title=f"{metric.title}{_by(result)}", axis=metric_axis(metric), note=note, width=width)
 
@@ -151,7 +151,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
     quality, cost = _main_metric(result), catalog()["cost_usd"]
     if quality.better != "higher" or quality.level != "run" or any(cost.name not in g.metrics for g in result.groups):
         hint = "measure pass_rate and cost_usd"
-        raise UsageError("a Pareto figure needs a metric of runs of which more is better, and cost_usd", hint=hint)
+        raise UsageError("a Pareto figure needs cost_usd and a per-run metric for which higher is better", hint=hint)
     values = [_mean(group, quality.name) for group in result.groups]
     costs = [_mean(group, cost.name) for group in result.groups]
     pairs = {i: pair for i, pair in enumerate(zip(values, costs, strict=True)) if None not in pair}
@@ -188,7 +188,7 @@ def group_tokens(result: Measurement, width: int) -> Figure:
         values = {kind: group.metrics[name] for kind, name in TOKEN_KINDS.items()}
         parts = {kind: value.value for kind, value in values.items() if isinstance(value, GroupValue)}
         is_partial = any(isinstance(value, GroupValue) and value.at_least for value in values.values())
-        note = f"{group.n:,} runs" + ("; at least: some runs do not state it" if is_partial else "")
+        note = f"{group.n:,} runs" + ("; lower bound: some runs do not report it" if is_partial else "")
         rows.append(StackedRow(key_name(group.key, result.tier_scheme), parts, note))
     return stacked(
         rows,
@@ -205,7 +205,7 @@ def group_components(result: Measurement, width: int) -> Figure:
     names = list(dict.fromkeys(name for group in result.groups for name in group.components))
     kinds = [name for name in names if any(_component(group, name) for group in result.groups)]
     if not kinds:
-        raise UsageError("no run states its tokens by component", hint="the figure tokens shows them by kind")
+        raise UsageError("no run reports tokens by component", hint="use the figure tokens, which shows tokens by kind")
     rows = [
         StackedRow(key_name(group.key, result.tier_scheme), {kind: _component(group, kind) or 0.0 for kind in kinds})
         for group in result.groups

@@ -61,7 +61,7 @@ class Report(Result):
     runs: RunRows
     ranking: Ranking | None = None
     measurement: Measurement | None = None
-    """Where it was asked for, or there are no two to rank."""
+    """Where it was asked for, or fewer than two groups to rank."""
     comparison: Comparison | None = None
     """The two leaders."""
     judges: Judges | None = None

@@ -124,7 +124,7 @@ def exponential(interval: Interval) -> Interval:
         None if limit is None else float(np.exp(min(limit, 700.0)))
         for limit in (interval.estimate, interval.low, interval.high)
     )
-    reason = interval.reason if interval.n else "a value is 0 or infinite, or there is none"
+    reason = interval.reason if interval.n else "there are no values, or a value is 0 or infinite"
     return dataclasses.replace(interval, estimate=estimate, low=low, high=high, reason=reason, approx_coverage=None)
 
 
@@ -283,8 +283,8 @@ def _mean(metric: Metric, values: Floats, tasks: Ints, *, binary: bool, method: 
 def why_no_estimate(declared: Metric) -> str:
     """Why a metric of groups that is no ratio of means has no interval."""
     if declared.is_total:
-        return "it is a total of the runs at hand, not an estimate"
-    return "it is neither a metric of single runs nor a ratio of means"
+        return "it is a total over these runs, not an estimate"
+    return "it is neither a per-run metric nor a ratio of means"
 
 
 def ratio_interval(
@@ -308,7 +308,7 @@ def ratio_interval(
     if np.any(np.abs([above, below]) > TOO_LARGE):
         return _infinite(np.concatenate([above, below]), method, level)
     if len(below) and not below.any() and not declared.divides_by_fraction:
-        reason = "what it divides by is 0 in every run"
+        reason = "the denominator is 0 in every run"
         return no_interval(reason, method=method, n=len(below), clusters=0, level=level, estimate=np.inf)
     if weight_by == "tasks":
         together = np.zeros(len(tasks), dtype=np.int64)

@@ -34,7 +34,7 @@ def read_rule(text: str) -> Rule:
     if not rule["limit"]:
         raise _no_rule(text, f"no limit after {rule['sign']}")
     if limit is None or not _is_limit(limit):
-        raise _no_rule(text, f"{rule['limit']!r} is neither a number nor an expression of the baseline")
+        raise _no_rule(text, f"{rule['limit']!r} is neither a number nor a baseline expression")
     if not rule["metric"]:
         raise _no_rule(text, f"no metric before {rule['sign']}")
     declared = _declared(rule)
@@ -45,7 +45,7 @@ def read_rule(text: str) -> Rule:
 
 
 def _no_rule(text: str, reason: str) -> UsageError:
-    return UsageError(f"{text!r} is not a rule: {reason}", hint=RULE_FORMS)
+    return UsageError(f"invalid rule {text!r}: {reason}", hint=RULE_FORMS)
 
 
 def _declared(rule: re.Match[str]) -> Metric:

@@ -74,7 +74,7 @@ def estimate_ranks(
         )
     if order == "ranked-pairs":
         best, worst = ranked_pairs(total_wins(scores))
-        return -(best + worst).astype(float), best, worst, "none: the places that the majorities leave open"
+        return -(best + worst).astype(float), best, worst, "none: ranks consistent with the majorities"
     if order == "bradley-terry":
         by_task = strengths_by_task(scores)
         better, test = _significant_means(by_task, options)

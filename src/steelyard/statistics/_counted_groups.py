@@ -52,7 +52,7 @@ class GroupedValues(ABC):
     @property
     @abstractmethod
     def mode(self) -> Floats:
-        """The most frequent value, the smallest among equals."""
+        """The most frequent value; the smallest if tied."""
 
     @abstractmethod
     def at(self, place: Ints | int) -> Floats:
@@ -170,7 +170,7 @@ class CountedGroups(GroupedValues):
 
     @property
     def mode(self) -> Floats:
-        """The most frequent value, the smallest among equals."""
+        """The most frequent value; the smallest if tied."""
         if self._are_distinct:
             return self.smallest
         tops = np.maximum.reduceat(self.often, self._first)

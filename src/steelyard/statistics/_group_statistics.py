@@ -38,14 +38,12 @@ STATISTICS: dict[str, Statistic] = {
     for statistic in (
         Statistic("median", "The median.", lambda groups: groups.median),
         Statistic("mean", "The arithmetic mean.", lambda groups: groups.mean),
-        Statistic(
-            "mode", "The most frequent value, the smallest among equals.", lambda groups: groups.mode, reduces=False
-        ),
+        Statistic("mode", "The most frequent value; the smallest if tied.", lambda groups: groups.mode, reduces=False),
         Statistic("min", "The smallest value.", lambda groups: groups.smallest),
         Statistic("max", "The largest value.", lambda groups: groups.largest),
         Statistic(
             "std_dev",
-            "The standard deviation, of the population or of the sample as the profile says.",
+            "The standard deviation (population or sample, set by the profile).",
             lambda groups: groups.deviation,
             reduces=False,
             between=False,

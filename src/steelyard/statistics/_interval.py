@@ -104,7 +104,7 @@ def check_level(level: float) -> float:
     """The level itself; refused unless it lies between 0 and 1."""
     if not 0 < level < 1:
         share = level / 100 if 1 < level < 100 else LEVEL
-        message = f"a confidence level of {level:g} is not a fraction between 0 and 1"
+        message = f"confidence level must be between 0 and 1 (got {level:g})"
         raise UsageError(message, hint=f"--confidence {share:g}")
     return level
 
@@ -123,5 +123,5 @@ def too_few(n: int) -> str:
     if n == 0:
         return "no value"
     if n == 1:
-        return "there is one run only; two tasks or more are needed"
-    return f"all {n} runs are attempts at one task, which says nothing of other tasks; two tasks or more are needed"
+        return "only one run; at least two tasks are needed"
+    return f"all {n} runs are attempts on one task; at least two tasks are needed"

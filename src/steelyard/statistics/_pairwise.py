@@ -44,7 +44,7 @@ def bradley_terry(wins: Floats, *, prior: float = 0.0) -> Strengths:
     """
     table = np.asarray(wins, dtype=float) + prior / 2 * (1 - np.eye(len(wins)))
     if len(table) < 2:
-        return Strengths(None, "two competitors or more are needed")
+        return Strengths(None, "at least two competitors are needed")
     if not _connected(table > 0):
         return Strengths(None, "some groups are never beaten, so their strength has no upper bound")
     return Strengths(_strengths(table))

@@ -14,9 +14,9 @@ from steelyard.statistics._interval import LEVEL, Interval, no_interval
 
 def _check(attempts: int, passed: int, k: int) -> None:
     if k < 1:
-        raise UsageError(f"k must be at least 1 (got {k})", hint="k is 1 or more")
+        raise UsageError(f"k must be at least 1 (got {k})", hint="set k to 1 or more")
     if not 0 <= passed <= attempts:
-        raise UsageError(f"{passed} of {attempts} attempts passed, which cannot be", hint="passed is 0 to attempts")
+        raise UsageError(f"passed must be between 0 and {attempts} attempts (got {passed})", hint="correct the counts")
 
 
 @lru_cache(maxsize=4096)  # tasks repeat the same few counts

@@ -47,24 +47,24 @@ def fit_weights(parts: Floats, fixed: Floats, quality: Floats, groups: Ints, *, 
         )
 
     if freedom < 1:
-        return stays("there are too few rated submissions to each task")
+        return stays("too few rated submissions per task")
     basis = _contrasts(count)
     design = _centered(np.column_stack([np.sum(parts * fixed, axis=1), parts @ basis]), groups)
     response = _centered(quality[:, None], groups)[:, 0]
     if np.linalg.matrix_rank(design) < count:
-        return stays("a part of the score is the same for all rated submissions of each task")
+        return stays("one score component is constant over the rated submissions of each task")
     estimate, *_ = np.linalg.lstsq(design, response, rcond=None)
     residuals = response - design @ estimate
     variance = float(residuals @ residuals) / freedom
     inverse = np.linalg.inv(design.T @ design)
     slope = float(estimate[0])
     if variance <= 0 or slope <= special.stdtrit(freedom, level) * math.sqrt(variance * inverse[0, 0]):
-        return stays("ratings do not follow the score by the fixed weights", slope)
+        return stays("ratings do not correlate with the score under the fixed weights", slope)
     precision = np.linalg.inv(inverse[1:, 1:])
     statistic = float(estimate[1:] @ precision @ estimate[1:]) / (count - 1) / variance
     p_value = float(special.fdtrc(count - 1, freedom, statistic))
     if p_value >= 1 - level:
-        return stays("ratings do not show that other weights are better", slope, p_value)
+        return stays("the ratings give no evidence that other weights are better", slope, p_value)
     kept, shrinkage = _shrunk(np.asarray(estimate[1:], dtype=float), np.asarray(precision / variance, dtype=float))
     return WeightsFit(
         shift=basis @ kept / slope,

@@ -123,7 +123,7 @@ class ReportSections:
             self._tell("comparing the leaders")
             self.comparison = self._leaders(table, by)
         if self.ranking is not None and len(self.ranking.groups) < 2:
-            self.omitted["rank"] = "there are no two to rank"
+            self.omitted["rank"] = "fewer than two groups to rank"
             self.ranking = None
         if self._named and "rank" not in self.sections:
             self.ranking = None
@@ -168,11 +168,11 @@ class ReportSections:
     def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
         places = self.ranking.groups if self.ranking is not None else ()
         if len(places) < 2:
-            self.omitted["compare"] = "a comparison needs two that can be ranked"
+            self.omitted["compare"] = "a comparison needs at least two ranked groups"
             return None
         first, second = ({key: value for key, value in place.key.items() if value is not None} for place in places[:2])
         if first == second or any(value is None for place in places[:2] for value in place.key.values()):
-            self.omitted["compare"] = f"the leaders do not both state {', '.join(by)}"
+            self.omitted["compare"] = f"the two leading groups do not both have {', '.join(by)}"
             return None
         shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
@@ -218,14 +218,14 @@ class ReportSections:
         for section, options in sums.asked.items():
             self.keep_command(section, options, self.inputs.runs)
             if not self.inputs.runs:
-                self.omitted[section] = "a table of runs holds their figures, not the whole records"
+                self.omitted[section] = "a table of runs does not contain the full records"
         if "usage" in sums.asked and self.inputs.runs:
             try:
                 self.usage = self._part("usage", partial(sums.used, rejected_count=rejected_count))
             except UsageError as error:  # a model that runs name, and none of their calls
                 self.omitted["usage"] = error.message
             if self.usage is None:
-                self.omitted.setdefault("usage", "no run states its tokens or its cost")
+                self.omitted.setdefault("usage", "no run reports tokens or cost")
         if "completeness" in sums.asked and self.inputs.runs:
             self.completeness = self._part("completeness", sums.covered)
 
@@ -278,7 +278,7 @@ class ReportSections:
             timings = self.inputs.timings
             self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None
             if not timings:
-                self.omitted["speedup"] = "no input holds timings"
+                self.omitted["speedup"] = "no input contains timings"
 
     def _part(self, section: str, made: Callable[[], Part | None]) -> Part | None:
         """The result of a section; where the data do not allow it, why."""

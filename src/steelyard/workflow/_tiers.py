@@ -16,9 +16,7 @@ def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[st
     if len(schemes) == 1:
         return keys, schemes[0], []
     position = keys.index("tier")
-    message = (
-        f"the runs name their tiers by {len(schemes)} schemes ({', '.join(schemes)}): they are kept apart, not compared"
-    )
+    message = f"tiers belong to {len(schemes)} schemes ({', '.join(schemes)}); each scheme is reported separately"
     return (
         [*keys[:position], "tier_scheme", *keys[position:]],
         None,
@@ -38,10 +36,10 @@ def compared_schemes(sides: Iterable[tuple[Mapping[str, str], Sequence[str]]]) -
     names = ", ".join(schemes)
     unnamed = next((chosen["tier"] for chosen, _ in by_tier if "tier_scheme" not in chosen), None)
     if unnamed is None:
-        message = f"the sides name their tiers by {len(schemes)} schemes ({names})"
+        message = f"the sides use {len(schemes)} tier schemes ({names})"
         return [Finding(code="tier_schemes", message=message)]
     means = " and ".join(f"{tier_text(unnamed, scheme)} in {scheme}" for scheme in schemes)
     raise UsageError(
-        f"the tiers to compare are of {len(schemes)} schemes: {means}",
-        hint=f"choose one with --where tier_scheme={schemes[0]}, or name it: tier={unnamed},tier_scheme={schemes[0]}",
+        f"the tiers belong to {len(schemes)} schemes: {means}",
+        hint=f"add --where tier_scheme={schemes[0]}, or use tier={unnamed},tier_scheme={schemes[0]}",
     )

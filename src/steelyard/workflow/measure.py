@@ -42,8 +42,8 @@ def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None
     names = options.metrics or usual_metrics(runs)
     for name in names:
         if not (declared := catalog()[name]).is_of_rows and declared.level not in MEASURED:
-            message = f"{name} is one figure over all tasks, which measure does not make"
-            raise UsageError(message, hint=f"steelyard {declared.spec} shows it")
+            message = f"{name} is a single value over all tasks; measure does not compute it"
+            raise UsageError(message, hint=f"use steelyard {declared.spec}")
     _check_across(keys, options.metrics, options.base_tier)
     _check_intervals(options)
     return assemble(
@@ -66,9 +66,9 @@ def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | 
     if base_tier is None:
         return
     if "tier" not in keys:
-        raise UsageError("a base tier is what tiers are measured against", hint="--by tier")
+        raise UsageError("--base-tier needs groups by tier", hint="--by tier")
     if metrics and BASED not in metrics:
-        raise UsageError(f"a base tier is for {BASED}, which is not among the metrics", hint=f"--metrics {BASED}")
+        raise UsageError(f"--base-tier applies only to {BASED}, which is not in --metrics", hint=f"--metrics {BASED}")
 
 
 def _check_intervals(options: MeasureOptions) -> None:
@@ -81,7 +81,7 @@ def _check_intervals(options: MeasureOptions) -> None:
     check_level(options.confidence)
     if options.interval == "none":
         hint = f"--interval auto --confidence {options.confidence:g}"
-        raise UsageError("a confidence level is for intervals, and none were asked for", hint=hint)
+        raise UsageError("--confidence needs an interval method", hint=hint)
     check_method(options.interval)
 
 
@@ -90,5 +90,5 @@ def checked_keys(by: Sequence[str]) -> list[str]:
     for name in by:
         check_key(name, what="key to group by")
     if len(set(by)) != len(by):
-        raise UsageError("a key to group by is named twice")
+        raise UsageError("duplicate key in --by")
     return list(by)

@@ -144,7 +144,7 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
     """The keys that make a competitor."""
     keys = checked_keys(by)
     if not keys:
-        raise UsageError("nothing to rank by", hint="--by agent,model")
+        raise UsageError("no keys to rank by", hint="--by agent,model")
     if "task" in keys:
         message = "cannot rank by task: groups are ranked on their shared tasks"
         raise UsageError(message, hint="--by agent,model")
@@ -157,7 +157,8 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
 
     if not 0 <= options.min_task_coverage <= 1:
         raise UsageError(
-            f"--min-task-coverage {options.min_task_coverage} is not between 0 and 1", hint="--min-task-coverage 0.5"
+            f"--min-task-coverage must be between 0 and 1 (got {options.min_task_coverage})",
+            hint="--min-task-coverage 0.5",
         )
     return comparable(options.metrics or usual)
 
@@ -174,8 +175,8 @@ def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[F
     if name == SCORES[0]:
         return [name], []
     message = (
-        f"ranked by {name}, which {known[name]:,} of {table.n:,} runs have: "
-        f"{known[SCORES[0]]:,} have a {SCORES[0]}, which needs a verdict and an impl_rate"
+        f"ranked by {name}, known for {known[name]:,} of {table.n:,} runs; {SCORES[0]}, which needs a verdict and "
+        f"an impl_rate, is known for {known[SCORES[0]]:,}"
     )
     return [name], [Finding(code="ranked_on", severity="info", message=message)]
 

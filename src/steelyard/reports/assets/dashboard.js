@@ -76,7 +76,7 @@
   const compare = () => {
     const form = document.querySelector("form.compare");
     if (form?.querySelector("input[name=a]:checked") && form.querySelector("input[name=b]:checked")) form.requestSubmit();
-    else say("choose two rows with x");
+    else say("select two rows with x");
   };
   const turn = (relation) => (document.querySelector(`a[rel=${relation}]`) ?? (relation === "prev" && document.querySelector("a[rel=first]")))?.click();
   const copy = async () => {
@@ -84,7 +84,7 @@
       await navigator.clipboard.writeText(location.href);
       say("link copied");
     } catch {
-      say("the browser does not let the link be copied");
+      say("the browser blocked copying the link");
     }
   };
   const keys = {

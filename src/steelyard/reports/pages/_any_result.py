@@ -108,7 +108,7 @@ def measure_page(result: Measurement) -> Page:
     runs = counted(result.n, "run")
     page = Page(
         name="measure",
-        title="What was delivered, and what did it cost?",
+        title="What are the results, and what did they cost?",
         answer=measurement_sentence(result),
         table=PageTable(caption=f"{runs}, profile {result.profile}, prices {result.prices}", columns=tuple(columns)),
         facts=(*counting_facts(result), ("prices", result.prices)),
