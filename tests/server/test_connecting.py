@@ -229,7 +229,7 @@ def test_a_decision_is_the_token_s(remote: RemoteArena) -> None:
     assert remote.withdraw("z2").status == "excluded"
     with pytest.raises(PermissionDeniedError):
         remote.withdraw("z1")
-    with pytest.raises(UsageError, match="under the name of the token"):
+    with pytest.raises(UsageError, match="logged under the token name"):
         remote.review("z1", "reinstate", by="ada")
 
 
