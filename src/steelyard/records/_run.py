@@ -32,7 +32,7 @@ Provenance = Literal["reported", "counted", "priced", "lower_bound", "unknown"]
 
 
 class ComponentType(StrEnum):
-    """What a part of the prompt or the conversation is, for token accounting."""
+    """Component of the prompt or conversation, for token accounting."""
 
     SYSTEM_PROMPT = "SYSTEM_PROMPT"
     SKILL_PROMPT = "SKILL_PROMPT"
@@ -54,7 +54,7 @@ class Call(Record, frozen=True, kw_only=True, gc=False):
     model: Name | None = None
     """Model name in the log; None if unknown."""
     at: datetime | None = None
-    """When the call was made; UTC if there is no time zone."""
+    """Time of the call; UTC if there is no time zone."""
     usage: Usage | None = None
     """Tokens of this call."""
     cost_usd: Amount | None = None
@@ -77,7 +77,7 @@ class Criterion(Record, frozen=True, kw_only=True):
     name: Name
     """The criterion's name."""
     weight: Amount = 1.0
-    """Its weight in the weighted score."""
+    """Weight in the weighted score."""
     achieved: Amount
     """Points awarded, 0 to `max`."""
     max: Weight
@@ -85,7 +85,7 @@ class Criterion(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.achieved > self.max:
-            raise ValueError(f"criterion {self.name!r} achieved {self.achieved} of at most {self.max}")
+            raise ValueError(f"criterion {self.name!r}: achieved ({self.achieved}) exceeds max ({self.max})")
 
 
 class Judgment(Record, frozen=True, kw_only=True):
@@ -168,16 +168,16 @@ class Snapshot(Record, frozen=True, kw_only=True):
     """Result of comparing behavior with a snapshot taken before the change."""
 
     status: str
-    """`passed`, or what went wrong."""
+    """`passed`, or the failure."""
     pass_to_fail: Count | None = None
     """Tests that passed before and fail now."""
 
 
 class Step(Record, frozen=True, kw_only=True):
-    """A step that the task expects."""
+    """Expected step of the task."""
 
     id: Name
-    """Its id; achieved steps are matched by it."""
+    """Id, used to match achieved steps."""
     weight: Weight = 1.0
     """Weight of the step."""
 
@@ -193,7 +193,7 @@ class Steps(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         ids = [step.id for step in self.expected or ()]
         if len(set(ids)) != len(ids):
-            raise ValueError("an expected step is listed twice")
+            raise ValueError("duplicate expected step")
 
 
 class Action(Record, frozen=True, kw_only=True):
@@ -265,7 +265,7 @@ class Origin(Record, frozen=True, kw_only=True):
 
 
 class Run(Record, frozen=True, kw_only=True):
-    """One attempt of an agent configuration at a task. All fields except `task` are optional."""
+    """One attempt of an agent configuration on a task. All fields except `task` are optional."""
 
     id: Name | None = None
     """Unique id; by default derived from the content."""

@@ -14,20 +14,20 @@ class Usage(Record, frozen=True, kw_only=True, gc=False):
     """Tokens in disjoint kinds: input excludes cache, output excludes reasoning."""
 
     input_tokens: Count | None = None
-    """Input that was not served from or written to a cache; None when the tool did not say."""
+    """Input neither read from nor written to a cache; None if not reported."""
     output_tokens: Count | None = None
-    """Generated text without reasoning; None when the tool did not say."""
+    """Output without reasoning; None if not reported."""
     cache_read_tokens: Count | None = None
-    """Input served from a cache."""
+    """Input read from a cache."""
     cache_write_5m_tokens: Count | None = None
-    """Input written to a cache kept for five minutes."""
+    """Input written to a cache with a lifetime of 5 minutes."""
     cache_write_1h_tokens: Count | None = None
-    """Input written to a cache kept for one hour."""
+    """Input written to a cache with a lifetime of 1 hour."""
     reasoning_tokens: Count | None = None
-    """Hidden reasoning, where the tool counts it apart from output."""
+    """Reasoning, if the tool reports it separately from output."""
 
     total_tokens: Count | None = None
-    """All tokens together, as stated, where the tool does not tell every kind. It prices nothing."""
+    """Total tokens, as reported, if not every kind is reported. Not used for prices."""
 
     @property
     def total(self) -> int | None:
