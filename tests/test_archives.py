@@ -156,7 +156,7 @@ def test_links_in_a_tar_are_not_followed(tmp_path: Path) -> None:
 def test_too_many_entries_and_too_deep_nesting_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = zipped(tmp_path / "many.zip", **{f"{number}.txt": b"x" for number in range(20)})
     monkeypatch.setenv("STEELYARD_MAX_INPUT_ENTRIES", "10")
-    assert "more than 10 files and folders" in refused(path)
+    assert "more than 10 files and directories" in refused(path)
     monkeypatch.delenv("STEELYARD_MAX_INPUT_ENTRIES")
     data = ROLLOUT
     for depth in range(4):

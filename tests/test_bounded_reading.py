@@ -130,7 +130,7 @@ def test_what_is_too_large_is_refused_with_one_sentence_at_every_door(
     monkeypatch.setenv(door.limit.setting, str(MAX_VALUE))
     reason, hint, where = refusal(lambda: door.read(path))
     assert reason.removesuffix("; the rest was not read") == door.limit.excess.format(MAX_VALUE)
-    assert hint == f"if you trust it, set {door.limit.setting} to a larger number"
+    assert hint == f"if you trust the input, set {door.limit.setting} to a larger number"
     assert where == str(path)
 
 
@@ -171,10 +171,10 @@ def test_a_budget_is_shared_by_its_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = whole.for_compressed(10), whole.for_compressed(10)
     assert first.for_compressed(1) is first  # what is compressed within draws on the same part
     first.take("a", size=60)
-    with pytest.raises(InputLimitError, match="b: the input comes to more than 100 bytes"):
+    with pytest.raises(InputLimitError, match="b: the input is larger than 100 bytes"):
         second.take("b", size=41)
     second.take("b", size=40)  # the refused bytes were not counted
-    with pytest.raises(InputLimitError, match="more than 100 bytes"):
+    with pytest.raises(InputLimitError, match="larger than 100 bytes"):
         whole.expect("c", size=1)
 
 

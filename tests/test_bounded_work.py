@@ -120,7 +120,7 @@ def test_an_entry_that_holds_more_than_it_states_is_refused(tmp_path: Path) -> N
     content = zip_of({"a": b"x" * 1000})
     at = content.rfind(b"PK\x01\x02") + 24
     (tmp_path / "log.eval").write_bytes(content[:at] + struct.pack("<L", 10) + content[at + 4 :])
-    with ZipLog(tmp_path / "log.eval") as log, pytest.raises(Exception, match="its size exceeds the stated 10 bytes"):
+    with ZipLog(tmp_path / "log.eval") as log, pytest.raises(Exception, match="the size exceeds the stated 10 bytes"):
         log.read("a")
 
 
@@ -135,7 +135,7 @@ def test_entries_that_share_their_bytes_are_refused_unread(tmp_path: Path) -> No
         at += 4
     (tmp_path / "all.zip").write_bytes(content[:listing] + entries)
     (told,) = reasons(tmp_path / "all.zip")
-    assert told == "archive rejected: its entries claim 200,000 bytes, more than the file size"
+    assert told == "archive rejected: the entries claim 200,000 bytes, more than the file size"
 
 
 def test_a_name_that_is_listed_many_times_is_read_once(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_no_path_may_be_an_empty_text() -> None:
     assert len(paths) > 20
     for name, parameter in paths:
         assert callable(parameter.converter), name
-        with pytest.raises(UsageError, match="empty text"):
+        with pytest.raises(UsageError, match="the path is empty"):
             parameter.converter(object, [Token(value="")])
 
 
@@ -138,7 +138,7 @@ def test_an_empty_text_is_not_the_current_folder(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "runs.jsonl", sy.demo_runs())
     assert run(command) == 2
-    assert "an empty text names no file or folder" in capsys.readouterr().err
+    assert "the path is empty" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["read", "RUNS"], ["arena", "history"], ["arena", "notify", "--targets", "t"]])

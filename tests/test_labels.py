@@ -95,7 +95,7 @@ def test_a_label_that_replaces_another_value_is_told(tmp_path: Path) -> None:
     table = sy.read(tmp_path / "runs.jsonl", set="agent=y")
     assert table.frame.collect()["agent"].to_list() == ["y", "y", "y"]
     (told,) = [finding for finding in table.findings if finding.code == "label_replaced"]
-    assert (told.count, told.message) == (1, "--set replaces agent 'x' by 'y'")
+    assert (told.count, told.message) == (1, "--set replaces agent 'x' with 'y'")
 
 
 @pytest.mark.parametrize("verb", ["measure", "compare", "rank", "gate", "judges", "explain", "report", "repeatability"])
@@ -148,10 +148,10 @@ def test_the_arena_takes_labels_too(
         ("modle=x", "unknown label 'modle'"),
         ("cost_usd=3", "unknown label 'cost_usd'"),
         ("passed=true", "unknown label 'passed'"),
-        ("model={fodler}", "unknown part of a path 'fodler'"),
+        ("model={fodler}", "unknown path variable 'fodler'"),
         ("model", "is not KEY=VALUE"),
-        ("model!=x", "sets no value"),
-        ("model=x,model=y", "names 'model' twice"),
+        ("model!=x", "is not an assignment"),
+        ("model=x,model=y", "duplicate key 'model'"),
     ],
 )
 def test_a_wrong_label_is_refused_before_anything_is_read(label: str, sentence: str) -> None:

@@ -178,7 +178,7 @@ def test_what_is_set_aside_names_line_column_and_value_and_the_rest_goes_on(tmp_
     reasons = {item.where: item.reason for item in read if isinstance(item, Rejected)}
     assert reasons == {
         f"{path}:3": "Cost: 'much' is not a number",
-        f"{path}:4": "the row has 3 cells, the header 2",
+        f"{path}:4": "the row has 3 cells, but the header has 2",
     }
 
 

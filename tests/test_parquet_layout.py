@@ -59,7 +59,7 @@ CHUNK_OF_3 = b"\x15\x0c\x16\x06\x16"  # in the footer: a column is compressed by
         (PAGE_OF_3, b"\x2c\x18\x06", "a value has the wrong type"),  # a text
         (PAGE_OF_3, b"\x2c\x19\xf5", "a value has the wrong type"),  # a list
         (CHUNK_OF_3, b"\x15\x0c\x16\x08\x16", "a column and its row group differ"),
-        (b"PAR1", b"PAR2", "its footer is missing"),
+        (b"PAR1", b"PAR2", "the footer is missing"),
     ],
 )
 def test_a_number_that_contradicts_another_is_refused(old: bytes, new: bytes, problem: str, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_number_that_contradicts_another_is_refused(old: bytes, new: bytes, pr
     ("content", "problem"),
     [
         (b"PAR1PAR1", "too short"),
-        (b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "its footer is missing"),
+        (b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "the footer is missing"),
         (with_footer(b""), "a value is longer than the file"),
         (with_footer(b"\x29\xfc\xff\xff\xff\xff\x07\x00"), "a list is longer than the file"),
         (with_footer(b"\x59\xf1\xff\xff\xff\xff\x07\x00"), "a list is longer than the file"),  # in what is passed over

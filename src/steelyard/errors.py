@@ -143,7 +143,7 @@ class PlanError(UsageError):
     kind = "invalid_plan"
 
     def __init__(self, path: str, mistakes: Sequence[SteelyardError]) -> None:
-        count = f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}"
+        count = f"{len(mistakes)} error{'' if len(mistakes) == 1 else 's'}"
         super().__init__(f"the plan has {count}; no run was started", where=path)
         self.parts = tuple(mistakes)
 
@@ -205,7 +205,7 @@ class ClusterError(SteelyardError):
     kind = "cluster_failed"
 
     def __init__(self, said: str) -> None:
-        hint = "see the log of the cluster"
+        hint = "see the cluster log"
         super().__init__(f"Spark job failed: {' '.join(said.split())[:MAX_ERROR_CHARS]}", hint=hint)
 
 

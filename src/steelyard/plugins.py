@@ -41,7 +41,7 @@ def plug_ins(group: str, setting: str) -> Iterator[PlugIn]:
         yield PlugIn(_shown(point), _loaded(point.load, _shown(point)))
     for folder in filter(None, os.environ.get(setting, "").split(os.pathsep)):
         if not Path(folder).is_dir():
-            raise UsageError("no such directory", where=folder, hint=f"{setting} names it")
+            raise UsageError("no such directory", where=folder, hint=f"check {setting}")
         for path in sorted(Path(folder).glob("[!_]*.py")):
             yield PlugIn(str(path), _loaded(partial(_module, path), str(path)))
 
@@ -64,7 +64,7 @@ def _may_name(folder: Path, group: str) -> bool:
 
 
 def _shown(point: EntryPoint) -> str:
-    package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unnamed distribution"
+    package = f"{point.dist.name} {point.dist.version}" if point.dist else "unnamed distribution"
     return f"{package} ({point.group}: {point.name} = {point.value})"
 
 

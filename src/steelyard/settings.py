@@ -39,7 +39,7 @@ class Limit(NamedTuple):
         if not given:
             return self.default
         if not given.isdecimal() or len(given) > 18:
-            raise UsageError(f"{self.setting} is {given[:40]!r}", hint="set it to a whole number")
+            raise UsageError(f"{self.setting} must be an integer (got {given[:40]!r})")
         return int(given)
 
     @property
@@ -50,21 +50,21 @@ class Limit(NamedTuple):
     @property
     def hint(self) -> str | None:
         """What to do about it."""
-        return f"if you trust it, set {self.setting} to a larger number" if self.setting else None
+        return f"if you trust the input, set {self.setting} to a larger number" if self.setting else None
 
     def passed(self, where: str) -> InputLimitError:
         """The error that names the input."""
         return InputLimitError(where, self.reason, hint=self.hint)
 
 
-INPUT_BYTES = Limit("the input comes to more than {:,} bytes", 8 << 30, "STEELYARD_MAX_INPUT_BYTES")
+INPUT_BYTES = Limit("the input is larger than {:,} bytes", 8 << 30, "STEELYARD_MAX_INPUT_BYTES")
 """Bytes that are decompressed from one input, archives within archives included, or piped in."""
-INPUT_ENTRIES = Limit("the input holds more than {:,} files and folders", 200_000, "STEELYARD_MAX_INPUT_ENTRIES")
+INPUT_ENTRIES = Limit("the input contains more than {:,} files and directories", 200_000, "STEELYARD_MAX_INPUT_ENTRIES")
 """Entries of all archives of one input, and the folders that they make."""
 MAX_ARCHIVE_DEPTH = Limit("nested in more than {} archives", 2, "STEELYARD_MAX_ARCHIVE_DEPTH")
 MAX_DIRECTORY_DEPTH = Limit("more than {} directory levels", 100)
 """What removes a tree goes down it step by step, and Python's steps are bounded."""
-EXPANSION = Limit("it expands to more than {} times its size", 100, "STEELYARD_MAX_EXPANSION")
+EXPANSION = Limit("the archive expands to more than {} times its size", 100, "STEELYARD_MAX_EXPANSION")
 """Bytes out for each byte in, once `FREE_BYTES` are out: logs compress 5 to 30 times, bombs 1,000 times."""
 FREE_BYTES = 16 << 20
 XML_TOKEN_BYTES = Limit("a tag or comment is longer than {:,} bytes", 4 << 20)
@@ -77,10 +77,12 @@ TEXT_BYTES = FILE_BYTES._replace(default=16 << 20, setting="STEELYARD_MAX_TEXT_B
 """A text that people or models write: a profile, a contract, targets, a price table, an answer."""
 LINE_BYTES = Limit("the line is longer than {:,} bytes", 64 << 20, "STEELYARD_MAX_LINE_BYTES")
 """A line of JSON, a row of a table, a value in another tool's store."""
-ARTIFACT_BYTES = Limit("the artifacts come to more than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")
-ARTIFACT_FILES = Limit("the artifacts hold more than {:,} files and folders", 20_000, "STEELYARD_MAX_ARTIFACT_FILES")
-TASK_BYTES = Limit("the task's own files come to more than {:,} bytes", 64 << 20, "STEELYARD_MAX_TASK_BYTES")
-TASK_FILES = Limit("the task has more than {:,} files of its own", 2_000, "STEELYARD_MAX_TASK_FILES")
+ARTIFACT_BYTES = Limit("the artifacts are larger than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")
+ARTIFACT_FILES = Limit(
+    "the artifacts contain more than {:,} files and directories", 20_000, "STEELYARD_MAX_ARTIFACT_FILES"
+)
+TASK_BYTES = Limit("the task's files are larger than {:,} bytes", 64 << 20, "STEELYARD_MAX_TASK_BYTES")
+TASK_FILES = Limit("the task has more than {:,} files", 2_000, "STEELYARD_MAX_TASK_FILES")
 
 DEFAULT_STORE = "sqlite:///steelyard.db"
 """Where an arena and canons are kept unless another store is named."""
@@ -111,8 +113,8 @@ def is_store(text: str) -> bool:
 def named_path(given: str | PathLike[str]) -> Path:
     """The path that a user named; an empty text is refused, of which `Path` would make the current folder."""
     if not fspath(given):
-        raise UsageError("an empty text names no file or folder", hint=". is the current folder")
+        raise UsageError("the path is empty", hint="use . for the current directory")
     if is_store(fspath(given)):
-        message = "an arena's store holds submissions with their scores, and no runs"
-        raise UsageError(message, hint="measure, matrix, compare, rank, gate and explain take it")
+        message = "an arena store contains submissions and scores, not runs"
+        raise UsageError(message, hint="use measure, matrix, compare, rank, gate or explain")
     return Path(given)

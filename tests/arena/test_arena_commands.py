@@ -239,7 +239,7 @@ def test_rows_of_csv_are_named_by_their_line(
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["a", "c"]
     assert [one["where"] for one in found["rejected"]] == [f"{path}:{line}" for line in (4, 7, 8, 10)]
     for one, cells in zip(found["rejected"][1:3], (3, 6), strict=True):
-        assert one["message"].startswith(f"the row has {cells} cells, the header 5")
+        assert one["message"].startswith(f"the row has {cells} cells, but the header has 5")
 
 
 def test_whole_numbers_of_a_table_with_gaps_are_counts(

@@ -610,7 +610,7 @@ def test_a_name_counts_each_time_an_archive_holds_it(tmp_path: Path, monkeypatch
                 archive.addfile(tarfile.TarInfo("same"), io.BytesIO(b""))
     with staged(tmp_path / "10.tar"):
         pass
-    with pytest.raises(ArtifactError, match="more than 10 files and folders"), staged(tmp_path / "11.tar"):
+    with pytest.raises(ArtifactError, match="more than 10 files and directories"), staged(tmp_path / "11.tar"):
         pass
 
 

@@ -43,7 +43,7 @@ def criterion(**values: Any) -> dict[str, Any]:
         ({"baseline": {"max_tokens": INF}}, "baseline.max_tokens is inf, not a finite number"),
         ({"baseline": {"median_iterations": NAN}}, "baseline.median_iterations is nan"),
         ({"baseline": {"min_cost": -INF}}, "baseline.min_cost is -inf"),
-        ({"baseline": {"max_tokens": 10**400}}, "baseline.max_tokens is an integer that no float can hold"),
+        ({"baseline": {"max_tokens": 10**400}}, "baseline.max_tokens is an integer too large for a float"),
         ({"baseline": {"max_tokens": MAX_VALUE + 2}}, "<= 9007199254740992"),
         ({"baseline": {"max_execution_time": 1e300}}, "<= 9007199254740992"),
         ({"baseline": {"min_cost": -0.1}}, ">= 0"),

@@ -202,7 +202,7 @@ def test_files_are_bounded_in_number_and_size_before_they_are_read(
     (beside / "checker/0.txt").unlink()
     with (beside / "checker/1.txt").open("wb") as huge:
         huge.truncate(1 << 40)  # a hole: whoever reads it runs out of memory
-    with pytest.raises(UsageError, match="more than 67,108,864 bytes"):
+    with pytest.raises(UsageError, match="larger than 67,108,864 bytes"):
         arena.add_task(TASK, base_dir=beside)
     (beside / "checker/1.txt").unlink()
     assert arena.add_task(TASK, base_dir=beside)
@@ -214,7 +214,7 @@ def test_folders_of_several_criteria_are_bounded_together(
     put(beside / "other/a.py", "x" * 60)
     monkeypatch.setenv("STEELYARD_MAX_TASK_BYTES", "100")
     two = {"id": "t", "success_criteria": [CRITERION, {**CRITERION, "files": "other"}]}
-    with pytest.raises(UsageError, match="more than 100 bytes"):
+    with pytest.raises(UsageError, match="larger than 100 bytes"):
         make_arena(store).add_task(two, base_dir=beside)
 
 

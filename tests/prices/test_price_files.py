@@ -169,7 +169,7 @@ PRICES = "usd_per_million = {input = 1, output = 1}"
             "range",
         ),
         ('format = 1\nversion = "1"\n[models.m]\nusd_per_million = {inptu = 1, output = 1}\n', "inptu"),
-        (f'format = 1\nversion = "1"\n[models.m]\n{PRICES}\n[models.M]\n{PRICES}\n', "used for two models"),
+        (f'format = 1\nversion = "1"\n[models.m]\n{PRICES}\n[models.M]\n{PRICES}\n', "duplicate model name"),
         (f'format = 1\nversion = "1"\n[[models.m.prices]]\nabove_input_tokens = 5\n{PRICES}\n', "smallest calls"),
         (f'format = 1\nversion = "1"\n[[models.m.prices]]\n{PRICES}\n[[models.m.prices]]\n{PRICES}\n', "two prices"),
         ("format = ", "Invalid"),

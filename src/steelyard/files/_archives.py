@@ -59,7 +59,7 @@ class Extraction:
         place = PurePosixPath(name.replace("\\", "/"))
         leads_out = place.is_absolute() or ".." in place.parts or PureWindowsPath(name).drive
         if leads_out or "\0" in name:
-            raise self.refused(f"the entry {name[:200]!r} points outside the archive")
+            raise self.refused(f"entry {name[:200]!r} points outside the archive")
         if len(place.parts) > MAX_DIRECTORY_DEPTH.most:
             raise MAX_DIRECTORY_DEPTH.passed(self.shown)
         return place
@@ -90,7 +90,7 @@ class Extraction:
     def refused(self, reason: str) -> UnreadableFileError:
         """The error that names the archive."""
         return UnreadableFileError(
-            self.shown, f"archive rejected: {reason}", hint="extract it yourself if you trust it"
+            self.shown, f"archive rejected: {reason}", hint="if you trust the archive, extract it yourself"
         )
 
 
@@ -181,7 +181,7 @@ class ZipLog:
                 if size > self._most:
                     raise FILE_BYTES.passed(shown)
                 if size > info.file_size:
-                    raise zipfile.BadZipFile(f"its size exceeds the stated {info.file_size:,} bytes")
+                    raise zipfile.BadZipFile(f"the size exceeds the stated {info.file_size:,} bytes")
         return b"".join(chunks)
 
 
@@ -195,7 +195,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     """The zip, once its list of entries is known to be short enough to hold in memory and no two share their bytes."""
     size = _directory_bytes(path)
     if size > INPUT_ENTRIES.most * 128:
-        reason = f"archive rejected: its entry list is {size:,} bytes long"
+        reason = f"archive rejected: the entry list is {size:,} bytes long"
         raise InputLimitError(str(path), reason, hint=INPUT_ENTRIES.hint)
     with _Unreadable(str(path), "not a readable zip"):
         archive = zipfile.ZipFile(path)
@@ -203,7 +203,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     if compressed > path.stat().st_size:  # each would be read again: many entries times all bytes
         archive.close()
         raise UnreadableFileError(
-            str(path), f"archive rejected: its entries claim {compressed:,} bytes, more than the file size"
+            str(path), f"archive rejected: the entries claim {compressed:,} bytes, more than the file size"
         )
     return archive
 
@@ -255,7 +255,7 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Itera
         checksum = zlib.crc32(chunk, checksum)
         yield chunk
     if checksum != info.CRC:
-        raise zipfile.BadZipFile("its checksum is wrong")
+        raise zipfile.BadZipFile("wrong checksum")
 
 
 def _compressed_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -263,7 +263,7 @@ def _compressed_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     archive.fp.seek(info.header_offset)
     header = archive.fp.read(30)
     if len(header) < 30 or not header.startswith(b"PK\x03\x04"):
-        raise zipfile.BadZipFile("bad magic number for the entry's header")
+        raise zipfile.BadZipFile("invalid entry header")
     archive.fp.seek(sum(struct.unpack_from("<HH", header, 26)), 1)
     return archive.fp.read(info.compress_size)
 
@@ -293,7 +293,7 @@ class _Header(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
         if member.type in _CARRIERS and not 0 <= member.size <= MAX_CARRIER_BYTES:
-            raise RuntimeError(f"a header claims {member.size:,} bytes of names")
+            raise RuntimeError(f"a header claims a name of {member.size:,} bytes")
         return member
 
 
@@ -314,7 +314,7 @@ def _tar(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
             (into / place).unlink(missing_ok=True)
             return _broken_off(f"{extraction.shown}!/{place}", None, "archive is truncated in this entry")
         if not _has_end_mark(path, archive.offset):
-            after = f"after the entry {str(place)[:200]!r}" if place else "at its start"
+            after = f"after entry {str(place)[:200]!r}" if place else "at the start"
             return _broken_off(extraction.shown, None, f"archive is truncated {after}")
     return None
 
@@ -384,7 +384,7 @@ def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, extraction
             target.parent.mkdir(parents=True, exist_ok=True)
         out = target.open("wb")
     except OSError as error:
-        raise extraction.refused(f"the entry {str(place)[:200]!r} cannot be stored: {error.strerror}") from error
+        raise extraction.refused(f"entry {str(place)[:200]!r} cannot be written: {error.strerror}") from error
     with out:
         while chunk:
             extraction.take(size=len(chunk))

@@ -29,7 +29,7 @@ class Row(NamedTuple):
         """Why the cells cannot be told apart by the header's names; None when they can."""
         if len(self.cells) == len(header.cells):
             return None
-        return f"the row has {len(self.cells)} cells, the header {len(header.cells)}"
+        return f"the row has {len(self.cells)} cells, but the header has {len(header.cells)}"
 
 
 SHORT_OR_LONG = "quote cells that contain the separator"

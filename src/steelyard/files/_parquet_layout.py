@@ -68,9 +68,9 @@ def check_parquet(path: Path) -> None:
 def _check_file(data: mmap.mmap, size: int, where: str) -> None:
     length = int.from_bytes(data[-8:-4], "little")
     if data[:4] != MAGIC or data[-4:] != MAGIC or length > size - 12:
-        raise _MalformedLayoutError("its footer is missing")
+        raise _MalformedLayoutError("the footer is missing")
     if length > FOOTER_BYTES:
-        raise InputLimitError(where, f"its footer is larger than {FOOTER_BYTES:,} bytes")
+        raise InputLimitError(where, f"the footer is larger than {FOOTER_BYTES:,} bytes")
     start = size - 8 - length
     footer = _Reader(data, start, size - 8).struct(_FOOTER)
     leaves = list(_repeated_leaves(footer.get(_SCHEMA, ())))
@@ -96,7 +96,7 @@ def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
     open_groups = [[1, False]]
     for element in schema:
         if not open_groups or len(open_groups) > MAX_NESTING:
-            raise _MalformedLayoutError("its schema is not a tree of columns")
+            raise _MalformedLayoutError("the schema is not a tree of columns")
         open_groups[-1][0] -= 1
         repeated = bool(open_groups[-1][1] or element.get(_REPETITION) == _REPEATED)
         children = element.get(_CHILDREN, 0)
@@ -107,7 +107,7 @@ def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
         while open_groups and open_groups[-1][0] == 0:
             open_groups.pop()
     if open_groups:
-        raise _MalformedLayoutError("its schema is not a tree of columns")
+        raise _MalformedLayoutError("the schema is not a tree of columns")
 
 
 def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:

@@ -46,7 +46,7 @@ def content_of(path: Path) -> bytes | None:
 
 def file_repeated(shown: str) -> Finding:
     """What is said of a file that came before."""
-    message = "file was already read; it is included once"
+    message = "duplicate file; included once"
     return Finding(code="file_repeated", severity="info", message=message, where=shown)
 
 
@@ -112,7 +112,7 @@ def _of_input(path: Path, scratch: Path) -> Iterator[Found | Rejected]:
     elif path.is_file():
         yield Found(str(path), path.as_posix(), path.stat().st_size, named=True, budget=budget)
     else:
-        reason = "not a file or folder" if path.exists() else "no such file or directory"
+        reason = "not a file or directory" if path.exists() else "no such file or directory"
         yield Rejected(path=str(path), reason=reason, code="unreadable_file")
 
 

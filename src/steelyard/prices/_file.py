@@ -36,9 +36,9 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 def _check(what: str, price: Decimal, *, decimals: int) -> None:
     if not price.is_finite() or not 0 <= price <= MAX_PRICE_USD:
-        raise ValueError(f"{what} is {price}; it must be between 0 and {MAX_PRICE_USD}")
+        raise ValueError(f"{what} must be between 0 and {MAX_PRICE_USD} (got {price})")
     if price != round(price, decimals):
-        raise ValueError(f"{what} is {price}; it may have at most {decimals} decimals")
+        raise ValueError(f"{what} must have at most {decimals} decimals (got {price})")
 
 
 class PerMillion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,7 +116,7 @@ class FilePriceTable(PriceTable):
             prices = ModelPrices(model, None, _periods(model, entry, where))
             for alias in dict.fromkeys(text.lower() for text in (model, *entry.aliases)):
                 if alias in self._own:
-                    raise PriceTableError(f"name {alias!r} is used for two models", where=where)
+                    raise PriceTableError(f"duplicate model name {alias!r}", where=where)
                 self._own[alias] = prices
 
     def look_up(self, model: str) -> ModelPrices | None:
@@ -189,13 +189,13 @@ def read_price_file(path: Path, *, open_base: Callable[[str], PriceTable]) -> Fi
     with refused_as(PriceTableError):
         text = read_text(path, limit=TEXT_BYTES)
         if max(map(len, text.splitlines()), default=0) > MAX_LINE_BYTES:
-            raise PriceTableError(f"a line may have at most {MAX_LINE_BYTES:,} characters", where=where)
+            raise PriceTableError(f"a line must have at most {MAX_LINE_BYTES:,} characters", where=where)
         # Decimal: a price of 0.1 must not become the nearest binary fraction
         raw = parse_toml(text, path, parse_float=_decimal)
     try:
         file = msgspec.convert(raw, PriceFile)
     except (msgspec.ValidationError, ArithmeticError) as problem:
-        raise PriceTableError(str(problem), where=where, hint="docs/prices.md shows the format") from problem
+        raise PriceTableError(str(problem), where=where, hint="see docs/prices.md for the format") from problem
     if file.format != FORMAT_VERSION:
         raise PriceTableError(f"unknown format {file.format}; supported: {FORMAT_VERSION}", where=where)
     base = open_base(file.extends) if file.extends is not None else None

@@ -38,7 +38,7 @@ def find_non_finite(values: Any) -> tuple[str, str] | None:  # Any: as above
         if isinstance(value, float) and not math.isfinite(value):
             return place, str(value)
         if isinstance(value, int) and not _fits_a_float(value):
-            return place, "an integer that no float can hold"
+            return place, "an integer too large for a float"
     return None
 
 

@@ -103,7 +103,7 @@ _NO_COMPONENTS = "the record has no components"
 _NO_TESTS = "the record has no test results"
 _TEST_COUNTS = ("tests.passed", "tests.failed", "tests.errors")
 _NO_PROVENANCE = "not in the record"
-_NO_CALLS = "the record lacks its tokens or those of some call"
+_NO_CALLS = "the record does not report the tokens of the run and of every call"
 
 KEY_PARTS: tuple[FactGroup, ...] = (
     _simple("id", "str", "The run's id."),
@@ -117,7 +117,7 @@ KEY_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "model",
                 "str",
-                "The model, without a provider before its name.",
+                "The model, without a provider prefix.",
                 "the record has no model",
                 FromColumns("model", ("model",)),
             ),
@@ -132,7 +132,7 @@ KEY_PARTS: tuple[FactGroup, ...] = (
         flat=FromColumns("value", ("tier_scheme",), otherwise=DEFAULT_SCHEME),
     ),
     _simple("attempt", "int", "Attempt number on the task."),
-    _simple("outcome", "str", "How the run ended."),
+    _simple("outcome", "str", "Outcome of the run."),
 )
 
 VALUE_PARTS: tuple[FactGroup, ...] = (
@@ -148,18 +148,18 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         lambda run: run.tests,
         tests_values,
         (
-            Fact("tests_run", "int", "How many tests ran.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
+            Fact("tests_run", "int", "Number of tests run.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
             Fact(
                 "tests_not_passed",
                 "int",
-                "How many failed or errored.",
+                "Number of tests that failed or errored.",
                 _NO_TESTS,
                 FromColumns("sum", _TEST_COUNTS[1:], known_by=_TEST_COUNTS),
             ),
             Fact(
                 "tests_listed_twice",
                 "int",
-                "Tests named in more than one of passed, failed and errors.",
+                "Number of tests listed in more than one of passed, failed and errors.",
                 "the record does not name its tests",
             ),
         ),
@@ -169,8 +169,8 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         judgments_values,
         (
             Fact("weighted_score", "float", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
-            Fact("judge_votes", "int", "How many judges voted.", _NO_JUDGMENTS),
-            Fact("judge_passes", "int", "How many of them voted pass.", _NO_JUDGMENTS),
+            Fact("judge_votes", "int", "Number of judges who voted.", _NO_JUDGMENTS),
+            Fact("judge_passes", "int", "Number of judges who voted pass.", _NO_JUDGMENTS),
             Fact("judge_lowest_passing_score", "float", "Lowest score with a pass vote.", _NO_JUDGMENTS),
             Fact("judge_highest_failing_score", "float", "Highest score with a fail vote.", _NO_JUDGMENTS),
             Fact(
@@ -187,7 +187,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple(
         "elapsed_seconds",
         "float",
-        "End minus start.",
+        "End time minus start time.",
         absent="the record does not have both started_at and ended_at",
         flat=FromColumns("between", ("started_at", "ended_at")),
     ),
@@ -198,7 +198,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "start_time",
                 "float",
-                "Start, in seconds since 1970.",
+                "Start time, in seconds since 1970.",
                 "the record has no started_at",
                 FromColumns("seconds", ("started_at",)),
             ),
@@ -211,13 +211,13 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "end_time",
                 "float",
-                "End, in seconds since 1970.",
+                "End time, in seconds since 1970.",
                 "the record has no ended_at",
                 FromColumns("seconds", ("ended_at",)),
             ),
         ),
     ),
-    _simple("reported_cost_usd", "float", "Cost as the tool reported it.", field="cost_usd"),
+    _simple("reported_cost_usd", "float", "Cost, as reported by the tool.", field="cost_usd"),
     FactGroup(
         lambda run: run.total_usage,
         usage_values,
@@ -273,17 +273,19 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact("iterations_are_lower_bound", "bool", "Whether the turns are a lower bound.", _NO_PROVENANCE),
         ),
     ),
-    _simple("tool_calls", "int", "Tools called."),
-    _simple("iterations", "int", "Turns taken."),
+    _simple("tool_calls", "int", "Number of tool calls."),
+    _simple("iterations", "int", "Number of turns."),
     _simple("success", "bool", "Success as claimed by the agent."),
     FactGroup(
         lambda run: run.steps,
         steps_values,
         (
-            Fact("achieved_weighted_steps", "float", "Weight of the expected steps that were achieved.", _NO_STEPS),
-            Fact("expected_weighted_steps", "float", "Weight of all expected steps.", _NO_STEPS),
-            Fact("achieved_steps", "int", "Expected steps that were achieved.", _NO_STEPS),
-            Fact("expected_steps", "int", "Expected steps.", _NO_STEPS),
+            Fact(
+                "achieved_weighted_steps", "float", "Total weight of the expected steps that were achieved.", _NO_STEPS
+            ),
+            Fact("expected_weighted_steps", "float", "Total weight of the expected steps.", _NO_STEPS),
+            Fact("achieved_steps", "int", "Number of expected steps achieved.", _NO_STEPS),
+            Fact("expected_steps", "int", "Number of expected steps.", _NO_STEPS),
         ),
     ),
     FactGroup(
@@ -292,17 +294,22 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         (
             Fact("aligned_weight", "float", "Sum of goal alignment times weight over the actions.", _NO_ACTIONS),
             Fact("action_weight", "float", "Sum of the actions' weights.", _NO_ACTIONS),
-            Fact("goal_aligned_actions", "int", f"Actions with an alignment of {ALIGNED_FROM} or more.", _NO_ACTIONS),
-            Fact("total_actions", "int", "Actions.", _NO_ACTIONS),
+            Fact(
+                "goal_aligned_actions",
+                "int",
+                f"Number of actions with an alignment of {ALIGNED_FROM} or more.",
+                _NO_ACTIONS,
+            ),
+            Fact("total_actions", "int", "Number of actions.", _NO_ACTIONS),
         ),
     ),
     FactGroup(
         lambda run: run.changes,
         changes_values,
         (
-            Fact("failed_changes", "int", "Changes that caused a failure.", _NO_CHANGES),
-            Fact("reverted_changes", "int", "Changes that were reverted.", _NO_CHANGES),
-            Fact("total_changes", "int", "Changes.", _NO_CHANGES),
+            Fact("failed_changes", "int", "Number of changes that caused a failure.", _NO_CHANGES),
+            Fact("reverted_changes", "int", "Number of changes that were reverted.", _NO_CHANGES),
+            Fact("total_changes", "int", "Number of changes.", _NO_CHANGES),
         ),
     ),
     FactGroup(
@@ -323,9 +330,9 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
 _NOT_PRICED = "the tokens could not be priced"
 
 PRICED_FACTS: tuple[Fact, ...] = (
-    Fact("priced_cost_usd", "float", "Cost of the run's tokens by the price table.", _NOT_PRICED),
-    Fact("input_price", "float", "Price per million input tokens, if the record has one.", "no price is given"),
-    Fact("output_price", "float", "Price per million output tokens, if the record has one.", "no price is given"),
+    Fact("priced_cost_usd", "float", "Cost of the run's tokens, from the price table.", _NOT_PRICED),
+    Fact("input_price", "float", "Price per million input tokens, if the record has one.", "the record has no price"),
+    Fact("output_price", "float", "Price per million output tokens, if the record has one.", "the record has no price"),
     *(
         Fact(component_column(type_, "cost_usd"), "float", f"Cost of {type_.value} tokens.", _NOT_PRICED)
         for type_ in ComponentType

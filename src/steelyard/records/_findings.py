@@ -181,7 +181,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:  # Any: JSON values
 
 _ADVICE = {
     "invalid_record": "fix or remove the record",
-    EMPTY_FILE: "check what should have written it, or remove it",
+    EMPTY_FILE: "check the program that should have written the file, or remove the file",
     "cut_off": "read it again when it is complete, or copy it again; all data before this point was read",
     "unreadable_file": "check or remove the file",
 }

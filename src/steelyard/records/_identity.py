@@ -75,12 +75,12 @@ class RunIds:
         if self._repeated:
             findings.append(repeated_finding(self._repeated.on_demand()))
         if self._alike:
-            message = "the record has no id and the same content as another; it is treated as a separate attempt"
+            message = "records without an id have the same content; each is treated as a separate attempt"
             findings.append(Finding(code="alike", severity="info", message=message, places=self._alike.on_demand()))
         return findings
 
 
 def repeated_finding(places: Sequence[Place]) -> Finding:
     """What is said of runs that stand in more than one place; the places are those that add no run."""
-    message = "the run was already read with the same id; it is included once"
+    message = "duplicate run (same id); included once"
     return Finding(code="repeated", severity="info", message=message, places=places)

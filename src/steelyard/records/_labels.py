@@ -67,14 +67,16 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
     texts: dict[str, str] = {}
     for pair in each_pair(given, option=OPTION):
         if not pair.equal:
-            raise UsageError(f"{OPTION} {pair.key}!={pair.value} sets no value", hint=f"{OPTION} {pair.key}=VALUE")
+            raise UsageError(
+                f"{OPTION} {pair.key}!={pair.value} is not an assignment", hint=f"{OPTION} {pair.key}=VALUE"
+            )
         if pair.key not in LABELS and not (pair.key.startswith("x_") and len(pair.key) > len("x_")):
             raise UnknownNameError("label", pair.key, (*LABELS, "x_..."), where=OPTION)
         if pair.key in texts:
-            raise UsageError(f"{OPTION} names {pair.key!r} twice")
+            raise UsageError(f"{OPTION}: duplicate key {pair.key!r}")
         for name in _PART.findall(pair.value):
             if name not in _PARTS and not _FOLDER.fullmatch(name):
-                raise UnknownNameError("part of a path", name, _PARTS, where=f"{OPTION} {pair.key}={pair.value}")
+                raise UnknownNameError("path variable", name, _PARTS, where=f"{OPTION} {pair.key}={pair.value}")
         texts[pair.key] = pair.value
     return Labels(tuple(texts.items()))
 
@@ -88,7 +90,7 @@ def _part_of(path: str, key: str, match: re.Match[str]) -> str:
     part = "" if path in (PIPED, GIVEN_RECORDS) else parts.get(name)
     if part:
         return part
-    raise DecodeError(f"{OPTION} {key}: no {{{name}}} in {path}", f"name the value: {OPTION} {key}=VALUE")
+    raise DecodeError(f"{OPTION} {key}: no {{{name}}} in {path}", f"use a fixed value: {OPTION} {key}=VALUE")
 
 
 def _whole(text: str, path: str) -> int:
@@ -137,7 +139,7 @@ class Labeler:
         for key, _ in self._labels.texts:
             before, now = _stated(run, key), _stated(labeled, key)
             if before not in (None, now) and key not in _ALWAYS_STATED:
-                self._replaced.add(path, line, f"{OPTION} replaces {key} {str(before)[:80]!r} by {str(now)[:80]!r}")
+                self._replaced.add(path, line, f"{OPTION} replaces {key} {str(before)[:80]!r} with {str(now)[:80]!r}")
         return labeled
 
     def findings(self) -> list[Finding]:

@@ -180,7 +180,7 @@ def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[Key
     for condition in each_pair(given, option=option):
         check_key(condition.key, where=option)
         if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
-            raise UsageError(f"{option} names {condition.key!r} twice")
+            raise UsageError(f"{option}: duplicate key {condition.key!r}")
         model = condition.key == "model"  # is chosen as it is grouped, however it is written
         conditions.append(replace(condition, value=model_group(condition.value)) if model else condition)
     return tuple(conditions)

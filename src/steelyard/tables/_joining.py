@@ -59,7 +59,7 @@ def assemble(
 def calls_counted_once(copies: int) -> Iterator[Finding]:
     """What is said of calls that several sessions hold."""
     if copies:
-        message = f"{copies:,} calls appear in more than one session; each is counted once, in its own session"
+        message = f"{copies:,} calls appear in more than one session; each is counted once, in the session that made it"
         yield Finding(code="copied_calls", severity="info", message=message)
 
 
@@ -300,7 +300,7 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     gap = difference(run.usage, usage)
     if usage is not None and (run.usage is None or sure):
         if gap > HARNESS_DIFFERENCE and sure:
-            stated = f"the harness reports {tokens_in(run.usage):,} tokens, the agent's log {tokens_in(usage):,}"
+            stated = f"the harness reports {tokens_in(run.usage):,} tokens and the agent's log {tokens_in(usage):,}"
             message = f"{stated}; the log is used"
             owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
         word = "reported" if sure else weakest(chosen, "usage")

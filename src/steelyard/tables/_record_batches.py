@@ -85,7 +85,7 @@ class Unpriced:
         where = f"price table {self.price_table}"
         if least:
             runs = "1 run is" if count == 1 else f"{count:,} runs are"
-            message = f"{runs} priced as if all calls were small, so the cost is a lower bound: {reason}"
+            message = f"{runs} priced at the minimum, so the cost is a lower bound: {reason}"
             return Finding(code="priced_at_least", message=message, where=where, count=count)
         runs = "1 run has" if count == 1 else f"{count:,} runs have"
         return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where, count=count)
