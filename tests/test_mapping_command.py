@@ -21,7 +21,7 @@ SHEET = SAMPLES / "sheet.csv"
 def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> None:
     done = steelyard("mapping", "suggest", str(SHEET))
     assert done.status == 0
-    assert "# As is, it reads 4 runs of 'sheet.csv' and rejects 0 rows." in done.stdout
+    assert "# As is, it reads 4 runs from 'sheet.csv' and rejects 0 rows." in done.stdout
     (tmp_path / "mapping.toml").write_text(done.stdout, encoding="utf-8")
     out = tmp_path / "runs.jsonl"
     read = steelyard("read", str(SHEET), "--map", str(tmp_path / "mapping.toml"), "--out", str(out), "--json")
@@ -36,9 +36,9 @@ def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> N
 
 def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
     text = suggest([SHEET]).text
-    assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 fit\ncost_usd = \"Cost ($)\"" in text
-    assert '# 1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes' in text
-    assert "# errored runs have no verdict: pass rates exclude them; --unscored fail counts them" in text
+    assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 match\ncost_usd = \"Cost ($)\"" in text
+    assert '# 1:30 is read as minutes and seconds; for hours and minutes, set clock = "h:mm"' in text
+    assert "# errored runs have no verdict and are excluded from pass rates; --unscored fail counts them" in text
     assert "# input without cached tokens: if it includes them" in text
     assert "# 1 row is mostly empty (a total?) and excluded:" in text
 
@@ -57,7 +57,7 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
     path = tmp_path / "odd.csv"
     path.write_text("Task,Result\na,pass\nb,partial\nc,fail\n", encoding="utf-8")
     suggestion = suggest([path])
-    assert "# not in words, so these rows are rejected: 'partial'" in suggestion.text
+    assert "# rows with these values are rejected; add them to `words`: 'partial'" in suggestion.text
     assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in suggestion.text
     assert suggestion.runs == 3  # without a verdict, since that is commented out
     assert (
@@ -139,7 +139,7 @@ def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tm
     assert "task" not in tomllib.loads(suggestion.text)["run"]
     lines = suggestion.text.splitlines()
     assert "# The task column, which every run needs, is uncertain: uncomment one `task` line below." in lines
-    assert "# With the first of these, it reads 4 runs of 'runs.jsonl' and rejects 0 rows." in lines
+    assert "# With the first of them, it reads 4 runs from 'runs.jsonl' and rejects 0 rows." in lines
     assert [line for line in lines if line.startswith("# task =")][:2] == ['# task = "what"', '# task = "evt"']
     mapping = tmp_path / "mapping.toml"
     mapping.write_text(suggestion.text.replace("# task =", "task =", 1), encoding="utf-8")
@@ -183,7 +183,7 @@ def test_a_log_of_events_is_a_run_for_each_job_and_says_that_it_is_unsure(tmp_pa
     path = _as_lines(tmp_path / "log.jsonl", _log(12))
     suggestion = suggest([path])
     assert tomllib.loads(suggestion.text)["group"] == {"by": "job_id"}
-    told = "# Several lines seem to be one run: 'job_id' has 12 values in 48 lines, and 'type' changes.\n"
+    told = "# Each run seems to have several lines: 'job_id' has 12 distinct values in 48 lines, and 'type' changes.\n"
     assert f"{told}# If each line is a run, remove [group] and every `take`.\n" in suggestion.text
     runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
     assert suggestion.runs == len(runs) == 12
@@ -229,7 +229,7 @@ def test_the_tools_that_a_run_called_are_not_its_agent(tmp_path: Path) -> None:
     suggestion = suggest([path])
     runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
     assert {run.agent for run in runs} == {None}
-    assert '\n# it changes within a run\n# agent = { from = "tool", take = "first" }\n' in suggestion.text
+    assert '\n# changes within a run\n# agent = { from = "tool", take = "first" }\n' in suggestion.text
     one = _as_lines(tmp_path / "one.jsonl", [line | {"tool": "cursor"} for line in _log(9)])
     assert {run.run.agent for run in read_mapped(one, suggest([one]).mapping) if isinstance(run, MappedRun)} == {
         "cursor"
@@ -287,7 +287,7 @@ def test_other_money_is_never_taken_for_dollars(tmp_path: Path, header: str) -> 
     path = tmp_path / "costs.csv"
     path.write_text(f"task,{header}\na,0.12\nb,0.2\n", encoding="utf-8")
     suggested = steelyard("mapping", "suggest", str(path)).stdout
-    assert f'# not in dollars: give the rate, as in {{ from = "{header}", times = 1.1 }}\n' in suggested
+    assert f'# not in USD; set the exchange rate: {{ from = "{header}", times = 1.1 }}\n' in suggested
     assert [item.run.cost_usd for item in read_mapped(path, suggest([path]).mapping)] == [None, None]
 
 
@@ -343,7 +343,7 @@ def test_one_figure_for_several_attempts_is_not_surely_that_of_each(tmp_path: Pa
     path.write_text("Task,Run 1,Run 2,Run 3,Minutes,Cost\na,yes,no,yes,3,1.5\nb,no,no,yes,4,2\n", encoding="utf-8")
     text = suggest([path]).text
     assert set(tomllib.loads(text)["run"]) == {"task", "attempt", "outcome"}
-    remark = "# one value for 3 runs: use it only if it applies to each of them\n"
+    remark = "# one value for 3 runs; use it only if it applies to each of them\n"
     assert f'{remark}# cost_usd = "Cost"\n' in text
     assert f'{remark}# duration_seconds = {{ from = "Minutes", unit = "min" }}\n' in text
 
@@ -361,7 +361,7 @@ def test_the_only_flag_may_be_the_verdict_and_the_fields_of_a_run_are_named(tmp_
     path.write_text('{"job": "a", "happy": true}\n{"job": "b", "happy": false}\n', encoding="utf-8")
     text = suggest([path]).text
     assert "passed" not in tomllib.loads(text)["run"]
-    assert '# a verdict? it is the only flag\n# passed = "happy"' in text
+    assert '# possibly the verdict: the only boolean column\n# passed = "happy"' in text
     assert "# model, agent, attempt, passed, impl_rate, cost_usd, started_at, duration_seconds, ..." in text
 
 
@@ -394,7 +394,7 @@ def test_several_files_are_each_said_how_much_is_read(tmp_path: Path) -> None:
     done = steelyard("mapping", "suggest", str(SHEET), str(other), "--json")
     answer = json.loads(done.stdout)
     assert answer["runs"] == 4
-    assert "reads 0 runs of 'other.csv'" in answer["mapping"]
+    assert "reads 0 runs from 'other.csv'" in answer["mapping"]
 
 
 def test_the_shipped_mappings_are_listed_and_shown() -> None:
@@ -461,7 +461,7 @@ def test_a_report_reads_by_a_mapping_and_keeps_its_labels(tmp_path: Path) -> Non
     done = steelyard("report", str(SHEET), *options, cwd=tmp_path)
     assert done.status == 0, done.stderr
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "4 runs at 4 tasks" in text
+    assert "4 runs on 4 tasks" in text
     assert "| gamma | model-a |" in text
 
 

@@ -316,7 +316,7 @@ def test_lines_of_a_run_that_differ_are_set_aside_unless_take_says_which(tmp_pat
     nameless = tmp_path / "calls.jsonl"
     nameless.write_text('{"task": "t", "ok": true}\n', encoding="utf-8")
     (rejected,) = gathered(GROUP, nameless)
-    assert rejected.reason == "the line does not say which run it belongs to"
+    assert rejected.reason == "the line has no value for group.by"
 
 
 def test_sums_go_over_the_values_of_a_line_and_over_the_lines(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"rows": {"format": "xlsx"}}, "Invalid enum value 'xlsx'"),
     ({"run": {"task": {"from": "a", "value": "b"}}}, "got from and value"),
     ({"run": {"task": {"words": {"a": "b"}}}}, "got none"),
-    ({"numbers": {"decimal": ",", "thousands": ","}}, "decimal and thousands are both ','"),
+    ({"numbers": {"decimal": ",", "thousands": ","}}, r"decimal and thousands must differ \(both are ','\)"),
     ({"mapping": 2}, "Invalid enum value 2"),
     ({"name": "two words"}, "regex"),
     ({"extra_files": {"doc": "x.json"}}, "'doc' is not a valid name"),
@@ -260,7 +260,7 @@ JSON_LINES = {"rows": {"format": "jsonl"}}
 
 def test_a_task_that_no_row_has_is_named_with_the_nearest(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "runs.jsonl", [{"job": "a", "cost": 1}, {"job": "b", "cost": 2}])
-    with pytest.raises(UnreadableFileError, match="no row has 'jobb', which the mapping calls the task") as told:
+    with pytest.raises(UnreadableFileError, match="no row has 'jobb', the task in the mapping") as told:
         items(path, {"task": "jobb"}, **JSON_LINES)
     assert told.value.hint == "did you mean 'job'?"
 

@@ -134,7 +134,7 @@ class _Compiler:
             convert = self._conversion(field, kind, name)
             if field.take is not None and not is_several and self.mapping.group is None:
                 raise MappingError(
-                    "take needs several values, and there is one", hint="a path with [*], all_of or [group]"
+                    "take needs several values (got one)", hint="use a path with [*], all_of or [group]"
                 )
             if is_list:
                 convert = _listing(

@@ -101,7 +101,7 @@ def to_text(value: Any) -> Any:  # Any: as above
     if value.__class__ is str:  # most are
         return value.strip()
     text = plain_text(value)
-    return Problem(f"{shown(value)} is no text") if text is None else text
+    return Problem(f"{shown(value)} is not a string") if text is None else text
 
 
 def to_number(numbers: Numbers, field: Field, *, money: bool = False) -> Convert:
@@ -291,7 +291,7 @@ def _since_1970(number: float) -> datetime:
         if 0 < number < most:
             return datetime.fromtimestamp(number / seconds, UTC)
     if number <= 0:
-        raise ValueError("times start in 1970")
+        raise ValueError("times before 1970 are not supported")
     return datetime.fromtimestamp(number / 1_000_000_000, UTC)
 
 

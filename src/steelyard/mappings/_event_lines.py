@@ -85,7 +85,7 @@ class EventLines:
         remarks = "; ".join(text for text in (match.remark, sums if is_added else "") if text)
         take = "sum" if is_added else TAKES.get(match.field, "first")
         if match.field in SAME:
-            match, remarks = replace(match, score=SURE / 2), "it changes within a run"
+            match, remarks = replace(match, score=SURE / 2), "changes within a run"
         return replace(match, spec=msgspec.structs.replace(match.spec, take=take), remark=remarks)
 
     def _cells(self, column: Column) -> list[list[object]]:
@@ -94,8 +94,8 @@ class EventLines:
 
     def told(self) -> Iterable[str]:
         """What was noticed, and what to do where it is not so."""
-        seen = f"{shown(self.key.name)} has {len(self.runs):,} values in {len(self.key.present):,} lines"
-        yield f"Several lines seem to be one run: {seen}, and {shown(self.kind.name)} changes."
+        seen = f"{shown(self.key.name)} has {len(self.runs):,} distinct values in {len(self.key.present):,} lines"
+        yield f"Each run seems to have several lines: {seen}, and {shown(self.kind.name)} changes."
         yield "If each line is a run, remove [group] and every `take`."
 
 
@@ -127,7 +127,7 @@ def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
 
 def _of_single_lines(duration: Match) -> Match:
     """The duration as a line that the user has to confirm."""
-    remark = "sum of the durations of single lines; prefer the times of the first and last line"
+    remark = "sum over lines; the times of the first and last line are more reliable"
     return replace(duration, score=SURE / 2, remark=remark)
 
 

@@ -138,7 +138,7 @@ class Numbers(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.decimal == self.thousands:
-            raise ValueError(f"decimal and thousands are both {self.decimal!r}")
+            raise ValueError(f"decimal and thousands must differ (both are {self.decimal!r})")
 
 
 class Group(Record, frozen=True, kw_only=True):

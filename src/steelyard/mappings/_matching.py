@@ -98,17 +98,17 @@ def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
     found: list[Match] = []
     models = [column for column in others if all(map(_is_model, column.present))]
     if len(models) == 1:
-        remark = "taken as the model, since all cells look like names of models"
+        remark = "assumed to be the model: all cells look like model names"
         found.append(_whole_match("model", models[0], Field(from_=models[0].name), SURE, remark))
     flags = [column for column in others if all(isinstance(cell, bool) for cell in column.present)]
     if len(flags) == 1:
-        remark = "a verdict? it is the only flag"
+        remark = "possibly the verdict: the only boolean column"
         found.append(_whole_match("verdict", flags[0], Field(from_=flags[0].name), SURE / 2, remark))
     verdicts = [column for column in others if _are_verdicts(column)]
     spec = _as_verdict(verdicts[0], None, Numbers())[0] if len(verdicts) == 1 else None
     if spec is not None and {"passed", "failed"} <= set(spec.words.values()):
         is_clear = not {word.casefold() for word in spec.words} & ANSWERS
-        remark = "taken as the verdict by its words" if is_clear else "a verdict? by its words it may be"
+        remark = "assumed to be the verdict, based on its values" if is_clear else "possibly the verdict, based on its values"
         found.append(_whole_match("verdict", verdicts[0], spec, SURE if is_clear else SURE / 2, remark))
     return found
 
@@ -164,7 +164,7 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     if field.startswith("usage.") and not any(plain_text(cell) != "0" for cell in column.present):
         score /= 2  # a count that is always 0 was not counted
     if field == "cost_usd" and OTHER_MONEY & {*words, *whole}:
-        score, remark = score / 2, f'not in dollars: give the rate, as in {{ from = "{column.name}", times = 1.1 }}'
+        score, remark = score / 2, f'not in USD; set the exchange rate: {{ from = "{column.name}", times = 1.1 }}'
     return Match(field, column, score, spec, fits, remark) if score >= MIN_MATCH else None
 
 
@@ -243,13 +243,13 @@ def _as_cost(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     spec, _ = _as_number(column, unit, numbers)
     if spec is None or not any(plain_text(cell) == "0" for cell in column.present):
         return spec, ""
-    remark = "0 is taken as unknown, as most tools mean it: remove zero if such runs were free"
+    remark = "0 is treated as unknown; remove `zero` if such runs were free"
     return Field(from_=spec.from_, unit=spec.unit, zero="unknown"), remark
 
 
 def _as_tokens(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     spec, _ = _as_number(column, unit, numbers)
-    return spec, "input without cached tokens: if it includes them, add minus = the column of cached tokens"
+    return spec, "must exclude cached tokens; if it includes them, add `minus` with the column of cached tokens"
 
 
 def _as_fraction(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
@@ -257,7 +257,7 @@ def _as_fraction(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     if unit != "percent" and fitting("impl_rate", spec, column.present, numbers) < len(column.present):
         percent = Field(from_=column.name, unit="percent")
         if fitting("impl_rate", percent, column.present, numbers) == len(column.present):
-            return percent, "taken as percent, since some are above 1"
+            return percent, "assumed to be percentages: some values are above 1"
     return spec, ""
 
 
@@ -268,8 +268,8 @@ def _as_duration(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     clocked = any(isinstance(cell, str) and re.fullmatch(r"\s*\d+:\d\d\s*", cell) for cell in column.present)
     is_time = unit in ("us", "ms", "s", "min", "h")
     spec = Field(from_=column.name, unit=unit if is_time and unit != "s" else None, clock="m:ss" if clocked else None)
-    remarks = [] if is_time or clocked else ["taken as seconds: add unit if it is another"]
-    remarks += ['1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes'] if clocked else []
+    remarks = [] if is_time or clocked else ["assumed to be in seconds; otherwise, add `unit`"]
+    remarks += ['1:30 is read as minutes and seconds; for hours and minutes, set clock = "h:mm"'] if clocked else []
     return spec, "; ".join(remarks)
 
 
@@ -291,7 +291,7 @@ def _as_time(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     ]
     if not fitting_formats:
         return None, ""
-    remark = f"{fitting_formats[1]} fits as well: which is the month?" if len(fitting_formats) > 1 else ""
+    remark = f"{fitting_formats[1]} also matches; check the order of day and month" if len(fitting_formats) > 1 else ""
     return Field(from_=column.name, format=fitting_formats[0]), remark
 
 
@@ -309,7 +309,7 @@ def _as_verdict(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     if not any(meaning in ("passed", "failed") for meaning in meanings.values()):
         return None, ""
     unknown = [word for word in words if word not in meanings]
-    remark = f"not in words, so these rows are rejected: {', '.join(map(repr, unknown))[:200]}" if unknown else ""
+    remark = f"rows with these values are rejected; add them to `words`: {', '.join(map(repr, unknown))[:200]}" if unknown else ""
     return Field(from_=column.name, words=dict[str, Scalar](meanings)), remark
 
 

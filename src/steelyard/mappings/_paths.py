@@ -67,7 +67,7 @@ def _steps(text: str, whole: str) -> Iterator[Step]:
     while at < len(text):
         match = _STEP.match(text, at)
         if match is None or (at == 0 and text[0] == "." and whole == text) or (number := number + 1) > MAX_STEPS:
-            hint = 'write a.b[0].c, a[*].b, or "a.b" in quotes for a key that holds a dot'
+            hint = 'write a.b[0].c, a[*].b, or "a.b" in quotes for a key that contains a dot'
             raise MappingError(f"{whole[:100]!r} is not a path", hint=hint)
         at = match.end()
         if match["index"] is not None:

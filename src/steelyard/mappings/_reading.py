@@ -124,7 +124,7 @@ class _Reader:
         if task in self.unmet and len(batch) < BATCH_ROWS and self.groups is None:  # all rows of most files
             hint = self._did_you_mean(task) or "see run.task in the mapping"
             raise UnreadableFileError(
-                batch.facts.shown, f"no row has {task!r}, which the mapping calls the task", hint=hint
+                batch.facts.shown, f"no row has {task!r}, the task in the mapping", hint=hint
             )
 
     def _did_you_mean(self, path: str) -> str | None:
@@ -137,15 +137,15 @@ class _Reader:
         path = str(self.origin.path)
         if self.groups is not None:
             yield from self._runs(self.groups.finish())
-            reason = "the line does not say which run it belongs to"
-            hint = f"see group.by: {', '.join(self.groups.by)}"
+            reason = "the line has no value for group.by"
+            hint = f"group.by is {', '.join(self.groups.by)}"
             yield from (Rejected(path=path, line=line, reason=reason, hint=hint) for line in self.groups.nameless)
         for name in self.unmet if self.names else ():
             if meant := self._did_you_mean(name):  # many files lack a field that others of their kind have
                 yield Finding(code="mapping_unmet", message=f"no row has {name!r}; {meant}", where=path)
         if self.left_out:
             count = len(self.left_out)
-            message = f"{count:,} {'row does' if count == 1 else 'rows do'} not meet rows.where of the mapping"
+            message = f"{count:,} {'row does' if count == 1 else 'rows do'} not match rows.where of the mapping"
             yield Finding(code="rows_left_out", severity="info", message=message, where=f"{path}:{self.left_out[0]}")
 
     def _runs(self, made: Evaluated) -> Iterator[MappedRun | Rejected]:

@@ -71,7 +71,7 @@ def suggest(paths: Sequence[Path]) -> SuggestedMapping:
         head += draft.lines_of_run.told()
     if not draft.has_task:
         head.append("The task column, which every run needs, is uncertain: uncomment one `task` line below.")
-    as_it_stands = "As is," if draft.has_task else "With the first of these,"
+    as_it_stands = "As is," if draft.has_task else "With the first of them,"
     head += [line for claim in claims for line in claim.lines(as_it_stands)]
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
     set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
@@ -88,7 +88,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
         found = lines_of_run.with_id(without_key.found) if without_key.has("task") else draft.found
         return replace(draft, found=lines_of_run.of_runs(found), lines_of_run=lines_of_run)
     columns = draft.columns_of_verdicts()
-    remark = f"one value for {len(columns)} runs: use it only if it applies to each of them"
+    remark = f"one value for {len(columns)} runs; use it only if it applies to each of them"
     weighed = (
         replace(match, score=SURE / 2, remark=remark) if columns and match.field.startswith(ADDED) else match
         for match in draft.found
@@ -106,7 +106,7 @@ class _Claim(NamedTuple):
 
     def lines(self, as_it_stands: str) -> Iterator[str]:
         """What the suggestion says of the file."""
-        read = f"{as_it_stands} it reads {self.runs:,} runs of {shown(self.name)}"
+        read = f"{as_it_stands} it reads {self.runs:,} runs from {shown(self.name)}"
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
         yield f"{read} and rejects {rows}."
         if self.runs and not self.with_verdict:
@@ -240,7 +240,7 @@ class _Draft:
         return not taken, are_names, is_filled, len(set(map(plain_text, column.present)))
 
     def _field(self, match: Match) -> Iterator[str]:
-        yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"
+        yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} match"
         if match.remark:
             yield f"# {match.remark}"
         yield from _about_errored((match.spec.words or {}).values())
@@ -254,7 +254,7 @@ class _Draft:
             return
         given = {"task", "verdict", *self._of_column_names()} if unpivoted else {"task"}
         yield ""
-        yield "# Not used: uncomment what you want and set the field of the run:"
+        yield "# Unused columns: uncomment a line and set its run field:"
         yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
         for match in doubtful:
             if match.column.name in taken or match.field in given:
@@ -318,7 +318,7 @@ def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
 def _about_errored(meanings: Collection[object]) -> Iterator[str]:
     """What becomes of runs that broke off, for whoever expects them among the failures."""
     if "errored" in meanings:
-        yield "# errored runs have no verdict: pass rates exclude them; --unscored fail counts them as failed"
+        yield "# errored runs have no verdict and are excluded from pass rates; --unscored fail counts them as failed"
 
 
 def _line(match: Match) -> str:
