@@ -29,7 +29,7 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 FIRST = f"{BIG_TASK}-000003"
 SCOPES = "submit,review"
 
-IN_ARENA = {"task": BIG_TASK, "submission": FIRST, "season": SEASON, "tool": "ant"}
+IN_ARENA = {"task": BIG_TASK, "submission": FIRST, "season": SEASON, "agent": "ant"}
 IN_RUNS = {"task": "t1", "prompt": "clamp_temp0.5_20260101_000000", "run": "demo-T0-parse-csv-01"}
 ASKED = {
     "/history": "?submitter=user-1",
@@ -327,7 +327,7 @@ def test_a_run_leads_to_its_neighbors_its_output_and_the_difference(runs: Served
     output = window.page.locator("summary", has_text="Output")
     assert "characters 1 to 64,000 of" in output.inner_text()
     first = window.page.locator("h1").inner_text()
-    window.page.get_by_role("link", name="More of the output").click()
+    window.page.get_by_role("link", name="More output").click()
     window.page.wait_for_url("**offset=64000")
     window.ready()
     assert "characters 64,001 to 128,000 of" in output.inner_text()
@@ -399,7 +399,7 @@ def test_hostile_names_are_inert_on_every_page(hostile: tuple[Served, Served], v
         "task": f"t{HOSTILE}",
         "submission": f"s1{HOSTILE}",
         "season": HOSTILE_SEASON,
-        "tool": f"agent1{HOSTILE}",
+        "agent": f"agent1{HOSTILE}",
     }
     first, second = planted(HOSTILE, count=2)
     paths = [filled(path, submitted, arena=True) for path in pages("arena") if path != "/history"]

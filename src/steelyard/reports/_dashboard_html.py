@@ -217,7 +217,7 @@ def _heading(column: Column, frame: Frame) -> str:
         return f'<th scope="col"{number}{name}>{text(column.title)}</th>'
     is_up, is_down = rows.sort == column.name, rows.sort == f"-{column.name}"
     state = ' aria-sort="ascending"' if is_up else ' aria-sort="descending"' if is_down else ""
-    # of numbers the largest is looked for first, of words the first; a third click gives the first order back
+    # First click sorts numbers descending and text ascending; the third click resets.
     first, second = (f"-{column.name}", column.name) if column.is_number else (column.name, f"-{column.name}")
     following = {first: second, second: None}.get(rows.sort, first)
     link = _url(frame.address(sort=following))
@@ -229,8 +229,8 @@ def _sides(table: PageTable, row: int) -> str:
     assert table.sides is not None
     side = text(table.sides[row], longest=MAX_LINK_LENGTH)
     return "".join(
-        f'<td><input type="radio" name="{name}" value="{side}" aria-label="{name.upper()}: {side}"></td>'
-        for name in "ab"
+        f'<td><input type="radio" name="{name}" value="{side}" aria-label="{label}: {side}"></td>'
+        for name, label in (("baseline", "A"), ("candidate", "B"))
     )
 
 

@@ -71,11 +71,11 @@
     const [a, b] = current()?.querySelectorAll("input[type=radio]") ?? [];
     if (!a) return;
     if (a.checked || b.checked) a.checked = b.checked = false;
-    else (document.querySelector("input[name=a]:checked") ? b : a).checked = true;
+    else (document.querySelector("input[name=baseline]:checked") ? b : a).checked = true;
   };
   const compare = () => {
     const form = document.querySelector("form.compare");
-    if (form?.querySelector("input[name=a]:checked") && form.querySelector("input[name=b]:checked")) form.requestSubmit();
+    if (form?.querySelector("input[name=baseline]:checked") && form.querySelector("input[name=candidate]:checked")) form.requestSubmit();
     else say("select two rows with x");
   };
   const turn = (relation) => (document.querySelector(`a[rel=${relation}]`) ?? (relation === "prev" && document.querySelector("a[rel=first]")))?.click();

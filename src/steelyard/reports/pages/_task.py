@@ -226,7 +226,7 @@ def tasks_page(result: TaskList) -> Page:
         name="tasks",
         title="Tasks",
         answer=f"{counted(len(tasks), 'task')}{known}.{beside}" if tasks else "No tasks yet.",
-        table=PageTable(caption="Tasks", columns=columns),
+        table=PageTable(caption="All tasks", columns=columns),
     )
 
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 100
 """Rows of one page; the link to the next ones gives more."""
 IN_SIGHT = (
-    "a",
-    "b",
+    "baseline",
+    "candidate",
     "diff",
     "by",
     "metrics",
@@ -244,7 +244,7 @@ def _kept_by_compare(kind: str, pairs: tuple[tuple[str, str], ...]) -> tuple[tup
     route = _compared()
     if route is None or route.builder(kind) is None:
         return None
-    known = {*query_fields(route.query)} - {"a", "b", "metrics"}
+    known = {*query_fields(route.query)} - {"baseline", "candidate", "metrics"}
     return tuple((name, value) for name, value in pairs if name in known and value)
 
 
