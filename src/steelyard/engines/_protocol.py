@@ -62,11 +62,11 @@ class Engine(Protocol):
     """Evaluates metrics over one table of runs."""
 
     n: int
-    """How many runs there are."""
+    """Total number of runs."""
     profile: Profile
     """Whose constants formulas take."""
     weight_by: WeightBy
-    """What counts once in a mean."""
+    """Unit of analysis of means."""
 
     @property
     def columns(self) -> frozenset[str]:

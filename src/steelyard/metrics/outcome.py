@@ -33,7 +33,7 @@ def pass_rate(
 ) -> Value:
     """Whether the run passed: by test results, else the stated verdict, else a strict majority of the judges.
 
-    A run without any of them has no verdict: it is left out, or with `unscored_fails` it has failed.
+    A run without any of them has no verdict. It is excluded, or counted as failed with `unscored_fails`.
     """
     by_tests = when(tests_run > 0, tests_not_passed <= 0, missing("no test ran"))
     by_judges = when(judge_votes > 0, judge_passes * 2 > judge_votes, missing("no judge voted"))

@@ -210,9 +210,9 @@ def p_tau_post(*, d_post: Required, tau: Param) -> Value:
     example=Example({"r_anchor": 0.75}, 0.75),
 )
 def delta_r_anchor(*, r_anchor: Required) -> Value:
-    """Gain by repair from 0: in the specification no canon exists before repair.
+    """Gain by repair, starting from 0 because the specification has no canon before repair.
 
-    So a prompt without a canon has 0, as its r_anchor is.
+    A prompt without a canon has the value 0, like its r_anchor.
     """
     return r_anchor
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def json_number(value: float | None) -> float | str | None:
-    """A number as strict JSON holds it: infinity is a string."""
+    """Return a number as strict JSON, with infinity as a string."""
     if value is None or math.isfinite(value):
         return value
     assert not math.isnan(value), "a missing value is None, never NaN"
@@ -30,7 +30,7 @@ def json_number(value: float | None) -> float | str | None:
 
 
 def json_numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
-    """The mapping with each number as strict JSON holds it."""
+    """Return the mapping with each number as strict JSON."""
     return {name: json_number(value) if isinstance(value, float) else value for name, value in shape.items()}
 
 
@@ -45,7 +45,7 @@ USUAL_WIDTH, MIN_WIDTH = 80, 40
 
 
 def versioned(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
-    """The JSON object with its schema version in front."""
+    """Return the JSON object, preceded by its schema version."""
     return {"schema_version": SCHEMA_VERSION, **shape}
 
 
@@ -66,13 +66,13 @@ def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 class Result(ABC):
-    """What a command gives. Subclasses are frozen records that state their JSON shape, their rows and a summary."""
+    """Result of a command. Subclasses are frozen records that define their JSON shape, rows and summary."""
 
     is_shared: ClassVar[bool] = False
-    """Whether it shows what several people brought: keys and tokens are taken out of every file of it."""
+    """Whether it contains input from several people; if so, keys and tokens are redacted in all its files."""
 
     def __post_init__(self) -> None:
-        """Put findings of one kind together, whoever found them."""
+        """Merge findings of the same kind."""
         for name in (field.name for field in fields(self)):  # type: ignore[arg-type] # every result is a dataclass
             value = getattr(self, name)
             if isinstance(value, (tuple, list)) and value and isinstance(value[0], Finding):
@@ -84,7 +84,7 @@ class Result(ABC):
 
     @abstractmethod
     def _about(self) -> str:
-        """What the result holds, in a few words."""
+        """Short summary of the result."""
 
     @abstractmethod
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
@@ -103,17 +103,17 @@ class Result(ABC):
         return pandas_frame(self.to_dicts())
 
     def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Never) -> Figure:
-        """The figure of that name, or the main one; it shows itself in a notebook and has `save("x.svg")`."""
+        """Return the figure of that name, or the default one. Notebooks display it; `save("x.svg")` writes it."""
         from steelyard.results._drawing import check_keywords, draw  # names every kind of result
 
         check_keywords(type(self), unknown)
         return draw(self, name, width=width)
 
     def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
-        """Write the result to a file; its ending decides the format: .json, .csv, .parquet, or .svg and .png.
+        """Write the result to a file in the format of its extension: .json, .csv, .parquet, .svg or .png.
 
-        In CSV, a text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
-        return) gets a quote before it; with `no_csv_escape` it stays as it is.
+        In CSV, a string that looks like a spreadsheet formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
+        return) is prefixed with a quote, unless `no_csv_escape` is set.
         """
         from steelyard.reports import write_result  # renders, and stands above results
 

@@ -32,7 +32,7 @@ class TaskValues:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """The common tasks by who solves them."""
+    """Shared tasks by the sides that solve them."""
 
     gained: tuple[TaskValues, ...]
     """Tasks that only the candidate solves, largest difference first."""
@@ -50,11 +50,11 @@ class Difference:
 
     metric: str
     baseline: float | None
-    """The baseline's value on the common tasks."""
+    """Value of the baseline on the shared tasks."""
     candidate: float | None
-    """The candidate's value on the common tasks."""
+    """Value of the candidate on the shared tasks."""
     interval: Interval
-    """The difference and its range."""
+    """Difference with its interval."""
     test: Significance
     """Test of the null hypothesis of no difference."""
     tasks: int
@@ -64,7 +64,7 @@ class Difference:
     missing: tuple[int, int]
     """Runs of the baseline and the candidate on shared tasks that have no value."""
     std_dev: float | None = None
-    """Standard deviation of the differences over tasks; None where it is unknown."""
+    """Standard deviation of the differences over tasks; None if unknown."""
     cliffs_delta: float | None = None
     """Probability that a task mean of B exceeds one of A, minus the reverse."""
     standardized: float | None = None
@@ -78,11 +78,11 @@ class Difference:
     same: tuple[tuple[float, int], ...] = ()
     """Values equal on both sides, each with its number of tasks."""
     bounds: SensitivityBounds | None = None
-    """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
+    """Worst-case bounds of the difference over all missing values; None if none is missing or there is no bound."""
 
     geometric_ratio: Interval | None = None
-    """How many times A's figure B's is on the geometric mean, which skew does not sway; None where a value is not above
-    0 or the metric has an upper bound."""
+    """Ratio of the geometric means, candidate to baseline, which is robust to skewness; None if a value is not positive
+    or the metric has an upper bound."""
 
     @property
     def value(self) -> float | None:
@@ -91,7 +91,7 @@ class Difference:
 
     @property
     def flips(self) -> Flips | None:
-        """Who solves the tasks; None but for a pass rate that weights tasks evenly."""
+        """Tasks solved by each side; only for pass rates that weight tasks equally, else None."""
         unchanged = sum(tasks for _, tasks in self.same)
         if self.metric != "pass_rate" or not self.tasks or len(self.higher) + len(self.lower) + unchanged != self.tasks:
             return None
@@ -111,11 +111,11 @@ class ComparedSide:
     runs: int
     tasks: int
     tier_scheme: str | None = None
-    """The scheme of its tier; None where no tier chose its runs."""
+    """Scheme of its tier; None if its runs were not selected by tier."""
 
     @property
     def choice(self) -> str:
-        """What chose its runs, as `key=value`."""
+        """Filter that selected its runs, as `key=value`."""
         return ",".join(f"{key}={value}" for key, value in self.chosen.items())
 
 
@@ -134,7 +134,7 @@ class TasksNeeded:
 
     at_least: int
     at_most: int | None
-    """None where no number would."""
+    """None if no sample size is sufficient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Judged:
     needed: int | None
     """Tasks needed to detect the observed difference with 80% power."""
     sample_size: TasksNeeded | None = None
-    """Tasks needed to detect the effect size asked for."""
+    """Tasks needed to detect the requested effect size."""
 
     @property
     def is_shown(self) -> bool:
@@ -185,9 +185,9 @@ class Comparison(Result):
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
     weight_by: str = "tasks"
-    """What counts once in means and shares: tasks or runs."""
+    """Unit of analysis of means and proportions: tasks or runs."""
     unscored: str = "exclude"
-    """What a run without a verdict counts as: left out, or failed."""
+    """Policy for runs without a verdict: exclude or fail."""
 
     @property
     def empty(self) -> bool:

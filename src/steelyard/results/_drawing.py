@@ -91,12 +91,12 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
 
 
 def figure_names(kind: type[Result]) -> tuple[str, ...]:
-    """The figures of a kind of result, the main one first."""
+    """Return the figures of a kind of result, the default first."""
     return tuple(DRAWINGS.get(kind, ()))
 
 
 def check_figure(kind: type[Result], name: str | None) -> str:
-    """The name of the figure, the main one by default; a name that is none is answered with the nearest."""
+    """Return the name of the figure (default: the first); an unknown name is an error with a suggestion."""
     names = figure_names(kind)
     if not names:
         raise UsageError(f"{kind.__name__} has no figure")
@@ -117,7 +117,7 @@ def check_keywords(kind: type[Result], unknown: Iterable[str]) -> None:
 
 
 def draw(result: Result, name: str | None, *, width: int | None) -> Figure:
-    """The figure of that name, or the main one."""
+    """Return the figure of that name, or the default one."""
     kind = type(result)
     chosen = check_figure(kind, name)
     return DRAWINGS[kind][chosen](result, WIDTH if width is None else width)

@@ -21,7 +21,7 @@ EXIT_IF_INCONCLUSIVE: dict[Inconclusive, int] = {"pass": 0, "fail": 3, "report":
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A limit on a metric: the baseline's figure times `factor`, plus `offset`."""
+    """Limit on a metric: `factor` times the baseline, plus `offset`."""
 
     text: str
     metric: str
@@ -59,7 +59,7 @@ class RuleCheck:
 
 @dataclass(frozen=True, repr=False)
 class Gate(Result):
-    """All rules together: it fails when one fails, and is inconclusive when none fails and one is inconclusive."""
+    """Result of all rules. It fails if one rule fails, and is inconclusive if none fails and one is inconclusive."""
 
     checks: tuple[RuleCheck, ...]
     tasks: int
@@ -70,15 +70,15 @@ class Gate(Result):
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
     weight_by: str = "tasks"
-    """What counts once in means and shares: tasks or runs."""
+    """Unit of analysis of means and proportions: tasks or runs."""
     unscored: str = "exclude"
-    """What a run without a verdict counts as: left out, or failed."""
+    """Policy for runs without a verdict: exclude or fail."""
     inconclusive: Inconclusive = "report"
     """How an inconclusive gate is treated: pass, fail or report."""
 
     @property
     def status(self) -> GateStatus:
-        """The verdict over all rules."""
+        """Overall status of all rules."""
         statuses = {check.status for check in self.checks}
         return next(status for status in ("fail", "inconclusive", "pass") if status in statuses)
 

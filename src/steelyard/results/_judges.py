@@ -17,7 +17,7 @@ class Agreement:
     """Inter-rater agreement on a set of runs."""
 
     runs: int
-    """Runs that two judges or more scored."""
+    """Runs scored by at least two judges."""
     scores: Interval
     """Krippendorff's alpha of the scores (interval scale)."""
     votes: Interval
@@ -25,9 +25,9 @@ class Agreement:
     fleiss: float | None
     """Fleiss' kappa of the votes, on runs that every judge voted on."""
     split: int
-    """Runs on which the votes are divided."""
+    """Runs with split votes."""
     voted: int
-    """Runs with two votes or more."""
+    """Runs with at least two votes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,17 @@ class JudgeRecord:
     runs: int
     mean: float
     severity: Interval
-    """Its score minus the mean of the others on the same runs; below 0 is strict."""
+    """Its score minus the mean of the other judges on the same runs; negative values are strict."""
     checked: int
     """Judgments with both a stated score and criteria to recompute it from."""
     mean_error: float | None
-    """Mean of stated minus recomputed."""
+    """Mean of stated minus recomputed scores."""
     max_error: float | None
-    """Largest gap between the two."""
+    """Largest absolute difference between stated and recomputed score."""
     differing: int
-    """Judgments whose gap is above the tolerance."""
+    """Judgments whose difference exceeds the tolerance."""
     contradictions: int
-    """Votes against the judge's own score."""
+    """Votes that contradict the judge's own score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class JudgeCorrelation:
 
     judges: tuple[str, str]
     spearman: float | None
-    """Spearman's rho; None where the reason says why."""
+    """Spearman's rho; None if `reason` is set."""
     kendall: float | None
-    """Kendall's tau-b; None where the reason says why."""
+    """Kendall's tau-b; None if `reason` is set."""
     runs: int
-    """Runs that both scored."""
+    """Runs scored by both judges."""
     reason: str | None = None
-    """Why there is no correlation."""
+    """Reason for a missing correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +73,30 @@ class ScoreRange:
     low: float
     high: float
     score: float
-    """The mean of their scores."""
+    """Mean of their scores."""
     rate: Interval
-    """The fraction of them that passed, by their verdicts."""
+    """Fraction of them that passed, by verdict."""
 
 
 @dataclass(frozen=True, repr=False)
 class Judges(Result):
-    """The result of examining judges."""
+    """Agreement, severity and consistency of judges."""
 
     overall: Agreement
     tasks: dict[str, Agreement]
     judges: tuple[JudgeRecord, ...]
     kappas: dict[tuple[str, str], tuple[float | None, int]]
-    """Cohen's kappa of the votes of each pair of judges, and on how many runs both voted."""
+    """Cohen's kappa of the votes of each pair of judges, and the number of runs on which both voted."""
     correlations: tuple[JudgeCorrelation, ...]
-    """Of the scores of each pair of judges."""
+    """Rank correlations of the scores of each pair of judges."""
     by: tuple[str, ...]
-    """What makes a group."""
+    """Grouping keys."""
     group_tests: dict[str | None, KruskalWallis]
     """Kruskal-Wallis test between groups per judge; None is the mean of each run's scores."""
     contradictions: tuple[Finding, ...]
     runs: int
     calibration: tuple[ScoreRange, ...]
-    """Pass rates by score, of the runs that have a verdict; empty ranges are left out."""
+    """Pass rates by score, over runs with a verdict; empty ranges are omitted."""
     threshold: float
     tolerance: float
     level: float
@@ -110,7 +110,7 @@ class Judges(Result):
         return f"{len(self.judges)} judges of {self.runs:,} runs{agreement}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a judge."""
+        """Return one flat row per judge."""
         return [
             {
                 "judge": record.judge,
@@ -133,7 +133,7 @@ class Judges(Result):
         ]
 
     def _with_others(self, judge: str) -> dict[str, float | None]:
-        """The judge's row in the tables of pairs; a judge has no figure with itself."""
+        """Return the judge's row of the pair tables; a judge has no value with itself."""
         row: dict[str, float | None] = {}
         kappas = {pair: kappa for pair, (kappa, _) in self.kappas.items()}
         of_pair = {correlation.judges: correlation for correlation in self.correlations}

@@ -15,25 +15,25 @@ MatrixSort = Literal["difficulty", "discrimination", "disagreement", "task"]
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """The runs of one group at one task."""
+    """Runs of one group on one task."""
 
     value: float | None
-    """The metric over these runs; None where none of them has it."""
+    """Metric over these runs; None if no run has a value."""
     runs: int
     """Runs with a value."""
     missing: int = 0
-    """Runs without one."""
+    """Runs without a value."""
     errored: int = 0
     """Runs that ended in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixGroup:
-    """One column: an agent, or whatever the runs are grouped by."""
+    """One column: an agent or another group."""
 
     key: Mapping[str, str | int | None]
     value: float | None
-    """The metric over all its tasks, weighted as the result says; None where no run has it."""
+    """Metric over all its tasks, with the weighting of the result; None if no run has a value."""
     tasks: int
     """Tasks with a value."""
     runs: int
@@ -46,14 +46,14 @@ class MatrixTask:
 
     task: str
     cells: tuple[MatrixCell | None, ...]
-    """One for each group, in their order; None where the group did not try the task."""
+    """One cell per group, in their order; None if the group did not attempt the task."""
     mean: float | None
-    """Mean of the cells' values, every group counting once; None where no cell has one."""
+    """Mean of the cell values, weighting groups equally; None if no cell has a value."""
     discrimination: float | None
-    """Mean of the groups that are above the middle on the other tasks, minus that of those below it. Above 0 the task
-    agrees with the others about who is ahead, below 0 it contradicts them. None where there is nothing to split."""
+    """Mean of the groups above the median on the other tasks minus the mean of those below it. Positive if the task
+    agrees with the other tasks, negative if it contradicts them. None if the groups tie on the other tasks."""
     difference: float | None
-    """B's value minus A's; None where two groups were not chosen or one of them has no value."""
+    """Candidate minus baseline; None if two groups were not selected or one has no value."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,31 +62,31 @@ class Matrix(Result):
 
     by: tuple[str, ...]
     tier_scheme: str | None
-    """The scheme that all tiers are named by, where groups are made by tier; None where the key holds it."""
+    """Common scheme of all tiers, when grouped by tier; None if the key contains it."""
     metric: str
     sort: MatrixSort
     groups: tuple[MatrixGroup, ...]
-    """In the order of their keys."""
+    """Groups in the order of their keys."""
     tasks: tuple[MatrixTask, ...]
-    """In the order that was asked for."""
+    """Tasks in the requested order."""
     baseline: int | None
-    """The group that differences are taken from; None where two groups were not chosen."""
+    """Group to subtract; None if two groups were not selected."""
     candidate: int | None
-    """The group that is compared with it."""
+    """Group to subtract it from."""
     n: int
     profile: str
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
     weight_by: str = "tasks"
-    """What counts once in a group's own value: tasks or runs."""
+    """Unit of analysis of the groups' values: tasks or runs."""
     unscored: str = "exclude"
-    """What a run without a verdict counts as: left out, or failed."""
+    """Policy for runs without a verdict: exclude or fail."""
 
     def _about(self) -> str:
         return f"{len(self.tasks):,} tasks x {len(self.groups):,} by {','.join(self.by)} on {self.metric}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a task and group; a pair that was not run has no runs and no value."""
+        """Return one flat row per task and group; a pair without runs has no value."""
         return [
             {
                 **scheme_dict(self.tier_scheme),

@@ -35,55 +35,55 @@ _WITH_LIMITS = ("value", "mean", "median")
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a per-run metric over the runs of a group, each also under its own name as an attribute."""
+    """Statistics of a per-run metric over the runs of a group. Each is also an attribute."""
 
     values: Mapping[str, float | None]
-    """By name, those that are shown; None where there is no value. Counts are whole."""
+    """Displayed statistics by name; None without a value. Counts are integers."""
     reason: str | None = None
-    """Why no run has a value, where none has."""
+    """Reason if no run has a value."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
-    """The range of the mean and of the median, where asked for."""
+    """Intervals of the mean and the median, if requested."""
 
     def __getattr__(self, name: str) -> float | None:
-        """A statistic by its name."""
+        """Return a statistic by name."""
         if name not in SHOWN:
             raise AttributeError(f"unknown statistic {name!r}: {', '.join(SHOWN)}")
         return self.values[name]
 
     def __dir__(self) -> list[str]:
-        """The statistics among the attributes, for those who complete names."""
+        """List the statistics among the attributes, for completion."""
         return sorted({*object.__dir__(self), *SHOWN})
 
     @property
     def count(self) -> int:
-        """How many runs have a value."""
+        """Number of runs with a value."""
         return int(self.values["count"] or 0)
 
     @property
     def missing(self) -> int:
-        """How many runs have none."""
+        """Number of runs without a value."""
         return int(self.values["missing"] or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupValue:
-    """A metric of the group as a whole."""
+    """Value of a group metric."""
 
     value: float | None
     reason: str | None = None
-    """Why there is no value."""
+    """Reason for a missing value."""
     interval: Interval | None = None
-    """Its range, where asked for."""
+    """Its interval, if requested."""
     count: int | None = None
-    """How many runs (or tiers) it is made from; of inputs known for different runs, those of the scarcest."""
+    """Number of runs (or tiers) it is based on; the smallest number if inputs are known for different runs."""
     missing: int = 0
-    """How many it is not made from."""
+    """Number of runs (or tiers) it is not based on."""
     lower_bounds: int = 0
-    """Of a total: how many runs added only a lower bound."""
+    """For totals: number of runs that added only a lower bound."""
     at_least: bool = False
-    """Whether it is a total that is known to be too low: runs are missing from it, or added only a lower bound."""
+    """Whether it is a total that is a lower bound, because runs are missing or added only a lower bound."""
     inputs: Mapping[str, GroupValue] = field(default_factory=dict)
-    """What was put into the formula: for each input its figure over the runs."""
+    """Inputs of the formula: the value of each input over the runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ OF_COMPONENT = {
 
 
 def group_label(names: Iterable[str], values: Iterable[str | int | None]) -> str:
-    """The key of a group in one line."""
+    """Return the key of a group as one line."""
     return key_label(names, values) or "all runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The runs that share a key, weighed."""
+    """Metrics of the runs that share a key."""
 
     key: Mapping[str, str | int | None]
     n: int
@@ -124,13 +124,13 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The key in one line, for findings and messages."""
+        """Key as one line, for findings and messages."""
         return group_label(self.key, self.key.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """What differs across the tiers that share the rest of the key."""
+    """Comparison of the tiers that share the rest of the key."""
 
     key: Mapping[str, str | int | None]
     base: str
@@ -140,32 +140,32 @@ class Across:
 
 @dataclass(frozen=True, repr=False)
 class Measurement(Result):
-    """The result of measuring runs. In a notebook it shows itself as a table."""
+    """Result of measuring runs. Notebooks display it as a table."""
 
     profile: str
     prices: str
     by: tuple[str, ...]
     tier_scheme: str | None
-    """The scheme that all tiers are named by, where groups are made by tier; None where the key holds it."""
+    """Common scheme of all tiers, when grouped by tier; None if the key contains it."""
     groups: tuple[Group, ...]
     across: tuple[Across, ...]
     findings: tuple[Finding, ...]
     n: int
     rejected: Sequence[Rejected] = ()
     interval: str = "none"
-    """How ranges were asked for."""
+    """Requested interval method."""
     level: float = 0.95
-    """The level of the ranges."""
+    """Confidence level of the intervals."""
     asked: tuple[str, ...] = ()
-    """The metrics that were asked for; none for all."""
+    """Requested metrics; empty for all."""
     weight_by: str = "runs"
-    """What counts once in means and shares: runs or tasks."""
+    """Unit of analysis of means and proportions: runs or tasks."""
     unscored: str = "exclude"
-    """What a run without a verdict counts as: left out, or failed."""
+    """Policy for runs without a verdict: exclude or fail."""
     rows: str = "run"
-    """What was measured: runs, or prompts, attempts, benchmarks, submissions."""
+    """Kind of row: run, prompt, attempt, benchmark or submission."""
     rejected_elsewhere: int = 0
-    """Records that another command rejected, where they are only counted."""
+    """Number of records that another command rejected."""
 
     def _about(self) -> str:
         by = f" by {','.join(self.by)}" if self.by else ""
@@ -189,18 +189,18 @@ class Measurement(Result):
 
     @property
     def rejected_count(self) -> int:
-        """How many records were rejected."""
+        """Number of rejected records."""
         return len(self.rejected) + self.rejected_elsewhere
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
-        """Findings, with the records that were rejected among them."""
+        """Findings, including rejected records."""
         return one_a_kind((*set_aside_findings(self.rejected), *self.findings))
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a group and metric; of what was asked for by name also a row a component, and a row a tier.
+        """Return one flat row per group and metric, and for metrics requested by name one per component and tier.
 
-        A metric that no group has a value of has rows only where it was asked for or is in the overview.
+        A metric without a value in any group has rows only if it was requested or is in the overview.
         """
         rows = self._group_rows()
         extra = [*self._component_rows(), *self._across_rows()]
@@ -228,7 +228,7 @@ class Measurement(Result):
                 yield row | {"reason": value.reason, "profile": self.profile}
 
     def _told_metrics(self) -> set[str]:
-        """Metrics of the overview, those asked for, and others that any group has a value of."""
+        """Metrics of the overview, requested metrics, and others for which any group has a value."""
         always = {*self.asked, *(metric.name for metric in catalog().overview())}
         return always | {
             name
@@ -263,7 +263,7 @@ class Measurement(Result):
         return rows
 
     def to_polars(self) -> pl.DataFrame:
-        """One row a group and metric, as a Polars frame."""
+        """Return one row per group and metric as a Polars frame."""
         import polars as pl  # heavy: not every caller wants a frame
 
         numbers = dict.fromkeys(("value", *FIGURES), pl.Float64)
@@ -323,7 +323,7 @@ def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON
 
 
 def _why_no_deviation(value: Statistics) -> str | None:
-    """The only statistic that can be missing where there are values."""
+    """Return the reason for a missing standard deviation, the only statistic that values may lack."""
     if value.std_dev is not None or value.count == 0:
         return None
     infinite = value.max is not None and math.isinf(value.max)

@@ -21,7 +21,7 @@ class MetricList(Result):
         return f"{len(self.metrics)} metrics"
 
     def to_dicts(self) -> list[Row]:
-        """One row a metric."""
+        """Return one row per metric."""
         named = ("name", "title", "specification", "level", "unit", "better", "formula", "meaning")
         return [{name: shape[name] for name in named} for shape in map(metric_dict, self.metrics)]
 
@@ -50,7 +50,7 @@ def metric_dict(metric: Metric) -> dict[str, Any]:  # Any: JSON values
 
 
 def list_metrics(name: str | None = None, *, spec: str | None = None) -> MetricList:
-    """The metric of that name, those of a specification, or all."""
+    """Return the metric of that name, the metrics of a specification, or all."""
     known = catalog()
     specs = {metric.spec for metric in known.values()}
     if spec is not None and spec not in specs:

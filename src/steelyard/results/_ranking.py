@@ -28,26 +28,26 @@ class RankedGroup:
     worst: int
     """Worst rank in the rank interval."""
     score: Interval
-    """Its figure over the common tasks, with its interval."""
+    """Its value over the shared tasks, with its interval."""
     strength: float | None = None
-    """Bradley-Terry strength, where asked for."""
+    """Bradley-Terry strength, if requested."""
     cost_usd: float | None = None
-    """Mean cost on the common tasks, over the runs whose cost is known; None when none is."""
+    """Mean cost on the shared tasks, over runs with a known cost; None if there are none."""
     cost_runs: int = 0
-    """How many of the runs state a cost, or have one by the price table: the mean is over these."""
+    """Number of runs with a reported or priced cost, over which the mean is taken."""
     cost_of_pass: float | None = None
-    """Cost of pass on the common tasks, over the runs that have both a cost and a verdict; None when none has."""
+    """Cost of pass on the shared tasks, over runs with both a cost and a verdict; None if there are none."""
     pareto_optimal: bool | None = None
-    """Whether no other group scores at least as high at no higher cost; None when its cost is unknown."""
+    """Whether no other group scores at least as high at no higher cost; None if its cost is unknown."""
     pareto_frequency: float | None = None
     """Fraction of bootstrap resamples of tasks in which it is Pareto optimal."""
     passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
     """pass@k and pass^k for every k up to the largest number of scored attempts; `n` is the number of tasks."""
     tasks: int = 0
-    """The common tasks, of which the `n` of a pass@k are some."""
+    """Number of shared tasks; the `n` of a pass@k may be smaller."""
     runs: int = 0
     extra_metrics: Mapping[str, float | None] = field(default_factory=dict)
-    """Other metrics on the common tasks, where they are asked for; None where no run has one."""
+    """Other requested metrics on the shared tasks; None if no run has a value."""
 
     @property
     def rank_interval(self) -> tuple[int, int]:
@@ -62,11 +62,11 @@ class RankedGroup:
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Result):
-    """The result of ranking."""
+    """Ranking of groups."""
 
     by: tuple[str, ...]
     tier_scheme: str | None
-    """The scheme that all tiers are named by, where tiers are ranked; None where the key holds it."""
+    """Common scheme of all tiers, when tiers are ranked; None if the key contains it."""
     on: str
     order: Order
     test: str
@@ -80,9 +80,9 @@ class Ranking(Result):
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
     weight_by: str = "tasks"
-    """What counts once in means and shares: tasks or runs."""
+    """Unit of analysis of means and proportions: tasks or runs."""
     unscored: str = "exclude"
-    """What a run without a verdict counts as: left out, or failed."""
+    """Policy for runs without a verdict: exclude or fail."""
     extra_metrics: tuple[str, ...] = ()
     """Metrics listed in addition to the one ranked by."""
     rows: str = "run"

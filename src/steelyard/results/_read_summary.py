@@ -67,7 +67,7 @@ class ReadSummary(Result):
 
     @property
     def rejected_count(self) -> int:
-        """How many records were rejected."""
+        """Number of rejected records."""
         return len(self.rejected)
 
     @property

@@ -24,46 +24,46 @@ class ReportInput:
 
     name: str
     sha256: str | None
-    """Of the file; of a folder's files with their names; None where it cannot be read again."""
+    """Hash of the file, or of a directory's files and their names; None if it cannot be read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRows:
-    """The runs, column by column, as many as a page can hold."""
+    """Table of runs by column, up to the maximum of a page."""
 
     columns: Mapping[str, Sequence[str | float | None]]
     count: int
-    """How many runs the columns hold."""
+    """Number of runs in the columns."""
     total: int
-    """How many runs there are."""
+    """Total number of runs."""
     sentence: str
-    """What ran, in one sentence."""
+    """Summary of the runs in one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOutput:
-    """What one run wrote."""
+    """Output of one run."""
 
     run: str
     task: str
     agent: str | None
     text: str
     left_out: int = 0
-    """Characters beyond those that are shown."""
+    """Number of omitted characters."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Report(Result):
-    """The result of reporting: a section is there where the runs have what it needs."""
+    """Report with the sections that the runs support."""
 
     title: str
     inputs: tuple[ReportInput, ...]
     runs: RunRows
     ranking: Ranking | None = None
     measurement: Measurement | None = None
-    """Where it was asked for, or fewer than two groups to rank."""
+    """Set if requested, or if there are fewer than two groups to rank."""
     comparison: Comparison | None = None
-    """The two leaders."""
+    """Comparison of the two leading groups."""
     judges: Judges | None = None
     repeatability: Repeatability | None = None
     speedup: SpeedupResult | None = None
@@ -72,18 +72,18 @@ class Report(Result):
     outputs: tuple[ReportOutput, ...] = ()
     outputs_left_out: int = 0
     sections: tuple[str, ...]
-    """The sections that were asked for, in their order."""
+    """Requested sections in order."""
     omitted: Mapping[str, str]
-    """Why a section that was asked for is not there."""
+    """Reasons for omitted sections."""
     commands: Mapping[str, str]
-    """The command that gives the numbers of each section."""
+    """Command that prints the numbers of each section."""
     findings: tuple[Finding, ...] = ()
-    """What was found while reading and in every section."""
+    """Findings from reading and from every section."""
     profile: str
     prices: str
     version: str
     redact: bool = True
-    """Whether keys and tokens are taken out before it is shown."""
+    """Whether keys and tokens are redacted."""
     rejected_count: int = 0
 
     @property
@@ -103,14 +103,14 @@ class Report(Result):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing of the input could be used."""
+        """Whether no input could be used."""
         return not self.runs.total and not self.results
 
     def _about(self) -> str:
         return f"{self.title}: {', '.join(self.results) or 'no results'}; {self.runs.total:,} runs"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a run."""
+        """Return one flat row per run."""
         names = list(self.runs.columns)
         return [dict(zip(names, row, strict=True)) for row in zip(*self.runs.columns.values(), strict=True)]
 

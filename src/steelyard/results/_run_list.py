@@ -13,9 +13,9 @@ class RunList(Result):
     """Runs with their verdict, score, cost and time."""
 
     runs: tuple[Row, ...]
-    """One row a run, all with the same keys."""
+    """One row per run, all with the same keys."""
     sentence: str
-    """What ran, in one sentence."""
+    """Summary of the runs in one sentence."""
     profile: str
     prices: str
 
@@ -23,7 +23,7 @@ class RunList(Result):
         return f"{len(self.runs):,} runs"
 
     def to_dicts(self) -> list[Row]:
-        """One row a run."""
+        """Return one row per run."""
         return [dict(row) for row in self.runs]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

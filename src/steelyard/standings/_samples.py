@@ -56,13 +56,13 @@ class Samples:
     profile: Profile
     """Whose constants formulas take."""
     weight_by: WeightBy = "tasks"
-    """What counts once in a mean."""
+    """Unit of analysis of means."""
     moved: frozenset[str] = frozenset()
     """Metrics that were multiplied, whose values are no longer what the metric declares."""
 
     @property
     def n(self) -> int:
-        """How many runs there are."""
+        """Total number of runs."""
         return len(self.tasks)
 
     def known(self, metric: str) -> Floats | Missing:

@@ -97,7 +97,7 @@ class RunTable:
 
     @property
     def rejected_count(self) -> int:
-        """How many records were rejected."""
+        """Number of rejected records."""
         return len(self.rejected) + self.rejected_elsewhere
 
     @property

@@ -19,7 +19,7 @@ MIN_ID_LENGTH = 12
 
 
 def runs_page(rows: RunRows, facts: Facts = ()) -> Page:
-    """One row a run."""
+    """Return one row per run."""
     same = {name: str(values[0]) for name, values in rows.columns.items() if rows.count > 1 and len(set(values)) == 1}
     columns = [_column(name, values) for name, values in rows.columns.items() if name not in same]
     return Page(
