@@ -171,7 +171,7 @@ def test_the_command_stops_at_once_with_streams_open(address: str, opened: Calla
         assert process.stderr is not None
         try:
             told = process.stderr.readline()
-            port = re.fullmatch(r"serving at http://127.0.0.1:(\d+)/ \(Ctrl-C stops\)\n", told)
+            port = re.fullmatch(r"serving at http://127.0.0.1:(\d+)/ \(press Ctrl-C to stop\)\n", told)
             assert port, told
             # what a first answer needs is loaded by then, so that only stopping is timed
             asked = Served(f"http://127.0.0.1:{port[1]}", None)  # type: ignore[arg-type] # the site is elsewhere

@@ -133,9 +133,7 @@ class _Compiler:
                 raise MappingError("[*] selects several values", hint='combine them: take = "sum"')
             convert = self._conversion(field, kind, name)
             if field.take is not None and not is_several and self.mapping.group is None:
-                raise MappingError(
-                    "take needs several values (got one)", hint="use a path with [*], all_of or [group]"
-                )
+                raise MappingError("take needs several values (got one)", hint="use a path with [*], all_of or [group]")
             if is_list:
                 convert = _listing(
                     convert, single=to_whole(self.mapping.numbers, field) if place[0] == "tests" else None

@@ -108,7 +108,11 @@ def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
     spec = _as_verdict(verdicts[0], None, Numbers())[0] if len(verdicts) == 1 else None
     if spec is not None and {"passed", "failed"} <= set(spec.words.values()):
         is_clear = not {word.casefold() for word in spec.words} & ANSWERS
-        remark = "assumed to be the verdict, based on its values" if is_clear else "possibly the verdict, based on its values"
+        remark = (
+            "assumed to be the verdict, based on its values"
+            if is_clear
+            else "possibly the verdict, based on its values"
+        )
         found.append(_whole_match("verdict", verdicts[0], spec, SURE if is_clear else SURE / 2, remark))
     return found
 
@@ -309,7 +313,11 @@ def _as_verdict(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     if not any(meaning in ("passed", "failed") for meaning in meanings.values()):
         return None, ""
     unknown = [word for word in words if word not in meanings]
-    remark = f"rows with these values are rejected; add them to `words`: {', '.join(map(repr, unknown))[:200]}" if unknown else ""
+    remark = (
+        f"rows with these values are rejected; add them to `words`: {', '.join(map(repr, unknown))[:200]}"
+        if unknown
+        else ""
+    )
     return Field(from_=column.name, words=dict[str, Scalar](meanings)), remark
 
 

@@ -52,7 +52,7 @@ def leaderboard_dots(result: TaskLeaderboard, width: int) -> Figure:
         rows.append(Estimate(label=label, value=score, rank=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
     mean = result.confidence_interval
     note = f"{_submissions_text(result.n)}; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
-    note += "" if result.reliable else f"; ranks are reliable from {result.reliable_from:,} submissions"
+    note += "" if result.reliable else f"; ranks are unreliable below {result.reliable_from:,} submissions"
     title = f"Leaderboard of {result.task_id}"
     axis = _score(f"{result.sorted_by.capitalize()} score")
     return dots(rows, title=title, axis=axis, note=note, width=width)

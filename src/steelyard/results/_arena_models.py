@@ -105,7 +105,7 @@ class Coefficient(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     deviation: float
     known: int
-    """Number of examples in which it is known; it adds nothing to the others."""
+    """Number of examples in which the feature is known. It contributes nothing to the others."""
 
 
 class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):

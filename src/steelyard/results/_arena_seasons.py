@@ -77,7 +77,7 @@ class VerifyCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one check."""
 
     what: str
-    """`digest`, `baseline`, `scores`, `ranks`, `exclusions`; of an arena `kept` and `submissions`."""
+    """`digest`, `baseline`, `scores`, `ranks`, `exclusions`; with a store, also `kept` and `submissions`."""
     task_id: str | None = None
     """The task; None for the whole manifest."""
     holds: bool

@@ -73,7 +73,7 @@ def _answer(result: TaskLeaderboard) -> str:
 def _against(result: TaskLeaderboard, leader: LeaderboardEntry) -> str:
     told = []
     if not result.reliable:
-        told.append(f"Unreliable: {counted(result.n, 'submission')}; ranks are reliable from {result.reliable_from:,}.")
+        told.append(f"Ranks are unreliable below {result.reliable_from:,} submissions (this task has {result.n:,}).")
     if leader.recommended_action:
         told.append(f"Flagged for review: {', '.join(leader.flags)}.")
     elif leader.claimed:

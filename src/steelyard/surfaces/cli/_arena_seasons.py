@@ -36,7 +36,7 @@ def create(
 ) -> int:
     """Freeze the current leaderboard as a season.
 
-    The public manifest contains the rules, the digest and numbers of every counted submission, and every exclusion
+    The public manifest contains the rules, every included submission with its digest and scores, and every exclusion
     with its reason. A season cannot be changed.
 
     Example: steelyard arena season create 2026-autumn --out manifest.json
@@ -86,7 +86,7 @@ def verify(
 ) -> int:
     """Verify a manifest by recomputing its results.
 
-    Checks the digest and recomputes baselines, scores and ranks. Exits with status 3 if the manifest is invalid.
+    Checks the digest and recomputes baselines, scores and ranks. Exits with status 3 if a check fails.
 
     Example: steelyard arena season verify manifest.json
     """

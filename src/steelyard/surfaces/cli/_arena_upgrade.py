@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Upgrade the schema of a store.
 
-    Upgrades a store created by an older version, canons included. SQLite files are copied first. Back up PostgreSQL
+    Upgrades a store of an older version, including its canons. SQLite files are copied first. Back up PostgreSQL
     databases with pg_dump. If the upgrade fails, the store is unchanged.
 
     Example: steelyard arena upgrade --store sqlite:///arena.db

@@ -248,8 +248,8 @@ def notify(
 ) -> int:
     """Send pending notifications to webhook targets.
 
-    Delivery is at least once, signed and retried. Every event since the arena was created is pending until it is sent.
-    With --json, prints one object per round. Exits with status 1 if a notification failed.
+    Every event is delivered at least once, with a signature and retries. All events since the arena was created are
+    pending until they are sent. With --json, prints one object per poll. Exits with status 1 if a notification failed.
 
     Example: steelyard arena notify --targets targets.toml --once
     Example: steelyard arena notify --targets targets.toml --since 2026-11-01

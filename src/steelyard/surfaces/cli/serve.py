@@ -77,7 +77,7 @@ def serve_command(
     def ready(address: str) -> None:
         nonlocal is_ready
         is_ready = True
-        console(stderr=True).print(f"serving at {address} (Ctrl-C stops)")
+        console(stderr=True).print(f"serving at {address} (press Ctrl-C to stop)")
         if open:
             webbrowser.open(address)
 

@@ -1,7 +1,7 @@
-"""Requests to a server, and its answers: JSON values, or the errors that the same call would raise here.
+"""HTTP requests to a server. Responses are JSON values, or the errors that the same local call would raise.
 
-Every request can be sent again without harm: reading changes nothing, and what is written goes by ids. So a connection
-that breaks, or a server that starts again, is tried anew a few times.
+All requests are idempotent: reads change nothing, and writes are identified by ids. Requests are therefore retried a
+few times if the connection is lost or the server restarts.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from steelyard.version import __version__
 API = "/api/v1"
 JSON, NDJSON = "application/json", "application/x-ndjson"
 WAITS_SECONDS = (0.2, 1.0, 3.0)
-"""How long to wait before the second, third and fourth attempt."""
+"""Delays before the second, third and fourth attempt."""
 LATER = frozenset({429, 502, 503, 504})
-"""Statuses of a server, or of a proxy before it, that may answer in a moment."""
+"""Statuses of a server or proxy that may be temporary."""
 MAX_ANSWER_LENGTH = 1 << 30
 MAX_ERROR_CHARS = 500
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """HTTP response."""
 
     status: int
     body: bytes
 
     def json(self) -> dict[str, Any]:  # Any: JSON values
-        """The JSON object in it."""
+        """Return the body as a JSON object."""
         value = msgspec.json.decode(self.body)
         if not isinstance(value, dict):
             raise msgspec.DecodeError("the response is not a JSON object")
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
 
 class Transport:
-    """One server, at its address and with a token."""
+    """Connection settings of one server."""
 
     def __init__(self, url: str, token: str | None, *, timeout: float) -> None:
         parts = urlsplit(url)
@@ -61,17 +61,17 @@ class Transport:
             self._headers["Authorization"] = f"Bearer {token}"
 
     def get(self, path: str, query: Mapping[str, object] | None = None) -> dict[str, Any]:  # Any: JSON values
-        """The JSON object at a path. A value that is None is not asked for, several are separated by commas."""
+        """Return the JSON object at a path. Query values that are None are omitted; lists are comma-separated."""
         pairs = {name: _written(value) for name, value in (query or {}).items() if value is not None}
         answer = self._send("GET", f"{path}?{urlencode(pairs)}" if pairs else path)
         return self._object(answer)
 
     def post(self, path: str, value: object) -> dict[str, Any]:  # Any: JSON values
-        """What the server answers to a JSON value."""
+        """Post a JSON value and return the response."""
         return self._object(self._send("POST", path, msgspec.json.encode(value), JSON))
 
     def post_lines(self, path: str, lines: Sequence[bytes]) -> list[dict[str, Any]]:  # Any: JSON values
-        """The server's answer to each line, and at the end its totals."""
+        """Post lines and return the result of each line, followed by the totals."""
         answer = self._send("POST", path, b"\n".join(lines) + b"\n", NDJSON)
         try:
             told: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(answer.body)  # Any: as above
@@ -120,7 +120,7 @@ class Transport:
         return Answer(response.status, content)
 
     def _problem(self, answer: Answer) -> SteelyardError:
-        """The error that a problem object tells of."""
+        """Return the error described by a problem object."""
         try:
             told = answer.json()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,35 +1,35 @@
-"""The server: a source (an arena's store, or files of runs) over HTTP.
+"""HTTP server for an arena or run files.
 
 A request passes the guard (`_guard.py`: host, origin, type, size, time). The application finds its route (`_app.py`),
-asks for a token where one is needed (`_access.py`), reads the query into its struct, and answers from a view that was
-built once for the version of the source (`_views.py`, `_answers.py`).
+checks the token if one is required (`_access.py`), and parses the query into its struct. The response comes from a view
+that is computed once per version of the source (`_views.py`, `_answers.py`).
 
 **A route is declared once**, as a `Route` in `_run_routes.py`, `_arena_routes.py` or `_own_routes.py`::
 
-    class TasksQuery(Paged, frozen=True, kw_only=True):      # what may stand behind the question mark
-        filters: ClassVar[tuple[str, ...]] = ("category",)   # these choose rows of the built answer
+    class TasksQuery(Paged, frozen=True, kw_only=True):      # query parameters
+        filters: ClassVar[tuple[str, ...]] = ("category",)   # parameters that filter rows of the computed result
         category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
 
     Route(
         path="/tasks",                                       # below /api/v1; {name} is one percent-encoded segment
-        sentence="Every task of the arena.",                 # OpenAPI, the /api page, docs
-        command="arena task list",                              # the command that gives the same
-        result=TaskList,                                     # its to_dict() is the answer, as with --json
-        query=TasksQuery,                                    # query_of(RankOptions) makes one from a command's options
-        rows="tasks",                                        # the field that is paged; `items` in the answer
+        sentence="Every task of the arena.",                 # description in OpenAPI, the /api page and the docs
+        command="arena task list",                           # equivalent command
+        result=TaskList,                                     # the response is its to_dict(), as with --json
+        query=TasksQuery,                                    # query_of(RankOptions) creates one from command options
+        rows="tasks",                                        # the paginated field; `items` in the response
         over_arena=lambda source, values, query: list_tasks(source.arena),
-        over_runs=None,                                      # where a source has nothing: 404 with a sentence
+        over_runs=None,                                      # not supported by run files: 404
     )
 
-Routing, the OpenAPI document, the table of the `/api` page and that of the documentation follow. What is no view (a
-stream, what writes) has `respond=`, an async function of a `Call` that gives a Starlette response, and `scope=`, what a
-token must allow; `call.holder` is then the token's name. Raise a `SteelyardError` (`RequestError` where no other says
-it) for whatever goes wrong: it becomes problem+json, or a page.
+Routing, the OpenAPI document, the `/api` page and the table in the documentation are generated from the declaration.
+Routes without a view (streams and writes) have `respond=`, an async function that takes a `Call` and returns a
+Starlette response, and `scope=`, the required scope of the token. `call.holder` is the name of the token. For errors,
+raise a `SteelyardError` (`RequestError` if no other class fits). It becomes problem+json or an HTML page.
 
-**A page** is at the same path without `/api/v1`, or at `page=`; `page=""` means none. `page(call, shown)` in
-`_pages.py` gives its HTML: `shown.part` is the result with the rows of this page, `shown.result` the whole one,
-`shown.next` the cursor of the next page, `shown.as_of` its moment; `call.query` is the view that the address names.
-`asset_path("steel.css")` is where a file that pages load stands.
+**A page** has the same path without `/api/v1`, or the path in `page=`. `page=""` means no page. `page(call, shown)` in
+`_pages.py` returns its HTML. `shown.part` is the result with the rows of this page, `shown.result` the whole result,
+`shown.next` the cursor of the next page, and `shown.as_of` the time of the result. `call.query` is the parsed query.
+`asset_path("steel.css")` returns the path of an asset.
 """
 
 from __future__ import annotations
