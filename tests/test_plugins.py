@@ -221,7 +221,7 @@ WRONG = {
     "FORMATS native": (FORMAT.replace('"acme"', '"runs-csv"'), "duplicate format name 'runs-csv'"),
     "FORMATS import": ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
     "FORMATS field": (FORMAT.replace("kind=", "kidn="), "cannot be imported: TypeError"),
-    "FORMATS none": ("FORMATS = 1\n", "no format declared"),
+    "FORMATS none": ("FORMATS = 1\n", "no FORMAT defined"),
 }
 
 

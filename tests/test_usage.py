@@ -169,7 +169,7 @@ class TestTimes:
         assert done.status == 0
         assert done.stdout == (
             "$0.0000 in the requested time range: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
-            "Budget $5: within the budget.\n"
+            "Budget $5: within budget.\n"
         )
 
     def test_calls_without_a_time_have_no_day_and_make_a_time_window_uncertain(self) -> None:
@@ -451,7 +451,7 @@ class TestPlaces:
         assert f"searched Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
         said = json.loads(done.stdout)
         others = {place["tool"] for place in said["searched_paths"]} - {"Claude Code"}
-        assert f"no logs of {len(others)} other agents; --json lists all searched paths\n" in done.stderr
+        assert f"no logs found for {len(others)} other agents; --json lists all searched paths\n" in done.stderr
         assert str(tmp_path / ".codex" / "sessions") in {place["path"] for place in said["searched_paths"]}
         assert ".codex" not in done.stderr  # the paths of all agents were a line of 1,000 characters
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[

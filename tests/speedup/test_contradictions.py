@@ -38,7 +38,7 @@ def one(**fields: Any) -> Timing:
         (one(samples=(1.0,), status="failed"), "failed or skipped"),
         (one(summary=TimingSummary(median=1.0, q25=2.0)), "out of order"),
         (one(summary=TimingSummary(median=1.0, ci99_low=3.0, ci99_high=2.0)), "out of order"),
-        (one(samples=(-1.0, 2.0)), "below 0"),
+        (one(samples=(-1.0, 2.0)), "a time is negative"),
     ],
 )
 def test_a_timing_that_contradicts_itself_is_a_finding(timing: Timing, words: str) -> None:

@@ -134,7 +134,7 @@ def test_a_go_line_that_breaks_off_is_rejected(tmp_path: Path) -> None:
     path.write_text("BenchmarkA-2\t10\t5 ns/op\nBenchmarkB-2\t10\t56 ns/op")
     file = read_timings(path)
     assert [timing.name for timing in file.timings if timing.samples] == ["BenchmarkA"]
-    assert [rejected.reason for rejected in file.rejected] == ["the last line, of BenchmarkB-2, is truncated"]
+    assert [rejected.reason for rejected in file.rejected] == ["the last line (BenchmarkB-2) is truncated"]
 
 
 def test_what_only_begins_like_a_go_benchmark_is_none(tmp_path: Path) -> None:

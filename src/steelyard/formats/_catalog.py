@@ -89,8 +89,8 @@ def _declared_in(plug_in: PlugIn) -> Format:
     loaded = plug_in.loaded
     declared = getattr(loaded, "FORMAT", None) if isinstance(loaded, ModuleType) else loaded
     if not isinstance(declared, (LogFormat, TimingFormat)):
-        hint = "FORMAT = LogFormat(...) or TimingFormat(...), both from steelyard.formats"
-        raise DeclarationError("no format declared", where=plug_in.where, hint=hint)
+        hint = "define FORMAT = LogFormat(...) or TimingFormat(...); both are in steelyard.formats"
+        raise DeclarationError("no FORMAT defined", where=plug_in.where, hint=hint)
     return declared
 
 

@@ -78,5 +78,5 @@ _KINDS: tuple[tuple[str, Callable[[Timing, TimingSummary], bool]], ...] = (
     ("the reported number of rounds differs from the number of samples", _other_number),
     ("reported as failed or skipped, but has samples; they are ignored", _samples_of_nothing),
     ("quartiles, median or interval are out of order", _out_of_order),
-    ("a time is below 0", _below_zero),
+    ("a time is negative", _below_zero),
 )

@@ -40,7 +40,7 @@ def read_table(path: Path) -> Iterator[ReadItem]:
     if not _columns(head_of(path)) >= RUNS:
         if not any(_columns(head_of(other)) >= RUNS for other in path.parent.glob("*.csv")):
             yield Rejected(
-                path=str(path), reason="no table of runs next to this file", hint="put runs.csv in the same folder"
+                path=str(path), reason="no runs table in this directory", hint="put runs.csv in the same directory"
             )
         return
     judgments = _judgments(path.parent)
@@ -182,7 +182,7 @@ def _number(text: Any) -> float | None:  # Any: a cell, or nothing where the row
 def _count(text: str) -> int | None:
     value = _number(text)
     if value is not None and (value < 0 or value != int(value)):
-        raise ValueError(f"{text!r} is not a count of tokens")
+        raise ValueError(f"{text!r} is not a token count")
     return None if value is None else int(value)
 
 

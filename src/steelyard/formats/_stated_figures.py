@@ -54,7 +54,7 @@ def stated_pass_at_k(where: str, stated: object, verdicts: Mapping[str, Verdicts
 def stated_count(where: str, what: str, *, stated: int | None, listed: int) -> Iterator[Finding]:
     """That a harness states another number of something than it lists."""
     if stated is not None and stated != listed:
-        message = f"{what} as reported: {stated:,}; the file lists {listed:,}, which are used"
+        message = f"{what} as reported: {stated:,}; the file lists {listed:,}, and these are used"
         yield Finding(code="stated_count", message=message, where=where)
 
 

@@ -171,7 +171,7 @@ def _unanswered(events: list[Event]) -> Failure:
     said = next(
         (event.properties.exception for event in events if event.properties and event.properties.exception), None
     )
-    return failure_of(said or "the model returned no answer; aider's log has no reason")
+    return failure_of(said or "the model returned no answer; aider's log does not report a reason")
 
 
 def _exercise(result: Result, path: str) -> RunPart:
@@ -246,7 +246,7 @@ def _instance(instance: Instance, path: str) -> RunPart:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Aider's analytics log, benchmark results and per-instance records",
+    title="Aider analytics logs, benchmark results and per-instance records",
     kind="sessions",
     yields=("calls", "usage", "cost_usd", "passed", "iterations", "times"),
     recognizes=recognizes,

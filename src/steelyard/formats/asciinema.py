@@ -79,9 +79,9 @@ def _event(path: Path, number: int, line: bytes) -> tuple[float, str] | Rejected
         or not isinstance(event[0], int | float)
         or not isinstance(event[1], str)
     ):
-        return Rejected(path=str(path), line=number, reason="not an event: [time, code, data] expected")
+        return Rejected(path=str(path), line=number, reason="not an event; expected [time, code, data]")
     if not 0 <= event[0] < 1e9:
-        return Rejected(path=str(path), line=number, reason=f"the time {event[0]} is impossible")
+        return Rejected(path=str(path), line=number, reason=f"invalid time {event[0]}")
     return float(event[0]), event[1]
 
 

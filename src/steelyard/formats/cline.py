@@ -377,7 +377,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Cline CLI's sessions, `cline --json`, and ui_messages.json of the extension (and Roo Code's, Kilo Code's)",
+    title="Cline CLI sessions, `cline --json`, and ui_messages.json of the extensions (Cline, Roo Code, Kilo Code)",
     kind="sessions",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,

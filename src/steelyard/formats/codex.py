@@ -327,7 +327,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     thread.settle()
     if thread.id is None:
         yield Rejected(
-            path=name, reason="no session_meta line names the thread", hint="the beginning of the file is missing"
+            path=name, reason="no session_meta line with a thread id", hint="the beginning of the file is missing"
         )
         return
     yield _part(thread, name)
@@ -374,7 +374,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Codex rollout logs, today's and the older layout",
+    title="Codex rollout logs (current and older layouts)",
     kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
     recognizes=recognizes,

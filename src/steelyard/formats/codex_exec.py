@@ -72,7 +72,7 @@ def read(path: Path) -> Iterator[ReadItem]:
             events.append(item[1])
     thread = next((event.thread_id for event in events if event.thread_id), None)
     if thread is None:
-        yield Rejected(path=str(path), reason="no thread.started event names the thread")
+        yield Rejected(path=str(path), reason="no thread.started event with a thread id")
         return
     yield _part(thread, events, str(path))
 
@@ -123,7 +123,7 @@ def _failure(events: list[Event]) -> Failure | None:
         None,
     )
     if ended is None:
-        return failure_of(said or "the stream ends before the turn does")
+        return failure_of(said or "the stream ends before the turn is complete")
     return failure_of(said)
 
 

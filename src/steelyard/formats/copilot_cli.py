@@ -104,8 +104,8 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield item
     session = next((name for event in events if (name := label(event.data.session_id or event.session))), None)
     if session is None:
-        hint = "the beginning or end is missing; use the session's events.jsonl"
-        yield Rejected(path=str(path), reason="no event names the session", hint=hint)
+        hint = "the beginning or end of the file is missing; use the session's events.jsonl"
+        yield Rejected(path=str(path), reason="no event with a session id", hint=hint)
         return
     yield _part(session, events, path)
 
@@ -201,7 +201,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="GitHub Copilot CLI's session events, and `copilot -p --output-format json` (no tokens)",
+    title="GitHub Copilot CLI session events, and `copilot -p --output-format json` (no tokens)",
     kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,

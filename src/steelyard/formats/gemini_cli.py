@@ -182,7 +182,7 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
         elif line.id:
             messages[line.id] = line
     if name is None:
-        yield Rejected(path=str(path), reason="no line names the session")
+        yield Rejected(path=str(path), reason="no line with a session id")
         return
     yield _session_part(path, name, messages, times)
 
@@ -292,7 +292,7 @@ def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Gemini CLI sessions (document and lines), `--output-format json` and `stream-json`",
+    title="Gemini CLI sessions (JSON and JSON lines), `--output-format json` and `stream-json`",
     kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,

@@ -139,7 +139,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Goose's store (sessions.db)",
+    title="Goose session database (sessions.db)",
     kind="sessions",
     yields=("usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,

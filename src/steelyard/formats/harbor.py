@@ -325,7 +325,7 @@ def _job(job: Job, path: str) -> Iterator[Finding]:
         scored = sum(rewards.values())
         passed = sum(count for reward, count in rewards.items() if reward >= 1)
         ours = f"{passed} of {scored} scored trials = {passed / scored:.4g}" if scored else "no scored trials"
-        stated = f"reported mean reward {mean:.6g} over all {job.n_total_trials} trials (missing rewards as 0)"
+        stated = f"reported mean reward {mean:.6g} over all {job.n_total_trials} trials (missing rewards count as 0)"
         message = f"{name}: {stated}; ours: {ours}"
         yield Finding(code="stated_accuracy", severity="info", message=message, where=path)
 
@@ -340,7 +340,7 @@ def _number(text: str) -> bool:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Harbor trials and jobs (result.json and the folder around it)",
+    title="Harbor trials and jobs (result.json and its directory)",
     kind="trials",
     yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "fields from the agent's logs and reports"),
     recognizes=recognizes,

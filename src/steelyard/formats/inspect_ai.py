@@ -301,11 +301,7 @@ def _summary(log: Log, verdicts: list[bool | None], path: str) -> Iterator[Findi
         accuracy = summary.metrics.get("accuracy")
         divisor = summary.scored_samples or total
         if accuracy is not None and isinstance(accuracy.value, int | float) and divisor:
-            how = (
-                "samples that Inspect scored, epochs together"
-                if summary.scored_samples
-                else "as Inspect reduces epochs"
-            )
+            how = "samples scored by Inspect, all epochs" if summary.scored_samples else "epochs reduced by Inspect"
             yield stated_accuracy(path, stated=float(accuracy.value), of=divisor, how=how, verdicts=verdicts)
 
 

@@ -206,9 +206,9 @@ def _of_summary(summary: Summary, path: Path) -> Finding:
     tasks = "1 task" if len(summary.results) == 1 else f"{len(summary.results)} tasks"
     time = path.stem.removeprefix("results_")
     if any(path.parent.glob(f"samples_*_{escape(time)}.jsonl")):
-        message = f"results of {tasks}; the runs are in the samples files next to it"
+        message = f"results of {tasks}; the runs are in the samples files in the same directory"
         return Finding(code="results_of_samples", severity="info", message=message, where=str(path))
-    message = f"results of {tasks} without samples, so there are no runs; evaluate with --log_samples"
+    message = f"results of {tasks} without samples, so there are no runs; evaluate again with --log_samples"
     return Finding(code="results_without_samples", message=message, where=str(path))
 
 

@@ -339,7 +339,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="opencode and Kilo CLI: `run --format json`, `export`, store (opencode.db, kilo.db), messages on disk",
+    title="opencode and Kilo CLI: `run --format json`, `export`, databases (opencode.db, kilo.db), message files",
     kind="sessions",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,

@@ -315,7 +315,7 @@ def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="OpenHands evaluation output.jsonl, event lists, and conversations of its CLI (base_state.json)",
+    title="OpenHands evaluation output (output.jsonl), event lists and CLI conversations (base_state.json)",
     kind="sessions",
     yields=(
         "calls",

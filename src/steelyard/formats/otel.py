@@ -155,7 +155,7 @@ def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
 
 FORMAT = LogFormat(
     name=NAME,
-    title="OpenTelemetry (OTLP JSON): GenAI spans, GitHub Copilot CLI's file, Claude Code's events and metrics",
+    title="OpenTelemetry (OTLP JSON): GenAI spans, GitHub Copilot CLI files, Claude Code events and metrics",
     kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd if reported"),
     recognizes=recognizes,

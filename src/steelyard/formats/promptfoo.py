@@ -312,8 +312,8 @@ def _findings(rows: Sequence[Row], stats: Stats | None, where: str) -> Iterator[
     cached = sum(1 for row in rows if row.is_cached)
     if cached:
         message = (
-            f"{cached:,} of {len(rows):,} answers came from promptfoo's cache: their latency is from the first "
-            "call, and only the total of their tokens is known (promptfoo eval --no-cache asks again)"
+            f"{cached:,} of {len(rows):,} answers came from promptfoo's cache; their latency is from the first "
+            "call, and only the total of their tokens is known (promptfoo eval --no-cache repeats the calls)"
         )
         yield Finding(code="cached_answers", message=message, where=where, count=cached)
     prompts = {row.prompt.label for row in rows if row.prompt and row.prompt.label}

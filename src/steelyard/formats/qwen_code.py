@@ -274,7 +274,7 @@ def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Qwen Code's chats, `--output-format json` and `stream-json`",
+    title="Qwen Code chats, `--output-format json` and `stream-json`",
     kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,

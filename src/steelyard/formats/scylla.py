@@ -149,7 +149,7 @@ def _part(
     match = _PLACE.search((run.workspace_path or run.logs_path or "").replace("\\", "/"))
     match = match or _PLACE.search(place or path.as_posix())
     if match is None:
-        return Rejected(path=str(path), reason="tier and run are neither in the record nor in its path")
+        return Rejected(path=str(path), reason="neither the record nor its path contains the tier and run")
     command = _command(path.parent / "agent" / "command_log.json") if owns else Command()
     usage = _usage(run.token_stats)
     cost, sure = stated_cost(run.cost_usd, usage)
@@ -212,7 +212,7 @@ def _outcome(run: RunResult, usage: Usage | None) -> tuple[Outcome, Failure | No
     idle = usage is None or not (usage.input_tokens or usage.output_tokens)
     if run.exit_code < 0 and idle:
         return "errored", Failure(
-            cause="infrastructure", message=f"exit code {run.exit_code} before the agent did anything"
+            cause="infrastructure", message=f"exit code {run.exit_code} before any agent activity"
         )
     failure = Failure(cause="agent", message=f"exit code {run.exit_code}") if run.exit_code else None
     valid = run.judges is None or any(judge.is_valid is not False for judge in run.judges)
@@ -257,7 +257,7 @@ def _option(command: list[str], name: str) -> str | None:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="ProjectScylla run folders (both layouts), results of experiments and of the command line, exported tables",
+    title="ProjectScylla run directories (both layouts), experiment results, command-line results, exported tables",
     kind="trials",
     yields=(
         "tier",

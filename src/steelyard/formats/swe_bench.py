@@ -198,7 +198,7 @@ def _report(report: RunReport, path: Path) -> Iterator[ReadItem]:
             str(path),
             stated=len(report.resolved_ids) / report.total_instances,
             of=report.total_instances,
-            how="every instance of the data set",
+            how="all instances of the dataset",
             verdicts=verdicts,
         )
 
@@ -217,9 +217,7 @@ def _old(results: OldResults, path: Path) -> Iterator[ReadItem]:
     for name in results.no_generation:
         yield _verdict(path, name, passed=False, outcome="failed", failure=Failure(cause="agent", message="no patch"))
     for name in results.no_logs:
-        yield _verdict(
-            path, name, outcome="errored", failure=Failure(cause="unknown", message="no logs of the evaluation")
-        )
+        yield _verdict(path, name, outcome="errored", failure=Failure(cause="unknown", message="no evaluation logs"))
 
 
 FORMAT = LogFormat(

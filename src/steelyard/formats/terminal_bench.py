@@ -184,7 +184,7 @@ def _stated(results: Results, path: Path) -> Iterator[Finding]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Terminal-Bench results.json, of runs and of trials",
+    title="Terminal-Bench results.json (runs and trials)",
     kind="trials",
     yields=(
         "passed",

@@ -69,7 +69,7 @@ def _about(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JS
 
 FORMAT = TimingFormat(
     name="criterion",
-    title="Criterion.rs, directory target/criterion",
+    title="Criterion.rs directory target/criterion",
     yields=("benchmarks",),
     recognizes=_recognizes,
     read=_read,

@@ -115,7 +115,7 @@ def _collect(
         if announced:
             benchmark.status = _STATUS.get(announced[1] or "", benchmark.status)
         elif result and not line.endswith("\n"):
-            rejected.append(Rejected(path=str(opened.path), reason=f"the last line, of {name}, is truncated"))
+            rejected.append(Rejected(path=str(opened.path), reason=f"the last line ({name}) is truncated"))
         elif result:
             benchmark.environment = tuple(environment.get(key, "") for key in ("goos", "goarch", "cpu"))
             _add(benchmark, result[2])

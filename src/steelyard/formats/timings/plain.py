@@ -62,7 +62,7 @@ def _of_table(opened: OpenedFile, separator: str) -> Iterator[Timing | Rejected 
                     raise ValueError(row)
             except (IndexError, ValueError):
                 reason = "the row has no name or no finite number of seconds"
-                hint = "write parse,0.193: a name and a number of seconds"
+                hint = "write a name and a number of seconds: parse,0.193"
                 yield Rejected(path=str(opened.path), line=rows.line_num, reason=reason, hint=hint)
             else:
                 samples.setdefault(name, []).append(seconds)

@@ -36,7 +36,7 @@ def usage_page(result: UsageSummary) -> Page:
         title="Where does the money go?",
         answer=result.sentence,
         table=PageTable(caption=f"Usage by {', '.join(result.by) or 'nothing'}", columns=columns),
-        legend=("≥ marks a lower bound: a part of the cost is unknown.",)
+        legend=("≥ marks a lower bound: part of the cost is unknown.",)
         if any(each.lower_bound for each in used)
         else (),
         facts=(
@@ -61,7 +61,7 @@ def completeness_page(result: CompletenessSummary) -> Page:
         *(count_column(way, way.replace("_", " "), [each[way] for each in counts]) for way in WAYS),
     )
     known = sum(not result.total.fields[field].unknown for field in result.stated)
-    whole = f"{known:,} of {counted(len(result.stated), 'field')} present in some run are known for every run."
+    whole = f"{known:,} of {counted(len(result.stated), 'field')} reported by any run are known for every run."
     findings = findings_page(result.findings, rejected=result.rejected_count)
     page = Page(
         name="completeness",

@@ -41,7 +41,7 @@ def prices(
     """
     if model is None:
         if on is not None:
-            raise UsageError("--on needs a model", hint="steelyard prices MODEL --on DATE")
+            raise UsageError("--on requires a model", hint="steelyard prices MODEL --on DATE")
         _list_price_tables(json=json)
         return 0
     price_table = open_price_table(prices)

@@ -63,7 +63,7 @@ def _places(searched_paths: Sequence[LogLocation]) -> Iterator[str]:
     without = {place.tool for place in searched_paths} - {place.tool for place in searched_paths if place.exists}
     if without:
         agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
-        yield f"no logs of {agents}; --json lists all searched paths"
+        yield f"no logs found for {agents}; --json lists all searched paths"
 
 
 def _show(result: UsageSummary) -> None:
@@ -83,8 +83,8 @@ def _sentences(result: UsageSummary) -> list[str]:
 
 def _budget_line(budget: Budget) -> str:
     said = {
-        "pass": "within the budget",
-        "fail": "over the budget",
-        "inconclusive": "inconclusive: the known cost is within the budget, but part of the cost is unknown",
+        "pass": "within budget",
+        "fail": "over budget",
+        "inconclusive": "inconclusive; the known cost is within budget, but part of the cost is unknown",
     }
     return f"Budget {exact_dollars(budget.usd)}: {said[budget.status]}."

@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     id_ = next((label(line.acme_session) for line in lines if label(line.acme_session)), None)
     task = next((label(line.task) for line in lines if label(line.task)), id_)
     if id_ is None:
-        yield Rejected(path=str(path), reason="no line names the session")
+        yield Rejected(path=str(path), reason="no line with a session id")
         return
     calls = tuple(line.as_call() for line in lines if line.call)
     run = run_from(format="acme", path=str(path), id=id_, task=task, agent="acme", calls=calls)
