@@ -191,7 +191,7 @@ def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:
     told = sy.gate(sides[1], baseline=sides[0], rule=rules).findings
     message = next(finding.message for finding in told if finding.code == "several_rules")
     assert "with 5 rules" in message
-    assert "up to 11.9% (one rule: 2.5%); to keep it there: --confidence 0.99" in message
+    assert "up to 11.9% (one rule: 2.5%); --confidence 0.99 keeps it at 2.5%" in message
     alone = sy.gate(sides[1], baseline=sides[0], rule=rules[:1]).findings
     assert not [finding for finding in alone if finding.code == "several_rules"]
 

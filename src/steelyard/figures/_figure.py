@@ -18,25 +18,25 @@ PNG_ZOOM = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A drawing that shows itself in a notebook and saves itself as SVG or PNG."""
+    """Figure that notebooks display and that can be saved as SVG or PNG."""
 
     name: str
     """The kind of figure: `dots`, `pareto`, ..."""
     title: str
     description: str
-    """What it shows, in words, for those who cannot see it."""
+    """Text description for screen readers."""
     width: int
     height: int
     marks: tuple[Mark, ...]
 
     @property
     def inline(self) -> str:
-        """The SVG for a page whose style sheet holds `STYLE`: it brings no style of its own."""
+        """SVG without styles, for a page whose style sheet contains `STYLE`."""
         return self._svg(alone=False)
 
     @property
     def svg(self) -> str:
-        """The SVG as a file of its own: light or dark as the reader has it, light where style sheets are not known."""
+        """Standalone SVG that follows the viewer's color scheme; light without CSS support."""
         return self._svg(alone=True)
 
     def _svg(self, *, alone: bool) -> str:
@@ -60,7 +60,7 @@ class Figure:
         return f'<svg {namespace} class="sy" {size} {labels}{font}>{words}{before}{body}</svg>'
 
     def save(self, path: Path | str) -> None:
-        """Write the figure to a file; its ending (.svg or .png) decides the format."""
+        """Write the figure to a file in the format of its extension (.svg or .png)."""
         path = Path(path)
         check_figure_file(path)
         content = self.png() if path.suffix.lower() == ".png" else self.svg.encode("utf-8", "replace") + b"\n"
@@ -70,7 +70,7 @@ class Figure:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
 
     def png(self, *, zoom: int = PNG_ZOOM) -> bytes:
-        """The figure as a PNG in light colors; needs the extra `png`."""
+        """Return the figure as a PNG in light colors; requires the extra `png`."""
         import resvg_py  # optional
 
         svg = self.svg.replace(f"<style>{STYLE}</style>", "")  # the attributes say the same, without the dark rules

@@ -34,7 +34,7 @@ REDUCERS = tuple(name for name, statistic in STATISTICS.items() if statistic.red
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A worked example: these values give this result (None stands for missing)."""
+    """Worked example: inputs and the expected result (None if missing)."""
 
     inputs: Mapping[str, Any]  # Any: numbers, flags or lists of numbers
     result: float | None
@@ -42,7 +42,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Metric:
-    """A declared metric. Call it by keyword with plain numbers; engines ask it for a column expression."""
+    """Declared metric. Call it with keyword arguments on plain numbers; engines request a column expression."""
 
     name: str
     function: Callable[..., Value]
@@ -60,33 +60,33 @@ class Metric:
     defined_when_empty: float | None = None
     has_per_run: bool = field(default=False)
     limits: Mapping[str, Limits] = field(default_factory=dict, repr=False, compare=False)
-    """Between which values inputs lie; the catalog fills it in, since an input may be another metric."""
+    """Ranges of the inputs; filled in by the catalog, since an input may be another metric."""
     binary: bool = False
-    """Whether a value is always 0 or 1, so that its mean counts successes. Never guessed from the values seen."""
+    """Whether values are always 0 or 1, so that the mean is a proportion. Never inferred from the values."""
     needs_canon: bool = False
     """Whether a prompt without a canon has no value."""
     counts_outputs: bool = False
-    """Whether the value is the fraction of a prompt's outputs for which something holds."""
+    """Whether the value is a fraction of a prompt's outputs."""
     overview: int | None = None
-    """The place among the metrics that are shown unless others are asked for; None stands outside."""
+    """Position among the metrics shown by default; None if it is not one of them."""
     lower_bound: str | None = None
-    """Of a total: the flag that says of a run that what it adds is a lower bound."""
+    """For totals: the boolean field of runs that add only a lower bound."""
     mean_of: str | None = None
-    """Of a metric over tasks: the metric of one attempt whose mean it is, if it is one."""
+    """For metrics over tasks: the attempt metric that it averages, if any."""
 
     @property
     def where(self) -> str:
-        """The file and the line of the declaration."""
+        """File and line of the declaration."""
         return _place(self.function)
 
     @property
     def needs(self) -> dict[str, str]:
-        """For each input the fact or metric that it is taken from."""
+        """Source of each input: a field or metric."""
         return {name: spec.of or name for name, spec in self.inputs.items()}
 
     @property
     def figure(self) -> str:
-        """What stands for a group: the metric's own value, the mean of what is 0 or 1, else the median."""
+        """Statistic that summarizes a group: its own value, the mean of a binary metric, else the median."""
         return "value" if self.level == "group" else "mean" if self.binary else "median"
 
     @property
@@ -95,7 +95,7 @@ class Metric:
         return self.bounds == (0, 1)
 
     def __call__(self, **values: Any) -> float | Missing:  # Any: numbers, flags or lists, as the formula asks
-        """The metric of plain values; Missing, with the reason, where there is no answer; what cannot be is refused."""
+        """Return the metric of plain values, or Missing with the reason; out-of-range values raise an error."""
         for name in values:
             if name not in self.inputs and name not in self.constants:
                 raise UnknownNameError(f"input of {self.name}", name, [*self.inputs, *self.constants])
@@ -287,13 +287,13 @@ def metric(
     lower_bound: str | None = None,
     mean_of: str | None = None,
 ) -> Callable[[Callable[..., Value]], Metric]:
-    """Declare the function below as a metric; what contradicts itself is refused, with file and line.
+    """Declare the function below as a metric; an inconsistent declaration raises an error with file and line.
 
-    `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
-    that a run's value is 0 or 1, `counts_outputs` that a prompt's is a fraction of its outputs; `needs_canon` says
-    that a prompt without a canon has none. `overview` is its place among the metrics that are shown unless others
-    are asked for. `lower_bound` names the flag of a run that adds only a lower bound to a total, `mean_of` the metric
-    of an attempt whose mean a metric over tasks is.
+    `per_run` adds a second metric, `<name>_per_run`, with the same formula applied to each run. `binary` declares that
+    a run's value is 0 or 1, and `counts_outputs` that a prompt's value is a fraction of its outputs. `needs_canon`
+    declares that a prompt without a canon has no value. `overview` is the position among the metrics shown by default.
+    `lower_bound` names the boolean field of runs that add only a lower bound to a total. `mean_of` names the attempt
+    metric that a metric over tasks averages.
     """
 
     def declare(function: Callable[..., Value]) -> Metric:

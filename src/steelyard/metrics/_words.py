@@ -23,7 +23,7 @@ INFINITY = math.inf
 
 
 def missing(reason: str) -> Missing:
-    """The answer where there is none; the reason is shown to the user."""
+    """Missing value, with a reason that users see."""
     return Missing(reason)
 
 
@@ -89,7 +89,7 @@ def as_column(value: Value, library: Any) -> Value:  # Any: a module
 
 
 def when(condition: Value, then: Value, otherwise: Value) -> Value:
-    """`then` where the condition holds, `otherwise` where it does not, missing where it is unknown.
+    """Return `then` if the condition is true, `otherwise` if it is false, and missing if it is unknown.
 
     On columns both branches are evaluated, so a division in one of them is written with `ratio`.
     """
@@ -115,7 +115,7 @@ def _chosen(library: Any, condition: Value, then: Value, otherwise: Value) -> Va
 
 
 def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
-    """Numerator over denominator, and `at_zero` where the denominator is 0.
+    """Return numerator / denominator, or `at_zero` if the denominator is 0.
 
     >>> ratio(3, 4, at_zero=missing("nothing to divide by"))
     0.75
@@ -129,7 +129,7 @@ def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
 
 
 def first_known(*values: Value) -> Value:
-    """The first value that is not missing; the reasons of all when none is known."""
+    """Return the first value that is not missing, else all reasons."""
     if library := library_of(*values):
         known = [as_column(value, library) for value in values if not isinstance(value, Missing)]
         return exactly(library.coalesce(*known), library)
@@ -140,31 +140,31 @@ def first_known(*values: Value) -> Value:
 
 
 def number(flag: Value) -> Value:
-    """1.0 for true, 0.0 for false; numbers as floats."""
+    """Convert true to 1.0, false to 0.0 and numbers to floats."""
     if library := library_of(flag):
         return flag.cast(library.Float64)
     return flag if isinstance(flag, Missing) else float(flag)
 
 
 def clip(value: Value, low: float, high: float) -> Value:
-    """The value, held between `low` and `high`."""
+    """Return the value, clamped to `low` and `high`."""
     if library_of(value):
         return value.clip(low, high)
     return value if isinstance(value, Missing) else min(max(value, low), high)
 
 
 def log(value: Value) -> Value:
-    """Natural logarithm of a positive value."""
+    """Return the natural logarithm of a positive value."""
     return _by_python(math.log, value)
 
 
 def exp(value: Value) -> Value:
-    """The exponential function."""
+    """Return the exponential of a value."""
     return _by_python(math.exp, value)
 
 
 def power(base: Value, exponent: Value) -> Value:
-    """The base raised to the exponent; the base is not negative.
+    """Return the base raised to the exponent; the base must not be negative.
 
     >>> power(0.25, 0.5)
     0.5

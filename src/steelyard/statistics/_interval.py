@@ -21,30 +21,30 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure with the range that the data leave open; without bounds where the reason says why."""
+    """Interval estimate with its method; without bounds if `reason` is set."""
 
     estimate: float | None
-    """The figure itself; None when there is nothing to estimate it from."""
+    """Point estimate; None without data."""
     low: float | None
     """Lower bound; None without an interval."""
     high: float | None
-    """Upper bound, infinite where the data set none; None without an interval."""
+    """Upper bound, infinite if the data imply none; None without an interval."""
     method: str
-    """The method's name, as `--interval` takes it."""
+    """Name of the method, as accepted by `--interval`."""
     n: int
     """Runs (or pairs) used."""
     clusters: int
-    """Independent units among them, tasks as a rule."""
+    """Number of independent units, usually tasks."""
     level: float = LEVEL
-    """How often, in the long run, such an interval holds the true value."""
+    """Confidence level."""
     seed: int | None = None
     """Random seed; None if nothing was resampled."""
     resamples: int | None = None
     """Number of resamples; None if nothing was resampled."""
     reason: str | None = None
-    """Why there are no bounds, or why one of them is infinite."""
+    """Reason for missing or infinite bounds."""
     approx_coverage: float | None = None
-    """Approximate actual coverage where the method is known to fall short of the nominal level; else None."""
+    """Approximate actual coverage if it is known to be below the nominal level; else None."""
 
     @property
     def known(self) -> bool:
@@ -62,11 +62,11 @@ class Interval:
         return f"{self.mark} actual coverage" if self.mark else ""
 
     def excludes(self, value: float) -> bool:
-        """Whether the value lies outside the bounds; never without bounds."""
+        """Whether the value is outside the bounds; false without bounds."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high
 
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
-        """The shape of `--json`; seed and resamples are omitted if nothing was resampled."""
+        """Return the JSON shape; seed and resamples are omitted if nothing was resampled."""
         shape = {"confidence" if name == "level" else name: getattr(self, name) for name in self.__slots__}
         optional = ("seed", "resamples", "reason", "approx_coverage")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}
@@ -74,34 +74,34 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Significance:
-    """How surprising the data would be if there were no difference."""
+    """Result of a significance test."""
 
     p_value: float | None
-    """Probability of a result at least this extreme without a difference; None when it cannot be had."""
+    """P-value under the null hypothesis of no difference; None if unknown."""
     statistic: float | None
-    """The number the test looked at."""
+    """Test statistic."""
     method: str
-    """The test's name."""
+    """Name of the test."""
     n: int
     """Pairs used."""
     clusters: int
-    """Independent units among them."""
+    """Number of independent units."""
     seed: int | None = None
     """Random seed; None if nothing was resampled."""
     resamples: int | None = None
     """Number of resamples; None if nothing was resampled."""
     reason: str | None = None
-    """Why there is no p-value."""
+    """Reason for a missing p-value."""
 
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
-        """The shape of `--json`; seed and resamples are omitted if nothing was resampled."""
+        """Return the JSON shape; seed and resamples are omitted if nothing was resampled."""
         shape = {name: getattr(self, name) for name in self.__slots__}
         optional = ("seed", "resamples", "reason")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}
 
 
 def check_level(level: float) -> float:
-    """The level itself; refused unless it lies between 0 and 1."""
+    """Return the level, or raise an error if it is not between 0 and 1."""
     if not 0 < level < 1:
         share = level / 100 if 1 < level < 100 else LEVEL
         message = f"confidence level must be between 0 and 1 (got {level:g})"
@@ -112,14 +112,14 @@ def check_level(level: float) -> float:
 def no_interval(
     reason: str, *, method: str, n: int, clusters: int, level: float, estimate: float | None = None
 ) -> Interval:
-    """A figure whose range cannot be had, with the reason."""
+    """Return an estimate without an interval, with the reason."""
     return Interval(
         estimate=estimate, low=None, high=None, method=method, n=n, clusters=clusters, level=level, reason=reason
     )
 
 
 def too_few(n: int) -> str:
-    """The reason for no interval below two clusters."""
+    """Return the reason for no interval with fewer than two clusters."""
     if n == 0:
         return "no value"
     if n == 1:

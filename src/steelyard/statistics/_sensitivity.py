@@ -13,16 +13,16 @@ from steelyard.statistics._means import codes_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensitivityBounds:
-    """The lowest and the highest a figure could be, whatever the missing outcomes were (Manski 1989)."""
+    """Worst-case bounds of an estimate over all possible missing outcomes (Manski 1989)."""
 
     low: float
-    """With every missing outcome at its least favorable."""
+    """Lower bound: every missing outcome at its least favorable value."""
     high: float
-    """With every missing outcome at its most favorable."""
+    """Upper bound: every missing outcome at its most favorable value."""
     known: int
-    """Outcomes that are known."""
+    """Number of known outcomes."""
     missing: int
-    """Outcomes that are not."""
+    """Number of missing outcomes."""
 
 
 def difference_bounds(

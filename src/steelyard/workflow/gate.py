@@ -111,7 +111,7 @@ def _several(rules: int, level: float) -> Finding:
     together = 1 - (1 - each) ** rules
     message = (
         f"with {rules} rules, the probability of at least one false failure is up to {percent(together)} "
-        f"(one rule: {percent(each)}); to keep it there: --confidence {1 - (1 - level) / rules:.4g}"
+        f"(one rule: {percent(each)}); --confidence {1 - (1 - level) / rules:.4g} keeps it at {percent(each)}"
     )
     return Finding(code="several_rules", severity="info", message=message)
 

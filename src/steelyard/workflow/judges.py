@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @api_function(JudgesOptions)
 def judges(runs: Runs, options: JudgesOptions, progress: Progress | None) -> Judges:
-    """Agreement per task and overall, severity, stated against recomputed scores, and contradictions.
+    """Measure inter-rater agreement, judge severity and the consistency of scores and votes.
 
     >>> import steelyard as sy
     >>> sy.judges(sy.demo_runs())

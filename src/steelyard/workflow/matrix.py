@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @api_function(MatrixOptions)
 def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) -> Matrix:
-    """One metric of every task by every group, the hardest task first.
+    """Compute one metric per task and group, with the hardest task first.
 
     >>> import steelyard as sy
     >>> sy.matrix(sy.demo_runs(), by=["tier"])

@@ -26,7 +26,7 @@ BASED = "tier_uplift"
 
 @api_function(MeasureOptions)
 def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None) -> Measurement:
-    """Weigh the runs, group by group.
+    """Compute metrics per group.
 
     >>> import steelyard as sy
     >>> measured = sy.measure(sy.demo_runs(), by=["tier"])

@@ -35,7 +35,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
     """Rank the groups by one metric over the tasks they share.
 
     Groups that attempted less than `min_task_coverage` of all tasks are excluded, so that one short run does not shrink
-    the set of common tasks.
+    the set of shared tasks.
 
     >>> import steelyard as sy
     >>> ranking = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])

@@ -18,9 +18,9 @@ from steelyard.workflow._run_rows import run_rows
 
 @api_function(ReportOptions)
 def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Report:
-    """Answer every question that the inputs have something for, as one result: save it as .html or .md.
+    """Create a report with every section that the inputs support; save it as .html or .md.
 
-    Inputs are runs, as every command takes them, SKYT experiment files, and what `speedup` takes. No code is run.
+    Inputs are runs, SKYT experiment files and the inputs of `speedup`. No code is run.
 
     >>> import steelyard as sy
     >>> made = sy.report(sy.demo_runs(), sections=["measure"], title="Demonstration")
