@@ -88,7 +88,7 @@ def test_a_key_that_no_run_has_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="unknown x_branch 'mian'") as wrong:
         sy.measure(made(), where="x_branch=mian")
     assert wrong.value.hint == "did you mean 'main'?"
-    with pytest.raises(UnknownNameError, match="unknown key to group by 'branch'"):
+    with pytest.raises(UnknownNameError, match="unknown grouping key 'branch'"):
         sy.measure(made(), by=["branch"])
 
 

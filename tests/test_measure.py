@@ -388,7 +388,7 @@ def test_tiers_of_ones_own_scheme_may_have_any_name() -> None:
 def test_without_the_base_tier_uplift_is_missing_with_a_reason() -> None:
     across = sy.measure([sy.Run(task="t", tier="T1", passed=True, impl_rate=1.0)], by=["tier"]).to_dict()["across"]
     assert across["tier_uplift"] == {"T1": None}
-    assert "no base tier T0" in across["reasons"]["tier_uplift.T1"]
+    assert "no run has base tier T0" in across["reasons"]["tier_uplift.T1"]
 
 
 def test_tiers_within_agents_are_compared_agent_by_agent() -> None:
@@ -439,7 +439,7 @@ def test_a_profile_of_ones_own_changes_the_constants(tmp_path: Path) -> None:
     [
         ('name = "m"\nspec = "outcome"\n[constants]\npass_wieght = 1', UnknownNameError, "pass_weight"),
         ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = "x"', ProfileError, "number"),
-        ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = -1\nimpl_weight = 0', UsageError, "more than 0"),
+        ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = -1\nimpl_weight = 0', UsageError, "positive sum"),
         ('name = "m"\nspec = "outcome"\nnonsense = 1', ProfileError, "nonsense"),
         ('name = "m"\nspec = "outcome"\n[constants]\nimpl_weight = -0.2', UsageError, "negative"),
         ('name = "outcome-1"\nspec = "outcome"\nexpected_runs = 3', ProfileError, "built-in"),

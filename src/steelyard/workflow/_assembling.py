@@ -84,14 +84,14 @@ def _across_for_rest(
 
 def _median(medians: Medians, name: str, index: int | None, base_tier: str) -> float | Missing:
     if index is None:
-        return Missing(f"there is no base tier {base_tier}")
+        return Missing(f"no run has base tier {base_tier}")
     value = medians[name][index] if name in medians else None
-    return Missing(f"the median of {name} is not known") if value is None else value
+    return Missing(f"the median of {name} is missing") if value is None else value
 
 
 def _medians(medians: Medians, name: str, indices: Sequence[int]) -> list[float] | Missing:
     known = [value for index in indices if name in medians and (value := medians[name][index]) is not None]
-    return known or Missing(f"no tier's {name} is known")
+    return known or Missing(f"{name} is missing for all tiers")
 
 
 def _value(result: float | Missing) -> GroupValue:
@@ -331,7 +331,7 @@ def _input(
     value = _known(statistics[how][place.index].item())
     reason = None
     if value is None:
-        reason = f"{parameter} is known for none of the runs"
+        reason = f"{parameter} is missing for all runs"
         if alone["count"][place.index]:
             reason = f"no run has all of {', '.join(declared.inputs)}"
         elif asked:
@@ -347,7 +347,7 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]
         if isinstance(statistics, Missing):
             return statistics
         value = _known(statistics["sum"][place.index].item())
-        reason = "its tokens could not be priced" if what == "cost_usd" else "no run in this group has components"
+        reason = "the tokens could not be priced" if what == "cost_usd" else "no run in this group has components"
         return Missing(reason) if value is None else value
 
     known = catalog()

@@ -24,5 +24,5 @@ def check_profile(profile: Profile) -> None:
             raise UnknownNameError("constant", name, known, where=profile.name)
     weights = constants_of(catalog()["composite_score"], profile).values()
     if min(weights) < 0 or sum_in_order(weights) <= 0:
-        message = "pass_weight and impl_weight must not be negative and must add up to more than 0"
+        message = "pass_weight and impl_weight must be non-negative and have a positive sum"
         raise UsageError(message, where=profile.name)

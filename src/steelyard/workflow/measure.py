@@ -86,9 +86,9 @@ def _check_intervals(options: MeasureOptions) -> None:
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:
-    """The keys to group by, each known and named once."""
+    """Return the grouping keys, validated."""
     for name in by:
-        check_key(name, what="key to group by")
+        check_key(name, what="grouping key")
     if len(set(by)) != len(by):
         raise UsageError("duplicate key in --by")
     return list(by)

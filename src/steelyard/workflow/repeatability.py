@@ -79,7 +79,7 @@ def measure_repeatability(
     by = tuple(options.by)
     for key in by:
         if key not in KEYS and not is_custom_field(key):
-            raise UnknownNameError("key to group by", key, (*KEYS, "x_..."))
+            raise UnknownNameError("grouping key", key, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
         raise UsageError("duplicate key in --by")
     if options.language is not None:

@@ -26,7 +26,7 @@ def create(
     *,
     scope: Annotated[
         str,
-        Parameter(help="Comma-separated scopes: read, submit (submissions and runs), review, admin (all, and tasks)."),
+        Parameter(help="Comma-separated scopes: read, submit (submissions and runs), review, admin (all, plus tasks)."),
     ] = "submit",
     expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last valid day (2027-01-31).")] = "90d",
     person: Annotated[

@@ -77,7 +77,8 @@ def repeatability_command(
 
     if list_outputs and not showing.json and (csv or out is not None):
         raise UsageError(
-            "--list-outputs needs a table or JSON", hint="use --json --list-outputs, or write CSV files with --out DIR/"
+            "--list-outputs requires a table or JSON",
+            hint="use --json --list-outputs, or write CSV files with --out DIR/",
         )
     check_printed(json=showing.json, csv=csv)
     check_csv_escape(no_csv_escape=no_csv_escape, csv=csv, out=out)

@@ -33,7 +33,7 @@ def speedup(
     """
     output.check_drawn(SpeedupResult)
     if per_benchmark and not output.csv:
-        raise UsageError("--per-benchmark needs --csv", hint="use --json, which lists all benchmarks")
+        raise UsageError("--per-benchmark requires --csv", hint="use --json, which lists all benchmarks")
     result = measure_speedup(inputs or None, options=options)
     output.give(
         result,
