@@ -197,7 +197,7 @@ def test_a_rescore_says_that_scores_of_their_day_stay(
     before = [one.overall_score for one in task_leaderboard(arena, "task").leaderboard]
     assert run(["arena", "rescore", "--profile", files["profile"], *at(store)]) == 0
     shown = capsys.readouterr().out
-    assert "scored by mine, policy" not in shown
+    assert "rescored with profile mine, policy" not in shown
     assert "6 submissions ranked by their original scores; new submissions are scored by mine" in shown
     assert [one.overall_score for one in task_leaderboard(arena, "task").leaderboard] == before
     found = asked(capsys, "arena", "rescore", *at(store))

@@ -108,7 +108,7 @@ def rescored_line(rescored: Rescored) -> str:
     """Return the result of a rescore."""
     shown = counted(rescored.submissions, "submission")
     if rescored.policy == "current":
-        return f"{shown} scored by {rescored.profile}, policy current"
+        return f"{shown} rescored with profile {rescored.profile}, policy current"
     return (
         f"policy as-submitted: {shown} ranked by their original scores; new submissions are scored by"
         f" {rescored.profile}, which also sets the baselines"
@@ -239,7 +239,7 @@ def profile_lines(comparison: ProfileComparison) -> Iterator[str]:
     shown = DASH if comparison.mean_kendall_tau is None else f"{comparison.mean_kendall_tau:.4f}"
     yield (
         f"{comparison.first} -> {comparison.second}: {counted(comparison.submissions, 'submission')},"
-        f" mean Kendall tau {shown}"
+        f" mean Kendall's tau {shown}"
     )
     for task in comparison.tasks:
         tau = f"no tau ({task.reason})" if task.kendall_tau is None else f"tau {task.kendall_tau:.4f}"

@@ -26,9 +26,9 @@ def seasons_lines(seasons: Seasons) -> Iterator[str]:
 
 
 def verification_lines(verification: Verification) -> Iterator[str]:
-    """Whether the manifest holds, and whatever in it does not."""
+    """Yield the status of the verification and the failed checks."""
     yield (
-        f"{verification.name} {verification.status}: {counted(len(verification.checks), 'check')} of"
+        f"{verification.name}: {verification.status}; {counted(len(verification.checks), 'check')} of"
         f" {counted(verification.tasks, 'task')}, {counted(verification.submissions, 'submission')},"
         f" {verification.excluded:,} excluded; sha256 {verification.sha256}"
     )

@@ -189,7 +189,7 @@ def moved_ranks(result: ProfileComparison, width: int) -> Figure:
         Change(f"{each.submission_id} in {each.task_id}", float(each.first_ranking), float(each.second_ranking))
         for each in result.movers
     ]
-    tau = "" if result.mean_kendall_tau is None else f"; mean Kendall tau {result.mean_kendall_tau:.3f}"
+    tau = "" if result.mean_kendall_tau is None else f"; mean Kendall's tau {result.mean_kendall_tau:.3f}"
     return slopes(
         changes,
         title=f"Ranks under {result.first} and {result.second}",

@@ -1,4 +1,4 @@
-"""What a route is: one declaration, from which routing, the OpenAPI document, pages and documentation come."""
+"""Route declarations, from which routing, the OpenAPI document, pages and documentation are generated."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 MAX_FIELDS = 200
-"""Names and values in one query."""
+"""Maximum number of query parameters."""
 MAX_PAGE = 1_000
 
-"""What a token lets its holder do."""
+"""Maximum number of rows per page."""
 Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
-"""Several names in one value, separated by commas."""
+"""Comma-separated values."""
 Repeated = tuple[str, ...]
-"""Several values: the name is repeated."""
+"""Repeatable parameter."""
 ONLY_LOCAL = frozenset({"map", "set", "prices", "store", "contract", "no_sandbox", "repair", "resamples", "engine"})
-"""Options of commands that name files of the machine, run code or cost more than a stranger may ask for."""
+"""Command options that are not available over HTTP: they name local files, run code or are expensive."""
 OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Names: Listed,
     Texts: Repeated,
@@ -45,31 +45,31 @@ OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     ProfileName: str,
 }
-"""What a query holds for the types of a command's options; other types are as they are."""
+"""Query types of command option types; other types are unchanged."""
 
 Options = TypeVar("Options")
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand behind the question mark of an address."""
+    """Query parameters of a route."""
 
     filters: ClassVar[tuple[str, ...]] = ()
-    """Fields that choose rows of the built answer. They and those of `Paged` do not make another answer."""
+    """Fields that filter rows of a computed result. Like those of `Paged`, they need no new computation."""
 
     @property
     def is_mine(self) -> bool:
-        """Whether only what the token's holder submitted is asked for."""
+        """Whether only submissions of the token owner are requested."""
         return bool(getattr(self, "mine", False))
 
     def of_holder(self, token: Token | None) -> Query:
-        """The same query with the token's holder as the submitter."""
+        """Return the query with the token owner as the submitter."""
         assert token is not None  # asked of whoever brought one
         many = isinstance(getattr(self, "submitter", None), tuple)
         return msgspec.structs.replace(self, mine=False, submitter=(token.holder,) if many else token.holder)
 
 
 class Paged(Query, frozen=True, kw_only=True):
-    """The same where the answer holds a list that is told page by page."""
+    """Query parameters of a route with a paginated list."""
 
     limit: Annotated[
         int, msgspec.Meta(ge=1, le=MAX_PAGE, description=f"Number of rows per page, at most {MAX_PAGE:,}.")
@@ -82,81 +82,81 @@ class Paged(Query, frozen=True, kw_only=True):
 
 
 Builder = Callable[[Any, Mapping[str, str], Any], Any]
-"""From the source, the names in the path and the query to a result (Any: each route has its own types)."""
+"""Function of source, path parameters and query that returns a result (Any: each route has its own types)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """One address of the API and its page."""
+    """A route of the API, with its page."""
 
     path: str
-    """Below `/api/v1`; `{name}` is one segment, percent-encoded."""
+    """Path below `/api/v1`; `{name}` is one percent-encoded segment."""
     sentence: str
-    """What it answers, for the documentation."""
+    """Description, for the documentation."""
     command: str
-    """The command that gives the same; empty where there is none."""
+    """Equivalent command; empty if there is none."""
     result: Any
-    """The class of what is answered: a result, or a struct (Any: what JSON schemas are made of)."""
+    """Class of the response: a result or a struct (Any: types for JSON schemas)."""
     query: type[Query] = Query
     method: str = "GET"
     over_arena: Callable[[ArenaSource, Mapping[str, str], Any], Any] | None = None
-    """Builds the result from an arena; None where an arena has nothing to answer with."""
+    """Function that computes the result from an arena; None if arenas do not support the route."""
     over_runs: Callable[[RunsSource, Mapping[str, str], Any], Any] | None = None
-    """Builds the result from files of runs; None where they have nothing to answer with."""
+    """Function that computes the result from run files; None if run files do not support the route."""
     arena_command: str = ""
-    """The command that gives the same of an arena, where it is another one."""
+    """Equivalent command for an arena, if it differs."""
     arena_query: tuple[str, ...] | None = None
-    """The fields of the query that count over an arena; None for all."""
+    """Query fields that apply to an arena; None for all."""
     fixed: tuple[tuple[str, Any], ...] = ()
-    """Options of the command that the server sets by itself (Any: their values)."""
+    """Command options set by the server (Any: their values)."""
     rows: str | None = None
-    """The field of the result that is told page by page; `items` in the answer."""
+    """Paginated field of the result; `items` in the response."""
     page: str | None = None
-    """The address of its web page; the path itself unless another is given, none where it is empty."""
+    """Path of the web page (default: `path`); empty if there is no page."""
     respond: Callable[[Call], Awaitable[Response]] | None = None
-    """Answers by itself: a stream, or what writes."""
+    """Function that creates the response, for streams and writes."""
     scope: Scope | None = None
-    """What a token must allow to use the route; None: what reading needs."""
+    """Required scope of the token; None for reading."""
     status: int = 200
-    """The status of an answer."""
+    """Status of a successful response."""
     body: Any = None
-    """The class of what is sent; None where nothing is (Any: as above)."""
+    """Class of the request body; None if there is none (Any: as above)."""
     makes: bool = False
-    """Whether it makes something: the status is then 201 the first time, and 200 where the very same is there."""
+    """Whether it creates a record: the status is 201 if it is new and 200 if an identical one exists."""
     many: bool = False
-    """Whether many can be sent at once, as NDJSON."""
+    """Whether it accepts several records as NDJSON."""
 
     @property
     def name(self) -> str:
-        """What OpenAPI calls the operation."""
+        """Return the operation id in OpenAPI."""
         words = re.findall(r"\w+", self.path)
         return "_".join([self.method.lower(), *words])
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names in the path."""
+        """Return the names of the path parameters."""
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 
     @property
     def page_path(self) -> str | None:
-        """The address of the web page; None where there is none."""
+        """Return the path of the web page; None if there is none."""
         if self.page is not None:
             return self.page or None
         return self.path if self.method == "GET" and self.respond is None else None
 
     def builder(self, kind: str) -> Builder | None:
-        """What builds the result from a source of that kind."""
+        """Return the function that computes the result from this kind of source."""
         return self.over_arena if kind == "arena" else self.over_runs
 
     def key(self, values: Mapping[str, str], query: Query) -> tuple[object, ...]:
-        """What makes two answers the same build: path, names and the query without what only chooses rows."""
+        """Return the cache key: path, path parameters, and the query without fields that only select rows."""
         sliced = {*type(query).filters, *(Paged.__struct_fields__ if isinstance(query, Paged) else ())}
         asked = tuple(getattr(query, name) for name in query.__struct_fields__ if name not in sliced)
         return (self.method, self.path, *values.values(), *asked)
 
 
 def address(route: Route, values: Mapping[str, str], *, api: bool = True) -> str:
-    """The path with the names put in, each percent-encoded."""
+    """Return the path with percent-encoded path parameters."""
     from urllib.parse import quote
 
     path = route.path if api else route.page_path or route.path
@@ -165,7 +165,7 @@ def address(route: Route, values: Mapping[str, str], *, api: bool = True) -> str
 
 
 class Match:
-    """The routes by the segments of their paths."""
+    """Lookup of routes by path segments."""
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self._api: dict[int, list[tuple[list[str], Route]]] = {}
@@ -183,7 +183,7 @@ class Match:
         table[len(parts)].sort(key=lambda entry: [part.startswith("{") for part in entry[0]])
 
     def find(self, path: str, *, api: bool) -> dict[str, tuple[Route, dict[str, str]]]:
-        """The routes at a raw path, by method, each with the names that stand in it."""
+        """Return the routes at a raw path, by method, each with its path parameters."""
         segments = path.strip("/").split("/")
         matches: dict[str, tuple[Route, dict[str, str]]] = {}
         for parts, route in (self._api if api else self._pages).get(len(segments), ()):
@@ -200,7 +200,7 @@ class Match:
 
 @cache
 def query_fields(query: type[Query]) -> dict[str, Literal["one", "many", "separated"]]:
-    """How many values each name of a query takes."""
+    """Return how each query parameter accepts values: one, comma-separated or repeated."""
     counts: dict[str, Literal["one", "many", "separated"]] = {}
     for field in cast("StructType", type_info(query)).fields:
         kind = field.type
@@ -212,7 +212,7 @@ def query_fields(query: type[Query]) -> dict[str, Literal["one", "many", "separa
 
 
 def read_query(query: type[Query], text: str) -> Query:
-    """The query of an address, typed; a name that there is not is answered with the nearest one."""
+    """Parse a query string; for an unknown name, the error suggests a close one."""
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="replace")
     except ValueError as error:
@@ -245,9 +245,9 @@ def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
 
 
 def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **also: Any) -> type[Query]:
-    """A command's options as a query: the same names, defaults and sentences (Any: the options of any command).
+    """Return query parameters for command options, with the same names, defaults and help (Any: any options).
 
-    `also`: what an option without a default has here.
+    `also`: defaults for options without a default.
     """
     hints, sentences = get_type_hints(options, include_extras=True), field_sentences(options)
     declared = []
@@ -265,7 +265,7 @@ def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **als
 
 
 def options_of(options: type[Options], query: Query, **also: Any) -> Options:  # Any: options of any type
-    """The command's options that a query holds; only shipped profiles can be named."""
+    """Return the command options in a query; only built-in profiles are allowed."""
     values = {name: getattr(query, name) for name in query.__struct_fields__}
     profile = values.get("profile", DEFAULT)
     if profile not in shipped_profiles():

@@ -1,4 +1,4 @@
-"""Serving: from what the command was given to a process that answers, and stops at once."""
+"""Start and stop the server."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from steelyard.workflow.token import has_active
 
 BACKLOG = 2_048
 STOP_SECONDS = 2
-"""How long answers that are being sent may take to end."""
+"""Grace period for responses in progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """How a source is served."""
+    """Options of the server."""
 
     host: str = "127.0.0.1"
     port: int = 8600
@@ -39,13 +39,13 @@ class ServeOptions:
     allow_host: tuple[str, ...] = ()
     root_path: str = ""
     workers: int = 1
-    """How many processes answer."""
+    """Number of server processes."""
     map: str | None = None
-    """The mapping that files of runs are read by."""
+    """Mapping for run files."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Return whether the address is a loopback address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -53,7 +53,7 @@ def is_loopback(host: str) -> bool:
 
 
 def site_of(source: ArenaSource | RunsSource, options: ServeOptions) -> Site:
-    """The source with who may do what; what strangers could reach unasked is refused."""
+    """Return the source with its access rules; reject unintended public access."""
     is_open = options.public_read or is_loopback(options.host)
     arena = source if isinstance(source, ArenaSource) else None
     if options.write and arena is None:
@@ -75,14 +75,14 @@ def site_of(source: ArenaSource | RunsSource, options: ServeOptions) -> Site:
 
 
 def guarded(site: Site, options: ServeOptions) -> Guard:
-    """The application behind its guard, by the names that it goes by."""
+    """Return the application behind its guard, with the allowed host names."""
     own = options.host.lower()
     own = f"[{own}]" if ":" in own and not own.startswith("[") else own
     return Guard(Application(site), LOOPBACK | {own, *(name.lower() for name in options.allow_host)})
 
 
 class Server(uvicorn.Server):
-    """Tells when it is ready, and ends open streams before it waits for answers to end."""
+    """Server that reports when it is ready, and closes open streams on shutdown."""
 
     def __init__(self, config: uvicorn.Config, site: Site, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -90,24 +90,24 @@ class Server(uvicorn.Server):
         self._ready = ready
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End at the first signal: that takes seconds at most, and another one would only cut it off midway."""
+        """Shut down at the first signal, which takes a few seconds at most; ignore further signals."""
         if not self.should_exit:
             super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
+        """Start accepting requests."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop: streams would otherwise keep the process until they are cut."""
+        """Shut down; open streams would otherwise keep the process alive."""
         await self._site.live.stop()
         await super().shutdown(sockets)
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket at the address; port 0 takes a free one."""
+    """Return a socket at the address; port 0 selects a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small packets at once only where the protocol is named; else many an answer waits 40 ms for one
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -131,7 +131,7 @@ def serve(
     ready: Callable[[str], None],
     warn: Callable[[SteelyardError], None],
 ) -> None:
-    """Show the files of runs, or without any the arena, until a signal comes.
+    """Serve the run files, or the arena if there are none, until a signal arrives.
 
     `ready` is told the address, `warn` of files from which nothing is shown.
     """
@@ -157,13 +157,13 @@ def _answer(site: Site, options: ServeOptions, listening: socket.socket, ready: 
 
 
 def _answer_in_worker(paths: Sequence[Path], store: str, options: ServeOptions, listening: socket.socket) -> None:
-    """One of several processes at the same port."""
+    """Run one of several processes on the same port."""
     with suppress(KeyboardInterrupt):  # the process that started this one tells of it
         _answer(site_of(open_source(paths, store, map=options.map), options), options, listening, lambda: None)
 
 
 def configured(app: Guard) -> uvicorn.Config:
-    """How uvicorn runs: quiet, without what is not used, and soon at its end."""
+    """Return the uvicorn configuration: quiet, minimal, with a short shutdown."""
     return uvicorn.Config(
         app,
         http=Protocol,

@@ -1,4 +1,4 @@
-"""What is served and how, and one request for it."""
+"""Served source with its caches, and requests to it."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Site:
-    """A source, who may do what with it, and what this process keeps of it."""
+    """A source with its access rules and the caches of this process."""
 
     source: ArenaSource | RunsSource
     access: Access = field(default_factory=Access)
     root_path: str = ""
-    """What stands before every path, where a proxy puts something there."""
+    """Path prefix added by a proxy."""
 
     @cached_property
     def views(self) -> Views:
-        """Answers by version."""
+        """Views by version."""
         return Views(self.source)
 
     @cached_property
     def cursors(self) -> Cursors:
-        """Where lists go on."""
+        """Cursors of lists."""
         return Cursors(self.source.secret())
 
     @cached_property
     def live(self) -> Live:
-        """Who hears of changes."""
+        """Subscribers to changes."""
         return Live(self.views.version)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request for a route, its names and query read."""
+    """A request to a route, with parsed path parameters and query."""
 
     site: Site
     route: Route
     request: Request
     values: Mapping[str, str]
-    """The names in the path."""
+    """Path parameters."""
     query: Query
     token: Token | None = None
-    """The token that came with it; None where it needs none."""
+    """Token of the request; None if none is required."""
 
     @property
     def holder(self) -> str | None:
-        """Who acts: the person whose the token is, else its name."""
+        """Return the owner of the token, or its name."""
         return None if self.token is None else self.token.holder
