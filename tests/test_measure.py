@@ -357,7 +357,7 @@ def test_only_the_metrics_asked_for_are_compared_across_tiers() -> None:
 def test_a_missing_deviation_has_a_reason() -> None:
     found = only(sy.Run(task="t", passed=True, impl_rate=1.0), profile="outcome-2026")
     assert found["impl_rate"]["std_dev"] is None
-    assert "sample deviation" in found["impl_rate"]["reason"]
+    assert "sample standard deviation" in found["impl_rate"]["reason"]
 
 
 def test_equal_values_have_that_value_as_their_mean() -> None:
