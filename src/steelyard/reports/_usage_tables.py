@@ -24,7 +24,7 @@ WAYS = ("reported", "counted", "priced", "lower_bound", "unknown")
 
 def usage_table(result: UsageSummary) -> TextTable:
     """A row for each group, and one for all."""
-    table = plain_table(f"Usage by {', '.join(result.by) or 'nothing'}, prices {result.prices}")
+    table = plain_table(f"Usage{' by ' if result.by else ''}{', '.join(result.by)}, prices {result.prices}")
     for key in result.by:
         table.add_column(key)
     for heading, spare in {"cost": 0, "tokens": 1, **SPARED, "calls": 2, "runs": 3}.items():

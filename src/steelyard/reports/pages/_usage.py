@@ -35,7 +35,7 @@ def usage_page(result: UsageSummary) -> Page:
         name="usage",
         title="Where does the money go?",
         answer=result.sentence,
-        table=PageTable(caption=f"Usage by {', '.join(result.by) or 'nothing'}", columns=columns),
+        table=PageTable(caption=f"Usage{' by ' if result.by else ''}{', '.join(result.by)}", columns=columns),
         legend=("≥ marks a lower bound: part of the cost is unknown.",)
         if any(each.lower_bound for each in used)
         else (),
