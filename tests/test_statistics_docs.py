@@ -37,7 +37,7 @@ def test_every_method_stands_on_the_page() -> None:
 def test_the_table_of_coverage_is_there_with_its_date() -> None:
     page = (DOCS / "statistics.md").read_text(encoding="utf-8")
     table = page.split("<!-- coverage: begin -->")[1].split("<!-- coverage: end -->")[0]
-    assert re.search(r"Made on 20\d\d-\d\d-\d\d by", table)
+    assert re.search(r"Generated on 20\d\d-\d\d-\d\d by", table)
     assert table.count("\n|") > 30
 
 

@@ -17,34 +17,32 @@ EQUAL = (0.0,) * 10
 TWO_SORTS = (0.0,) * 5 + (2.0,) * 5
 
 SCENARIOS: tuple[Scenario, ...] = (
+    Scenario("wilson", "interval", "20 runs on 20 tasks, averaged over proportions", figures.wilson_enumerated(20), 0),
     Scenario(
-        "wilson", "interval", "20 runs of as many tasks, averaged over proportions", figures.wilson_enumerated(20), 0
+        "wilson", "interval", "100 runs on 100 tasks, averaged over proportions", figures.wilson_enumerated(100), 0
     ),
-    Scenario(
-        "wilson", "interval", "100 runs of as many tasks, averaged over proportions", figures.wilson_enumerated(100), 0
-    ),
-    Scenario("clopper-pearson", "exact interval", "20 runs, the worst proportion", figures.clopper_enumerated(20), 0),
-    Scenario("clopper-pearson", "exact interval", "100 runs, the worst proportion", figures.clopper_enumerated(100), 0),
+    Scenario("clopper-pearson", "exact interval", "20 runs, worst proportion", figures.clopper_enumerated(20), 0),
+    Scenario("clopper-pearson", "exact interval", "100 runs, worst proportion", figures.clopper_enumerated(100), 0),
     Scenario("student", "interval", "10 values, one per task, not skewed", figures.student_normal, 20_000),
     Scenario("clustered", "interval", "30 tasks or more, 3 to 7 attempts", figures.clustered_mean, 20_000),
     Scenario(
         "wilson-clustered",
         "interval",
-        "40 tasks or more, 5 attempts, shares 0.1 to 0.9",
+        "40 tasks or more, 5 attempts, proportions 0.1 to 0.9",
         figures.clustered_proportion,
         20_000,
     ),
     Scenario("percentile", "interval", "100 tasks or more, skewed values", figures.drawn_mean("percentile"), 10_000),
     Scenario("bca", "interval", "100 tasks or more, skewed values", figures.drawn_mean("bca"), 10_000),
     Scenario(
-        "median-exact", "exact interval", "6 values or more, one a task, the worst n", figures.median_exact_worst, 0
+        "median-exact", "exact interval", "6 values or more, one per task, worst n", figures.median_exact_worst, 0
     ),
     Scenario("median-clustered", "interval", "50 tasks or more, 4 attempts", figures.clustered_median, 20_000),
-    Scenario("fieller", "interval", "cost of a pass, 40 tasks or more", figures.fieller_cost, 20_000),
+    Scenario("fieller", "interval", "cost of pass, 40 tasks or more", figures.fieller_cost, 20_000),
     Scenario(
-        "percentile, ratio", "interval", "cost of a pass, 100 tasks or more", figures.drawn_ratio("percentile"), 10_000
+        "percentile, ratio", "interval", "cost of pass, 100 tasks or more", figures.drawn_ratio("percentile"), 10_000
     ),
-    Scenario("bca, ratio", "interval", "cost of a pass, 100 tasks or more", figures.drawn_ratio("bca"), 10_000),
+    Scenario("bca, ratio", "interval", "cost of pass, 100 tasks or more", figures.drawn_ratio("bca"), 10_000),
     Scenario("paired-t", "interval", "30 tasks or more, 3 vs. 5 attempts", differences.paired_student, 20_000),
     Scenario(
         "paired-t+2",
@@ -71,7 +69,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "percentile, difference of ratios",
         "interval",
-        "cost of a pass, 60 tasks or more",
+        "cost of pass, 60 tasks or more",
         differences.drawn_ratios,
         10_000,
     ),
@@ -121,8 +119,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "sign-flip", "exact test", "25 tasks, equal attempts, sampled patterns", differences.flipped_drawn, 10_000
     ),
-    Scenario("swap", "exact test", "cost of a pass, 30 tasks, equal attempts", differences.swapped_sides, 10_000),
-    Scenario("mcnemar-exact", "exact test", "up to 100 tasks that disagree, the worst n", differences.mcnemar_worst, 0),
+    Scenario("swap", "exact test", "cost of pass, 30 tasks, equal attempts", differences.swapped_sides, 10_000),
+    Scenario("mcnemar-exact", "exact test", "up to 100 tasks that disagree, worst n", differences.mcnemar_worst, 0),
     Scenario(
         "holm over sign-flip",
         "exact test",

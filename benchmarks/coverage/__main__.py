@@ -39,7 +39,7 @@ def write(page: Path, rows: list[Row], *, day: str) -> None:
     text = page.read_text(encoding="utf-8")
     head, rest = text.split(begin)
     _, tail = rest.split(end)
-    made = f"Made on {day} by `python -m benchmarks.coverage`.\n\n{table(rows)}\n"
+    made = f"Generated on {day} by `python -m benchmarks.coverage`.\n\n{table(rows)}\n"
     page.write_text(f"{head}{begin}\n{made}{end}{tail}", encoding="utf-8")
 
 

@@ -42,7 +42,7 @@ def noise(share: float, trials: int) -> float:
 
 
 def _coverage(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| figure | settings | the worst one | nominal | observed | data sets |", True
+    yield "| figure | settings | worst setting | nominal | observed | data sets |", True
     yield "|---|---|---|---|---|---|", True
     for sweep in SWEEPS:
         for figure, cells in swept(sweep, share=share).items():
@@ -70,7 +70,7 @@ def _trials(share: float) -> int:
 
 
 def _claims(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| claim | of | settings | the worst one | allowed | observed | data sets |", True
+    yield "| claim | of | settings | worst setting | allowed | observed | data sets |", True
     yield "|---|---|---|---|---|---|---|", True
     for metric in DIFFERENCES:
         own = [setting for setting in NULLS if setting.metric == metric]
@@ -125,7 +125,7 @@ def main() -> int:
         head, rest = options.write.read_text(encoding="utf-8").split(BEGIN)
         day = datetime.now(UTC).date().isoformat()
         fewer = "" if options.share == 1 else f" --share {options.share:g}"
-        text = f"Made on {day} by `python -m benchmarks.coverage.hard_cases{fewer}`.\n\n{made}\n"
+        text = f"Generated on {day} by `python -m benchmarks.coverage.hard_cases{fewer}`.\n\n{made}\n"
         options.write.write_text(f"{head}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
     return 0 if kept else 1
 

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 def _tables() -> list[list[dict[str, str]]]:
     """The rows of each table between the marks, by heading."""
     made = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
-    assert re.search(r"Made on 20\d\d-\d\d-\d\d by", made)
+    assert re.search(r"Generated on 20\d\d-\d\d-\d\d by", made)
     tables = []
     for block in made.split("\n\n"):
         lines = [

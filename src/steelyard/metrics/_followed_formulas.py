@@ -62,7 +62,7 @@ class Followed:
         return self._of(other, self.below) + -self
 
     def __bool__(self) -> bool:
-        raise TypeError("what depends on a comparison is not followed")
+        raise TypeError("formulas with comparisons are not supported")
 
     def _lost(self, _other: Any) -> Followed:
         return LOST

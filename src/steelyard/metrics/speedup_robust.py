@@ -269,4 +269,4 @@ def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
 def max_fraction(*, items: Required) -> Value:
     """Contribution of the largest item to a mean; near 1 the mean is outlier-dominated."""
     total = fsum(abs(item) for item in items)
-    return max(abs(item) for item in items) / total if total > 0 else missing("all items are 0, or there is none")
+    return max(abs(item) for item in items) / total if total > 0 else missing("there are no items, or all are 0")

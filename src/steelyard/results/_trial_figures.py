@@ -44,7 +44,7 @@ def judge_severity(result: Judges, width: int) -> Figure:
         for record in result.judges
     ]
     axis = Axis(title="Score minus the mean of the others: left is strict, right is lenient")
-    note = f"{confidence_text(result.level)}, {result.runs:,} judged runs; hollow: the interval holds 0"
+    note = f"{confidence_text(result.level)}, {result.runs:,} judged runs; hollow: the interval contains 0"
     return dots(rows, title="Severity of judges", axis=axis, note=note, reference=0.0, width=width)
 
 
