@@ -1,4 +1,4 @@
-"""What the server tells of itself: its health, its addresses, news, and the metrics it speaks of."""
+"""Routes about the server: health, routes, events and metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def _events(call: Call) -> Response:
 
 
 def routes_listed(*_asked: object) -> ApiRoutes:
-    """Every address, whatever is served."""
+    """Return all routes, for any source."""
     from steelyard.surfaces.server._routes import ROUTES  # lists all routes, this one among them
 
     return ApiRoutes(

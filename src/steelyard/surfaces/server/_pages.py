@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from steelyard.surfaces.server._views import View
 
 MAX_ROWS = 100
-"""Rows of one page; the link to the next ones gives more."""
+"""Number of rows per page."""
 IN_SIGHT = (
     "baseline",
     "candidate",
@@ -50,30 +50,30 @@ IN_SIGHT = (
     "category",
     "outcome",
 )
-"""Parts of a view that are not folded away."""
+"""Form fields that are not collapsed."""
 FIRST = ("/", "/tasks", "/matrix", "/compare", "/runs", "/usage", "/completeness")
-"""The pages that lead the navigation; others follow in the order of their routes."""
+"""First pages of the navigation; the others follow in the order of their routes."""
 LABELS = {"/": "Ranking", "/api": "API"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What of a view is told, and as of when."""
+    """Rows of a view on one page, with the time of the result."""
 
     result: Any
-    """The whole result; each route has its own."""
+    """The whole result (each route has its own class)."""
     part: Any
-    """The same with the rows of this page alone."""
+    """The result with only the rows of this page."""
     total: int | None
-    """How many rows there are with these filters; None where the answer is no list."""
+    """Number of rows with these filters; None if the result is not a list."""
     next: str | None
-    """The cursor of the next page; None on the last one."""
+    """Cursor of the next page; None on the last page."""
     version: str
     as_of: str
 
 
 def page(call: Call, shown: Shown, view: View) -> str:
-    """The page of a route: what it shows comes from the result, where it leads from the route and its query."""
+    """Return the page of a route: content from the result, links from the route and its query."""
     made: Page = _page_of(view)
     pairs = tuple(parse_qsl(call.request.scope["query_string"].decode("ascii", "replace"), errors="replace"))
     rows, form = None, _form(call)
@@ -98,7 +98,7 @@ def page(call: Call, shown: Shown, view: View) -> str:
 
 
 def _form(call: Call) -> str:
-    """Where the arena can be written to: a task takes submissions, and a submission a decision."""
+    """Return the forms of a writable arena: to submit on task pages, to review and rate on submission pages."""
     if not call.site.access.write or not isinstance(call.site.source, ArenaSource):
         return ""
     if call.route.page_path in ("/tasks", "/tasks/{task}"):
@@ -112,7 +112,7 @@ def _form(call: Call) -> str:
 
 
 def problem_page(site: Site, problem: Problem) -> str:
-    """What went wrong, for people: in the frame, so that they find on."""
+    """Return the error page, with the navigation."""
     title, notes = f"{problem.status} {problem.title}", (problem.hint,) if problem.hint else ()
     title = "Nothing to show" if problem.status == HTTPStatus.OK else title
     made = Page(name="problem", title=title, answer=problem.detail, notes=notes)
@@ -132,7 +132,7 @@ def _frame(site: Site, scripts: tuple[str, ...] = (), *, path: str, **also: Any)
 
 
 def _page_of(view: View) -> Page:
-    """The page of the whole result, with its figures: made once for a view."""
+    """Return the page of the whole result with its figures, computed once per view."""
     made: Page | None = view.ready(page_of)
     if made is None:
         made = page_of(view.result)
@@ -141,7 +141,7 @@ def _page_of(view: View) -> Page:
 
 
 def _places(view: View, field: str, shown: Shown) -> list[int]:
-    """Which rows of the whole list are shown: a page's table has the same rows in the same order."""
+    """Return the indexes of the shown rows; the table of the page has the same rows in the same order."""
     places: dict[int, int] | None = view.ready(("places", field))
     if places is None:
         places = {id(row): place for place, row in enumerate(getattr(view.result, field))}
@@ -164,7 +164,7 @@ def _rows_shown(query: Any, shown: Shown, rows: Any) -> RowsShown:  # Any: a pag
 
 @cache
 def navigation(kind: str) -> tuple[tuple[str, str], ...]:
-    """The pages that need neither a name nor a query."""
+    """Return the pages without path parameters or required query parameters."""
     from steelyard.surfaces.server._routes import ROUTES  # lists all routes, whose pages these are
 
     paths = [
@@ -188,12 +188,12 @@ def _counts(call: Call, name: str) -> bool:
 
 
 def _of_rows(query: type[Query]) -> tuple[str, ...]:
-    """What chooses rows of the answer: it has its own place on the page, and no command has it."""
+    """Return the fields that select rows; they have a separate place on the page and no command option."""
     return Paged.__struct_fields__ if issubclass(query, Paged) else ()
 
 
 def fields_of(query: type[Query], pairs: tuple[tuple[str, str], ...]) -> Iterator[Field]:
-    """The form of a view: what the query may hold, with what it holds now. A name that may be repeated has room."""
+    """Return the form of a view with the current values; repeatable parameters have an empty field."""
     counts = query_fields(query)
     for declared in _declared(query):
         name = declared.name
@@ -240,7 +240,7 @@ def _compared() -> Route | None:
 
 
 def _kept_by_compare(kind: str, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...] | None:
-    """What a comparison of two rows keeps of a view; None where the source has none."""
+    """Return the query parameters that a comparison of two rows keeps; None if the source has no comparison."""
     route = _compared()
     if route is None or route.builder(kind) is None:
         return None
@@ -249,7 +249,7 @@ def _kept_by_compare(kind: str, pairs: tuple[tuple[str, str], ...]) -> tuple[tup
 
 
 def _command(call: Call) -> tuple[tuple[str, str], ...]:
-    """The command that gives the numbers of the page."""
+    """Return the equivalent command."""
     route, source = call.route, call.site.source
     command = (source.kind == "arena" and route.arena_command) or route.command
     if not command:

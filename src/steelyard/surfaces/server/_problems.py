@@ -19,7 +19,7 @@ from steelyard.reports import json_bytes
 LOG = logging.getLogger("steelyard.server")
 PROBLEM_TYPE = "application/problem+json"
 _FOLDERS = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:\\|/(?!api/))(?:[^\s'\"<>:,;()/\\]+[/\\])+")
-"""A path from the root on, up to the last separator; addresses of the web and of our API are none."""
+"""Absolute path up to the last separator; does not match URLs or API paths."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def without_folders(text: str) -> str:
-    """The text with the folders of paths left out; names of files stay.
+    """Return the text without the directories of paths; file names remain.
 
     >>> without_folders("cannot read /home/ada/runs/a.jsonl:3, see https://example.org/a/b")
     'cannot read a.jsonl:3, see https://example.org/a/b'
@@ -78,7 +78,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """What belongs to the status of an error."""
+    """Return the headers for the status of an error."""
     headers = dict(error.headers) if isinstance(error, RequestError) else {}
     if getattr(error, "http_status", 500) == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="steelyard"'

@@ -1,4 +1,4 @@
-"""HTTP itself, where uvicorn answers by its own before there is a request, or waits for one without end."""
+"""HTTP protocol with header timeouts and problem responses, which uvicorn lacks."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from steelyard.surfaces.server._problems import problem_response
 
 
 class Protocol(H11Protocol):
-    """Closes a connection whose request does not come to the end of its headers, and answers what is no HTTP."""
+    """Protocol that closes connections with incomplete headers and responds to invalid HTTP."""
 
     head_seconds = PATIENCE_SECONDS
     _slow: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the base has it
-        """Begin to wait for a request."""
+        """Start the header timeout."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; a request that has not told all its headers has as long as the first one."""
+        """Process received data; every request with incomplete headers has the same timeout."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._wait_no_more()
@@ -32,7 +32,7 @@ class Protocol(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
+        """Cancel the timeout."""
         self._wait_no_more()
         super().connection_lost(exc)
 
@@ -45,7 +45,7 @@ class Protocol(H11Protocol):
             self._slow = None
 
     def send_400_response(self, msg: str) -> None:
-        """Say that this is no HTTP, as every other problem is told."""
+        """Return problem details for invalid HTTP."""
         refusal = RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request")
         problem = problem_response(refusal, "")
         headers = [*problem.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]

@@ -1,4 +1,4 @@
-"""Every address of the API, declared once. How one is declared stands in the docstring of the folder."""
+"""All routes of the API. The docstring of the package explains how to declare one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs answer; the dashboard, what an arena answers too."""
+"""Routes for run files; `rank` also supports an arena."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RunsQuery(Paged, frozen=True, kw_only=True):
 
 
 def _named_as_shown(result: Answer) -> Answer:
-    """The result with the names that pages show, which addresses hold."""
+    """Return the result with the names that pages show and URLs contain."""
     return Redaction().tree(result)
 
 
@@ -109,7 +109,7 @@ def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
 
 
 def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
-    """Keys and tokens are taken out, and of a path on whatever machine made the record the last name is left."""
+    """Return a run; secrets are redacted, and the source path is reduced to the file name."""
     options = options_of(ShowOptions, query, run=values["run"])
     detail = _run_records(source).detail(options)
     origin = detail.record.source
@@ -135,7 +135,7 @@ def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
 
 
 def _repeatability(source: RunsSource, values: Values, query: Query) -> Repeatability:
-    """No code of a run is executed here: canons are those that experiments bring, and nothing is repaired."""
+    """Return the repeatability without executing code: canons come from the experiments, nothing is repaired."""
     inputs = source.sorted_inputs()
     answered = [run for run in source.records().values() if run.output is not None and run.output.text]
     outputs: list[Path | Run] = [*inputs.experiments, *answered]

@@ -1,4 +1,4 @@
-"""Many records in one request: NDJSON in, NDJSON out, an answer for each line in its place, totals at the end.
+"""Bulk requests: NDJSON in and out, one result per line in order, and totals at the end.
 
 Lines are taken while they come in, portion by portion, so that memory stays bounded; answers wait on disk until the
 request has been read, since most clients read nothing before they have sent everything.
@@ -60,14 +60,14 @@ class LastLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refusal_of(rejected: Rejected) -> RequestError:
-    """The error of a record that was refused."""
+    """Return the error of a rejected record."""
     error = RequestError(refusal_status(rejected), rejected.code, rejected.reason, hint=rejected.hint)
     error.where = rejected.path or None
     return error
 
 
 async def lines_response(call: Call, intake: Intake) -> Response:
-    """The answer to each line of a request."""
+    """Yield the result of each line of a request."""
     answers: IO[bytes] = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 # closed when it has been sent
     counts: Counter[str] = Counter()
     try:
@@ -107,7 +107,7 @@ def _sent(answers: IO[bytes]) -> Iterator[bytes]:
 
 
 async def _portions(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[NumberedLine]]:
-    """The lines that hold something, each with its number, in portions of bounded number and size."""
+    """Yield non-empty lines with their numbers, in batches of bounded number and size."""
     portion: list[NumberedLine] = []
     rest = b""
     number = size = 0

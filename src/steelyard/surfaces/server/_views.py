@@ -1,4 +1,4 @@
-"""Answers that are built once for a version of the source, and kept.
+"""Cache of results, computed once per version of the source.
 
 A build runs in a worker thread, one for a key and at most four at once. Under steady writes an answer is built again
 at most every ten times the processor time of its last build: until then the last one is given, and says as of when.
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 BUILDS_AT_ONCE = 4
 MAX_VIEWS = 64
 MAX_ROWS = 500_000
-"""Rows of all views together; a row of leaderboard takes some 700 bytes."""
+"""Maximum number of rows of all views; a leaderboard row takes about 700 bytes."""
 MAX_BODIES = 64
-"""Answers that are kept ready of one view."""
+"""Maximum number of cached responses per view."""
 MAX_READY_BODY = 4 << 20
 REST = 10
-"""A build is followed by a rest of so many times its length."""
+"""Pause after a computation, as a multiple of its duration."""
 MIN_IDLE_SECONDS = 1.0
 VERSION_SECONDS = 0.25
 """How old a version may be where asking for it takes a query or a look at files; of very many files, older."""
@@ -41,32 +41,32 @@ VERSION_SECONDS = 0.25
 
 @dataclass(eq=False)
 class View:
-    """A result as of one version, and what was made of it."""
+    """A result at one version, with cached responses."""
 
     version: str
     as_of: str
     result: Any
-    """Each route has its own. Keys and tokens are taken out: whoever may ask sees it."""
+    """Result of the route, with secrets redacted, because all readers can see it."""
     redacted: str = ""
-    """How many secrets of each kind were taken out; empty where none was."""
+    """Number of redacted secrets by kind; empty if there are none."""
     bodies: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
     @property
     def rows(self) -> int:
-        """How many rows the lists of the result have."""
+        """Return the number of rows in the lists of the result."""
         if not is_dataclass(self.result):
             return 0
         return sum(len(value) for value in vars(self.result).values() if isinstance(value, tuple))
 
     def ready(self, key: Hashable) -> Any | None:
-        """What was made of it before."""
+        """Return a cached value derived from the result, if there is one."""
         if key in self.bodies:
             self.bodies.move_to_end(key)
             return self.bodies[key]
         return None
 
     def keep(self, key: Hashable, made: Any, size: int) -> None:
-        """Keep what was made of it, if it is not too large."""
+        """Cache a value derived from the result, if it is not too large."""
         if size <= MAX_READY_BODY:
             self.bodies[key] = made
             while len(self.bodies) > MAX_BODIES:
@@ -75,14 +75,14 @@ class View:
 
 @dataclass(eq=False)
 class _Shelf:
-    """The views of one key: the last one and the one before, which cursors may still go through."""
+    """Views of one key: the current one, and the previous one for cursors that still use it."""
 
     latest: View | None = None
     before: View | None = None
     rests_until: float = 0.0
     building: asyncio.Task[View] | None = None
     is_asked_for: bool = False
-    """Whether somebody was given an older answer, so that the next one is built after the rest."""
+    """Whether an outdated view was returned, so that the next one is computed after the pause."""
 
     @property
     def rows(self) -> int:
@@ -95,7 +95,7 @@ class _Shelf:
 
 
 class Views:
-    """The answers of one process."""
+    """Views of one process."""
 
     def __init__(self, source: ArenaSource | RunsSource, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._source = source
@@ -108,7 +108,7 @@ class Views:
         self._asks_again_at = float("-inf")
 
     async def version(self) -> str:
-        """The version of the source, at most a quarter of a second old unless it takes long to find out."""
+        """Return the version of the source, at most a quarter of a second old unless it is slow to determine."""
         signal = self._source.signal()
         if self._version is not None:
             if signal is not None and signal == self._signal:
@@ -127,7 +127,7 @@ class Views:
         return self._version
 
     async def get(self, key: Hashable, build: Callable[[], Any]) -> View:
-        """The view of the key: of this version, or the last one while its builder rests."""
+        """Return the view of the key at this version, or the previous one during the pause."""
         version = await self.version()
         shelf = self._shelf(key)
         latest = shelf.latest
@@ -144,7 +144,7 @@ class Views:
         return latest
 
     def _build_again(self, key: Hashable, shelf: _Shelf, build: Callable[[], Any]) -> None:
-        """Build what the next one who asks would have to wait for, unless it is there or the key was forgotten."""
+        """Compute a view in advance, unless it exists or the key was evicted."""
         shelf.is_asked_for = False
         latest, version = shelf.latest, self._version
         if version is None or latest is None or latest.version == version or self._shelves.get(key) is not shelf:
@@ -153,7 +153,7 @@ class Views:
             self._start(key, shelf, version, build)
 
     async def at(self, key: Hashable, version: str, build: Callable[[], Any]) -> View:
-        """The view of a version, as a cursor names it: kept, or built if it is still the present one; else 410.
+        """Return the view at the version of a cursor: cached, or computed if the version is current; otherwise 410.
 
         Another process may have written the cursor, and this one never have built the view.
         """
@@ -168,7 +168,7 @@ class Views:
         raise RequestError(410, "cursor_gone", "the cursor has expired", hint="start again without `after`")
 
     async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
-        """The view that is being built, or is from now on."""
+        """Return the view in computation, starting it if needed."""
         return await asyncio.shield(shelf.building or self._start(key, shelf, version, build))
 
     def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
@@ -183,7 +183,7 @@ class Views:
         return shelf
 
     def _make_room(self) -> None:
-        """Forget what was asked for longest ago, but not the last."""
+        """Evict the least recently used views, but keep the last one."""
         rows = sum(shelf.rows for shelf in self._shelves.values())
         while len(self._shelves) > 1 and (len(self._shelves) > MAX_VIEWS or rows > MAX_ROWS):
             _, oldest = self._shelves.popitem(last=False)
@@ -213,6 +213,6 @@ class Views:
 
 
 def _timed(build: Callable[[], Any]) -> tuple[Any, float]:
-    """What is built, and the processor time it took: on a busy machine the clock would tell of the others' work."""
+    """Return the result and its CPU time; on a busy machine, wall time would include other work."""
     started = time.thread_time()
     return build(), time.thread_time() - started

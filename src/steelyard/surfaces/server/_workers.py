@@ -1,4 +1,4 @@
-"""Several processes at one port: started, replaced when one dies, and ended together."""
+"""Several processes on one port: started, restarted if one exits, and stopped together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from steelyard.surfaces.server._problems import LOG
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 4.0
 MIN_WORKER_SECONDS = 5.0
-"""A process that dies sooner dies again: then all end, and the error tells of it."""
+"""If a process exits sooner, restarting would not help: all processes stop with an error."""
 
 
 def keep_running(work: Callable[[], None], count: int) -> None:
-    """Run the work in so many processes until a signal comes."""
+    """Run the work in this many processes until a signal arrives."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may stand still
     is_over = threading.Event()
 

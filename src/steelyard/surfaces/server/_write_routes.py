@@ -1,4 +1,4 @@
-"""What is written to an arena: submissions, runs, tasks, and decisions about submissions."""
+"""Routes that write to an arena: submissions, runs, tasks and review decisions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class WithdrawBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def _written(call: Call) -> ArenaSource:
-    """What is written to; files of runs are never."""
+    """Return the arena to write to; run files are read-only."""
     source = call.site.source
     if not isinstance(source, ArenaSource):
         hint = "serve an arena: steelyard serve --store URL --write"
@@ -135,7 +135,7 @@ def _answer(call: Call, value: Any, *, status: int = 200, at: str | None = None)
 
 
 async def _take(call: Call, intake: Intake) -> Response:
-    """The receipt of one record, or a line for each of many."""
+    """Return the receipt of one record, or one line per record."""
     if _content_type(call) == NDJSON:
         return await lines_response(call, intake)
     text = await call.request.body()
