@@ -22,7 +22,7 @@ class RepeatabilityOptions(MapOptions):
     """Options of `repeatability`."""
 
     contract: Path | None = None
-    """Contract file (TOML or JSON), or a folder of contracts matched to tasks by id."""
+    """Contract file (TOML or JSON), or a directory of contracts matched to tasks by id."""
     tau: float | None = None
     """Maximum distance at which an output counts as near the canon (default: the profile's, 0.10)."""
     normalize: str | None = None

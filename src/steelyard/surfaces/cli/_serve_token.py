@@ -26,9 +26,9 @@ def create(
     *,
     scope: Annotated[
         str,
-        Parameter(help="Comma-separated scopes: read, submit (submissions and runs), review, admin (all, plus tasks)."),
+        Parameter(help="Comma-separated scopes: read, submit (submissions and runs), admin (all, plus tasks), review."),
     ] = "submit",
-    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last valid day (2027-01-31).")] = "90d",
+    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or a last valid day such as 2027-01-31.")] = "90d",
     person: Annotated[
         str | None,
         Parameter(help="Id of the registered owner (arena user add); default: the token name."),

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 Inputs = Annotated[
     Paths,
-    Parameter(help="Run records with output.text (- for stdin), folders of output files, or SKYT experiment files."),
+    Parameter(
+        help="Run records with output.text (- for stdin), directories of output files, or SKYT experiment files."
+    ),
 ]
 
 

@@ -27,8 +27,8 @@ LINE_SECONDS = 30.0
 """Interval between progress lines if stderr is not a terminal."""
 STOPPED = 130
 """The exit status after Ctrl-C."""
-Folder = Annotated[OnePath, Parameter(help="Results folder of a plan, such as runs/NAME.")]
-PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or its results folder (runs/NAME).")]
+Folder = Annotated[OnePath, Parameter(help="Results directory of a plan, such as runs/NAME.")]
+PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or its results directory (runs/NAME).")]
 Out = Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME).")]
 TrialId = Annotated[str, Parameter(help="Trial id, or a unique prefix.")]
 

@@ -19,7 +19,7 @@ DEFAULTS = typed(SpeedupOptions)()
 
 def speedup(
     inputs: Annotated[
-        Paths | None, Parameter(help="Folder of tasks, or an FC-Eval results.json or log; - for stdin.")
+        Paths | None, Parameter(help="Directory of tasks, or an FC-Eval results.json or log; - for stdin.")
     ] = None,
     /,
     *,
