@@ -106,7 +106,7 @@ def test_what_does_not_change_a_try_does_not_make_another_adapter(tmp_path: Path
         (AgentUse(use="codex", models=("m",), options={"turns": 3}), "chat", "unknown option 'turns'"),
         (AgentUse(use="codex", models=("m",), command=("a",)), "chat", "only valid for the agent"),
         (AgentUse(use="command"), None, "missing key: command"),
-        (AgentUse(use="nop", models=("m",)), None, "uses no model"),
+        (AgentUse(use="nop", models=("m",)), None, "does not use a model"),
         (AgentUse(use="model"), "chat", "needs a model"),
         (AgentUse(use="model", models=("m",)), None, "needs an endpoint"),
         (

@@ -100,9 +100,9 @@ def test_the_command_takes_the_policy_and_names_it(tmp_path: Path) -> None:
     path = str(five_trials(tmp_path))
     shown = commands.steelyard("speedup", path, "--unscored", "exclude")
     assert shown.status == 0  # a trial without a verdict is no bad input
-    assert "without a verdict: excluded" in shown.stdout
+    assert "attempts without a verdict: excluded" in shown.stdout
     assert "is excluded from success rates" in shown.stderr
-    assert "without a verdict: failed" in commands.steelyard("speedup", path).stdout
+    assert "attempts without a verdict: failed" in commands.steelyard("speedup", path).stdout
     assert commands.steelyard("speedup", path, "--unscored", "drop").status == 2
 
 

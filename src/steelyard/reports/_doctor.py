@@ -20,7 +20,7 @@ def doctor_sentence(report: DoctorReport) -> str:
 def doctor_table(report: DoctorReport) -> TextTable:
     """Return the table with one row per check."""
     table = plain_table()
-    for heading in ("status", "what", "detail"):
+    for heading in ("status", "check", "detail"):
         table.add_column(heading)
     for check in report.checks:
         style = _STYLES.get(check.status)

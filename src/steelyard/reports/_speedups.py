@@ -17,7 +17,7 @@ from steelyard.results import BenchmarkNode, SpeedupResult
 
 BAR = 20
 """Width of the longest bar."""
-_POLICIES = {"fail": "without a verdict: failed", "exclude": "without a verdict: excluded"}
+_POLICIES = {"fail": "attempts without a verdict: failed", "exclude": "attempts without a verdict: excluded"}
 
 
 def speedup_sentence(result: SpeedupResult) -> str:

@@ -90,7 +90,7 @@ class PlanRun(Result):
             "failed": sum(group.failed for group in runs),
             "without a verdict": sum(group.no_verdict for group in runs),
             "judged": sum(group.done for group in self.groups if group.kind == "judge"),
-            "to calibrate judges": sum(group.done for group in self.groups if group.kind == "calibration"),
+            "for calibration": sum(group.done for group in self.groups if group.kind == "calibration"),
         }
         told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
         begin = "nothing to run, " if self.had_nothing_to_run else ""
@@ -184,7 +184,7 @@ class PlanOutlook(Result):
         known = bounds_text(low, high, "USD", bare=False)
         parts = [f"{self.name}: {_trials_text(self.trials)}, {self.done:,} done, {self.trials - self.done:,} to run"]
         if unknown:
-            others = f", {known} for the others" if len(unknown) < len(open_) else ""
+            others = f" (other agents: {known})" if len(unknown) < len(open_) else ""
             parts.append(f"expected cost unknown for {', '.join(dict.fromkeys(unknown))}{others}")
         elif open_:
             parts.append(f"expected cost {known}")

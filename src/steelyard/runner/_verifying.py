@@ -59,7 +59,7 @@ def verify(job: Job, folder: Path, *, stop: threading.Event, no_sandbox: bool = 
         limit_hit=result.limit_hit,
         tests=tests,
         problem=problem,
-        ending=f"the check: {result.ending}",
+        ending=f"check: {result.ending}",
     )
 
 
