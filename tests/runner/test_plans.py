@@ -215,7 +215,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(plan: Path) -> None:
         open_plan(plan)
     places = [part.where for part in told.value.parts]
     assert places == ["[[tasks]] number 2", "[plan] time_limit", "task 'write', work", "agent 'nopp'"]
-    assert "4 mistakes" in told.value.message
+    assert "4 errors" in told.value.message
     assert [part["where"] for part in told.value.as_dict()["parts"]] == places  # type: ignore[index, attr-defined]
 
 
