@@ -685,7 +685,7 @@ class TestHarnesses:
         log["results"]["scores"][0]["scored_samples"] = 1
         (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
         (said,) = (finding.message for finding in findings(tmp_path) if finding.code == "stated_accuracy")
-        assert "over 1 trials (samples that Inspect scored" in said
+        assert "over 1 trial (samples scored by Inspect, all epochs" in said
 
     def test_an_older_inspect_log_keeps_its_events_in_a_transcript(self, tmp_path: Path) -> None:
         log: dict[str, Any] = json.loads((SAMPLES / "inspect" / "log.json").read_text(encoding="utf-8"))
