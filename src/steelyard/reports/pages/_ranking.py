@@ -26,7 +26,7 @@ def ranking_page(result: Ranking) -> Page:
     declared = catalog()[result.on]
     page = Page(
         name="rank",
-        title="Which is best, how certain is the ranking, and what does it cost?",
+        title="Which group is best, how certain is the ranking, and what does it cost?",
         answer=ranking_sentence(result),
         legend=(RANK.format(level=exact_percent(result.level)), PARETO),
         table=PageTable(
