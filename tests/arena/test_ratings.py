@@ -239,10 +239,10 @@ class TestJudgedByReviewers:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"reviewers": ["a"], "command": ["x"]}, "either reviewers"),
-        ({"reviewers": ["a", "a"]}, "twice"),
-        ({"reviewers": ["a"], "min_ratings": 2}, "with 1 reviewers"),
-        ({"criterion": "style"}, "names reviewers"),
+        ({"reviewers": ["a"], "command": ["x"]}, "reviewers cannot be combined with judge or command"),
+        ({"reviewers": ["a", "a"]}, "duplicate reviewer"),
+        ({"reviewers": ["a"], "min_ratings": 2}, r"min_ratings is 2, above the number of reviewers \(1\)"),
+        ({"criterion": "style"}, "criterion and min_ratings require reviewers"),
         ({"reviewers": []}, "length"),
     ],
 )

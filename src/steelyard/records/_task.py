@@ -102,9 +102,11 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
         if self.command is not None or self.judge is not None:
             raise ValueError("reviewers cannot be combined with judge or command")
         if len(set(self.reviewers)) != len(self.reviewers):
-            raise ValueError("duplicate reviewer in reviewers")
+            raise ValueError("duplicate reviewer")
         if (self.min_ratings or 0) > len(self.reviewers):
-            raise ValueError(f"min_ratings is {self.min_ratings}, but there are only {len(self.reviewers)} reviewers")
+            raise ValueError(
+                f"min_ratings is {self.min_ratings}, above the number of reviewers ({len(self.reviewers)})"
+            )
 
 
 SuccessCriterion = (

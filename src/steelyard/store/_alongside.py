@@ -1,4 +1,4 @@
-"""Writing while the next rows are being made: a thread that has the connection to itself for a while.
+"""Background writer: a thread that owns the connection while the main thread prepares rows.
 
 Databases write without Python's lock. Everything that is asked for is done in its order.
 """
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Alongside:
-    """A connection whose work is done by another thread, or at once where there is none."""
+    """Connection whose work runs in another thread, or immediately if there is none."""
 
     def __init__(self, connection: Connection, pool: ThreadPoolExecutor | None) -> None:
         self._connection = connection
@@ -31,7 +31,7 @@ class Alongside:
         *given: Given.args,
         **named: Given.kwargs,
     ) -> None:
-        """Do this when what was asked for before is done."""
+        """Run the work after all earlier work."""
         if self._pool is None:
             work(self._connection, *given, **named)
         else:
@@ -44,20 +44,20 @@ class Alongside:
         *given: Given.args,
         **named: Given.kwargs,
     ) -> Result:
-        """What this gives, once all that was asked for before is done."""
+        """Run the work after all earlier work and return its result."""
         if self._pool is None:
             return work(self._connection, *given, **named)
         return self._pool.submit(work, self._connection, *given, **named).result()
 
     def finish(self) -> None:
-        """Wait until everything is done; the first error is raised."""
+        """Wait until all work is done; raise the first error."""
         for future in self._waiting:
             future.result()
 
 
 @contextmanager
 def alongside(connection: Connection, *, is_worth_it: bool = True) -> Iterator[Alongside]:
-    """Lend the connection to a thread, if that is worth it; it is back, with everything done, when the block ends.
+    """Lend the connection to a thread if that is worthwhile; all work is done when the block ends.
 
     When the block fails, what has not begun is left undone: the caller's transaction is not kept anyway.
     """

@@ -1,4 +1,4 @@
-"""Canons at rest: set once, never changed, retired at most."""
+"""Stored canons: never changed, only retired."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELDS = Canon.__struct_fields__
 
 
 def set_canon(store: Store, canon: Canon) -> Canon:
-    """Make it the prompt's canon; CanonExistsError when there is one in force, also one set at the same moment."""
+    """Set the canon of a prompt; raise CanonExistsError if there is an active one, also one set concurrently."""
     row = {name: getattr(canon, name) for name in _FIELDS}
     row |= {"set_at": now_microseconds(), "retired_at": None}
 
@@ -37,13 +37,13 @@ def set_canon(store: Store, canon: Canon) -> Canon:
 
 
 def canon_of(store: Store, prompt: str) -> Canon | None:
-    """The prompt's canon in force; None when there is none."""
+    """Return the active canon of the prompt; None if there is none."""
     with store.read() as connection:
         return _in_force(connection, prompt)
 
 
 def canon_history(store: Store, prompt: str | None = None) -> list[Canon]:
-    """All canons, retired ones too, of one prompt or of all, by prompt and in the order they were set."""
+    """Return all canons, including retired ones, of one or all prompts, by prompt and time."""
     query = select(canons).order_by(canons.c.canon_key)
     if prompt is not None and not is_storable(prompt):
         return []
@@ -55,7 +55,7 @@ def canon_history(store: Store, prompt: str | None = None) -> list[Canon]:
 
 
 def retire_canon(store: Store, prompt: str) -> Canon:
-    """Take the prompt's canon out of force; it stays in the history. UnknownNameError for a prompt without one."""
+    """Retire the active canon of the prompt; raise UnknownNameError if there is none."""
 
     def write(connection: Connection) -> Canon:
         current = _in_force(connection, prompt)

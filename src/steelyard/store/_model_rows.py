@@ -16,30 +16,30 @@ from steelyard.store.schema import models
 
 
 class ModelVersion(NamedTuple):
-    """One version of one kind."""
+    """One version of a model."""
 
     kind: str
     number: int
     made_at: int
     """Microseconds since 1970."""
     seen: int
-    """How many submissions (or ratings) there had been by then."""
+    """Number of submissions (or ratings) by then."""
     digest: str
-    """The digest of all that it was learned from."""
+    """Digest of the data in the fit."""
     content: str
-    """What was learned, as JSON."""
+    """Fitted model as JSON."""
 
 
 class KeptVersion(NamedTuple):
-    """A version that was to be kept."""
+    """Result of storing a version."""
 
     version: ModelVersion
     is_new: bool
-    """False when the latest one was learned from the same."""
+    """False if the latest version was fitted to the same data."""
 
 
 def save_model(connection: Connection, kind: str, *, digest: str, seen: int, content: str) -> KeptVersion:
-    """Keep it as the next version; the latest one stands where it was learned from the same."""
+    """Store the next version, unless the latest one was fitted to the same data."""
     latest = model_version(connection, kind)
     if latest is not None and latest.digest == digest:
         return KeptVersion(latest, is_new=False)
@@ -53,7 +53,7 @@ def save_model(connection: Connection, kind: str, *, digest: str, seen: int, con
 def model_version(
     connection: Connection, kind: str, number: int | None = None, *, until: int | None = None
 ) -> ModelVersion | None:
-    """The version of that number, else the latest (of those made by a moment); None while there is none."""
+    """Return the version with this number, or the latest (up to a given time); None if there is none."""
     wanted = select(models).where(models.c.kind == kind)
     if until is not None:
         wanted = wanted.where(models.c.made_at <= until)
@@ -68,12 +68,12 @@ def model_version(
 
 
 def model_versions(connection: Connection, kind: str) -> list[ModelVersion]:
-    """Every version of the kind, the first one first."""
+    """Return all versions of the kind, oldest first."""
     wanted = select(models).where(models.c.kind == kind).order_by(models.c.number)
     return [ModelVersion(*row) for row in connection.execute(wanted)]
 
 
 def model_seen(connection: Connection, kind: str) -> int:
-    """How many submissions (or ratings) the latest version had seen; 0 while there is none."""
+    """Return the number of submissions (or ratings) at the latest version; 0 if there is none."""
     seen: int | None = connection.execute(select(func.max(models.c.seen)).where(models.c.kind == kind)).scalar()
     return seen or 0

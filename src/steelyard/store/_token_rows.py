@@ -1,4 +1,4 @@
-"""Tokens at rest: made, used, revoked, never deleted. A token is `sytk_<id>_<secret>`, of which the digest is kept.
+"""Stored tokens: created, used, revoked, never deleted. A token is `sytk_<id>_<secret>`; only its digest is stored.
 
 The secret has 256 random bits, so that its plain SHA-256 cannot be turned around by trying.
 """
@@ -23,7 +23,7 @@ from steelyard.store._store import Store
 from steelyard.store.schema import parties, tokens
 
 USE_NOTED_EVERY = 10 * 60 * 1_000_000
-"""Microseconds. Each note is a write, after which a server looks whether its views still hold."""
+"""Microseconds between updates of `last_used_at`; each update is a write that makes servers check their views."""
 _TOKEN = re.compile(r"sytk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 
 

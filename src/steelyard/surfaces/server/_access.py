@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Access:
-    """What this server lets be done without and with a token."""
+    """Access rules of the server."""
 
     public_read: bool = True
-    """Whether reading needs no token."""
+    """Whether reads require no token."""
     write: bool = False
-    """Whether anything can be written."""
+    """Whether writes are allowed."""
     tokens_of: ArenaSource | None = None
-    """The arena that knows the tokens; None where none are needed."""
+    """Arena with the tokens; None if no tokens are required."""
 
     async def require_token(self, request: Request, scope: Scope | None, *, always: bool = False) -> Token | None:
-        """The token that the request brings; None where none is needed, unless it is `always` asked for.
+        """Return the token of the request; None if none is required, unless `always` is set.
 
         Without one the request is refused.
         The store is asked every time, so that a revocation holds at the next request, in every process.

@@ -1,4 +1,4 @@
-"""From a view to an answer: JSON as `--json` has it, CSV or a page, whole or page by page, with its ETag."""
+"""Responses from views: JSON as with `--json`, CSV or HTML, whole or paginated, with an ETag."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ MEDIA: dict[Form, str] = {
 
 @dataclass(frozen=True)
 class Body:
-    """An answer that is ready to be sent."""
+    """A complete response."""
 
     content: bytes
     headers: dict[str, str]
 
 
 async def answer(call: Call, form: Form) -> Response:
-    """The answer to a request: made once of a view, then taken from there."""
+    """Return the response to a request, cached in its view."""
     view = await _view(call)
     wanted = (form, msgspec.structs.astuple(call.query))
     body: Body | None = view.ready(wanted)
@@ -55,7 +55,7 @@ async def answer(call: Call, form: Form) -> Response:
 
 
 async def _view(call: Call) -> View:
-    """The view that the request is answered from; a cursor goes on in that of its version."""
+    """Return the view for a request; a cursor uses the view of its version."""
     key, views = call.route.key(call.values, call.query), call.site.views
     builder = call.route.builder(call.site.source.kind)
     assert builder is not None, "the router rejects routes that the source does not support"
@@ -68,7 +68,7 @@ async def _view(call: Call) -> View:
 
 
 def _is_known(asked: str | None, etag: str) -> bool:
-    """Whether the client has the answer already. A proxy that packs answers marks the tag as weak."""
+    """Return whether the client has this response. Proxies that compress responses mark the tag as weak."""
     return asked is not None and any(tag.strip().removeprefix("W/") in (etag, "*") for tag in asked[:8_192].split(","))
 
 
@@ -98,7 +98,7 @@ def _made(call: Call, view: View, form: Form) -> Body:
 
 
 def shown_of(call: Call, view: View, *, most: int) -> Shown:
-    """What of the view the request asks for."""
+    """Return the requested part of the view."""
     result, query = view.result, call.query
     if call.route.rows is None or not isinstance(query, Paged):
         return Shown(result=result, part=result, total=None, next=None, version=view.version, as_of=view.as_of)
@@ -117,14 +117,14 @@ def shown_of(call: Call, view: View, *, most: int) -> Shown:
 
 
 def _digest(call: Call) -> str:
-    """Which list the request goes through: what is built, and what chooses and orders its rows."""
+    """Return the identity of the requested list: its view, filters and order."""
     query = call.query
     sliced = tuple(getattr(query, name) for name in (*type(query).filters, "sort", "find"))
     return list_digest((call.route.key(call.values, query), sliced))
 
 
 def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: rows of any route
-    """The rows that pass the filters, in the order asked for. A missing value comes last in either direction."""
+    """Return the filtered rows in the requested order. Missing values are last in both directions."""
     asked = (field, *(getattr(query, name) for name in type(query).filters), query.sort, query.find)
     ready: Sequence[Any] | None = view.ready(asked)
     if ready is not None:
@@ -148,7 +148,7 @@ def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: 
 
 
 def _texts(view: View, field: str) -> Sequence[str]:
-    """What each row holds in words, in lower case."""
+    """Return the words of each row, in lower case."""
     texts: list[str] | None = view.ready(("texts", field))
     if texts is None:
         texts = [_words(row) for row in getattr(view.result, field)]
@@ -175,12 +175,12 @@ def _ordered(rows: Sequence[Any], sort: str) -> list[Any]:  # Any: as above
 
 
 def value_of(row: Any, name: str) -> Any:  # Any: rows and values of any route
-    """A field of a row."""
+    """Return a field of a row."""
     return row.get(name) if isinstance(row, dict) else getattr(row, name)
 
 
 def _json(call: Call, shown: Shown) -> Any:  # Any: a JSON value
-    """What `--json` prints; of a list one page, as `items`."""
+    """Return the same JSON as `--json`; for a list, one page as `items`."""
     told = shown.part.to_dict() if isinstance(shown.part, Result) else msgspec.to_builtins(shown.part)
     if shown.total is None or call.route.rows is None:
         return told
@@ -190,7 +190,7 @@ def _json(call: Call, shown: Shown) -> Any:  # Any: a JSON value
 
 
 def _csv(call: Call, view: View) -> str:
-    """The whole table, filtered and ordered; no cell is a formula."""
+    """Return the whole table, filtered and sorted, with formulas escaped."""
     result = view.result
     if call.route.rows is not None and isinstance(call.query, Paged):
         rows = chosen_rows(view, call.route.rows, call.query)
@@ -199,7 +199,7 @@ def _csv(call: Call, view: View) -> str:
 
 
 def _without_paths(site: Site, content: bytes, form: Form) -> bytes:
-    """The answer with the last names of what is served in the place of full paths."""
+    """Return the response with full paths of the source replaced by file names."""
     for path, name in site.source.hidden.items():
         written = {"json": json_bytes(path)[1:-1], "csv": path.encode("utf-8", "replace")}
         sought = written.get(form) or escape(path).encode("utf-8", "replace")
@@ -212,7 +212,7 @@ def _pairs(call: Call) -> list[tuple[str, str]]:
 
 
 def asked_form(accept: str, *, api: bool, csv: bool) -> Form:
-    """In which form a request wants its answer."""
+    """Return the requested response format."""
     if csv or accept.split(";", maxsplit=1)[0].strip().lower() == "text/csv":
         return "csv"
     return "json" if api else "html"

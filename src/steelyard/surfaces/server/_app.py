@@ -1,4 +1,4 @@
-"""The application: finds the route of a request, asks who may, and answers."""
+"""ASGI application: routing, access control and responses."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 30.0
 WARM_SECONDS = 3.0
-"""How long the first request is held back while pages are made."""
+"""Maximum delay of the first request while pages are prepared."""
 CSV = ".csv"
 
 
 class Application:
-    """Serves one site. `Guard` stands before it."""
+    """Application that serves one site, behind `Guard`."""
 
     def __init__(self, site: Site, routes: tuple[Route, ...] = ROUTES) -> None:
         self.site = site
@@ -40,7 +40,7 @@ class Application:
         self._match = Match(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the life of the process."""
+        """Handle a request or the lifespan of the process."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
@@ -105,7 +105,7 @@ class Application:
             ) from None
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Watch the source from the first moment to the last."""
+        """Watch the source during the lifespan of the process."""
         await receive()
         await self.site.live.start()
         warming = asyncio.create_task(self._warm())
@@ -118,7 +118,7 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _warm(self) -> None:
-        """Make the pages that the navigation leads to, as many as there is time for: no visitor waits for them then."""
+        """Prepare the pages of the navigation in the available time, so that visitors need not wait."""
         until = time.monotonic() + WARM_SECONDS
         await anyio.to_thread.run_sync(self.site.source.warm)
         nobody = Request({"type": "http", "method": "GET", "headers": [], "query_string": b""})

@@ -1,4 +1,4 @@
-"""What pages load: style and scripts, from memory, each under a name that changes with its content."""
+"""Styles and scripts of pages, served from memory under names that include a content hash."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FOREVER = "public, max-age=31536000, immutable"
 
 @cache
 def _assets() -> dict[str, bytes]:
-    """The content by name."""
+    """Return the contents by name."""
     return {"steel.css": page_style().encode(), **{name: page_asset(name).encode() for name in PLAIN}}
 
 
 @cache
 def asset_path(name: str) -> str:
-    """Where the asset is, of this content."""
+    """Return the path of an asset."""
     stem, dot, ending = name.rpartition(".")
     return f"/assets/{stem}.{hashlib.sha256(_assets()[name]).hexdigest()[:16]}{dot}{ending}"
 
@@ -34,7 +34,7 @@ def _by_path() -> dict[str, str]:
 
 
 def asset_response(path: str) -> Response:
-    """The asset at the path; one of another content is gone."""
+    """Return the asset at the path; 404 for another version of its content."""
     name = _by_path().get(path)
     if name is None:
         raise RequestError(404, "unknown_asset", "no such file", hint="reload the page")

@@ -1,4 +1,4 @@
-"""Cursors: where a list goes on, of which version. Opaque to clients, and signed so that none is made up."""
+"""Cursors: position in a list at one version. They are opaque to clients, and signed to prevent forgery."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ SIGNATURE_BYTES = 12
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """A place in a list."""
+    """A position in a list."""
 
     version: str
-    """The version of the source that the list was built from."""
+    """Version of the source of the list."""
     list_digest: str
-    """Which list: route, names, query, order and filters."""
+    """Identity of the list: route, path parameters, query, order and filters."""
     offset: int
-    """How many rows stand before it."""
+    """Number of rows before the position."""
 
 
 @dataclass(frozen=True)
 class Cursors:
-    """Writes and reads cursors; every process that serves the same source has the same key."""
+    """Encoder and decoder of cursors; all processes that serve the same source have the same key."""
 
     key: bytes
 
     def write(self, cursor: Cursor) -> str:
-        """The cursor as a client sends it back."""
+        """Encode a cursor."""
         told = msgspec.msgpack.encode(cursor)
         return urlsafe_b64encode(self._signature(told) + told).decode().rstrip("=")
 
     def read(self, text: str) -> Cursor:
-        """The cursor that a client sends; one that we did not write is refused."""
+        """Decode a cursor; reject a forged one."""
         try:
             signed = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
             signature, told = signed[:SIGNATURE_BYTES], signed[SIGNATURE_BYTES:]
@@ -53,7 +53,7 @@ class Cursors:
 
 
 def list_digest(parts: object) -> str:
-    """A short name for one list."""
+    """Return a digest of the identity of a list."""
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -63,6 +63,6 @@ def _not_ours() -> RequestError:
 
 
 def check_list(cursor: Cursor, digest: str) -> None:
-    """Refuse a cursor of another list."""
+    """Reject a cursor of another list."""
     if cursor.list_digest != digest or cursor.offset < 0:
         raise _not_ours()

@@ -51,7 +51,7 @@ class Guard:
     patience: float = PATIENCE_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -154,7 +154,7 @@ class _Body:
         return message
 
     async def discard(self) -> None:
-        """Take the rest, within bounds: most clients look for an answer when they have sent everything.
+        """Receive the rest of the body, within limits: most clients read the response after sending everything.
 
         A connection that is closed before takes the answer with it.
         """

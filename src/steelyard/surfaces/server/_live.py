@@ -1,4 +1,4 @@
-"""News as server-sent events: that the source has changed, and to which version. The page then asks again.
+"""Server-sent events with the new version when the source changes. Pages then reload their data.
 
 One watcher in a process looks at the version and tells every stream.
 """
@@ -18,11 +18,11 @@ from steelyard.surfaces.server._problems import LOG
 MAX_STREAMS = 200
 LOOK_SECONDS = 0.5
 COMMENT_SECONDS = 15.0
-"""A stream that says nothing for longer is closed by proxies."""
+"""Interval of comments; proxies close streams that are silent for longer."""
 
 
 class Live:
-    """The open streams of a process, and the one watcher that feeds them."""
+    """Open streams of a process, with one watcher."""
 
     def __init__(self, version: Callable[[], Awaitable[str]]) -> None:
         self._version = version
@@ -33,11 +33,11 @@ class Live:
         self.streams = 0
 
     async def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._watcher = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
-        """End every stream."""
+        """Close all streams."""
         self._is_stopping = True
         if self._watcher is not None:
             self._watcher.cancel()
@@ -60,7 +60,7 @@ class Live:
             await asyncio.sleep(LOOK_SECONDS)
 
     def response(self, seen: str | None) -> Response:
-        """A stream that begins with the version there is, unless the client has seen it."""
+        """Return a stream that starts with the current version, unless the client has it."""
         if self.streams >= MAX_STREAMS:
             raise RequestError(503, "too_many_streams", f"too many open event streams (limit: {MAX_STREAMS})")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

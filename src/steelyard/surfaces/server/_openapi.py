@@ -1,4 +1,4 @@
-"""The API as an OpenAPI 3.1 document, made from the declared routes."""
+"""OpenAPI 3.1 document, generated from the declared routes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REF = "#/components/schemas/{name}"
 
 
 def openapi_document(routes: tuple[Route, ...] = ROUTES) -> Schema:
-    """Every declared route with its query, its answer and its problems."""
+    """Return all routes with their query parameters, responses and problems."""
     parts = _Parts()
     paths: Schema = {}
     for route in routes:
@@ -42,14 +42,14 @@ def openapi_document(routes: tuple[Route, ...] = ROUTES) -> Schema:
 
 
 class _Parts:
-    """The schemas that operations refer to."""
+    """Schemas used by operations."""
 
     def __init__(self) -> None:
         self.schemas: Schema = {}
         self.reference(Problem)
 
     def reference(self, kind: Any) -> Schema:  # Any: what JSON schemas are made of
-        """A reference to the schema of a class, or the schema itself where it has no name."""
+        """Return a reference to the schema of a class, or the schema itself if it has no name."""
         if isinstance(kind, UnionType):
             return {"anyOf": [self.reference(part) for part in get_args(kind)]}
         if isinstance(kind, type) and issubclass(kind, Result):
@@ -60,7 +60,7 @@ class _Parts:
         return schema
 
     def body(self, kind: Any) -> Schema:  # Any: as above
-        """What is sent: a record as `steelyard schema` describes it, with what may be left out."""
+        """Return the schema of a request body: a record as in `steelyard schema`, with optional fields."""
         if kind not in RECORDS.values():
             return self.reference(kind)
         described = msgspec.json.encode(json_schema(kind)["$defs"]).replace(b"#/$defs/", REF.format(name="").encode())
@@ -68,18 +68,18 @@ class _Parts:
         return {"$ref": REF.format(name=kind.__name__)}
 
     def _of_result(self, kind: type[Result]) -> Schema:
-        """What `--json` prints of the result: its fields, where those are its JSON, else an object with a version."""
+        """Return the schema of a result as in `--json`: its fields if they are its JSON, else an object."""
         fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
         properties = {"schema_version": {"const": SCHEMA_VERSION}, **fields}
         return _object(kind, properties)
 
     def _fields(self, kind: type[Result]) -> Schema:
-        """The schemas of a result's fields."""
+        """Return the schemas of the fields of a result."""
         hints = get_type_hints(kind)
         return {field.name: self.reference(hints[field.name]) for field in dataclasses.fields(cast("Any", kind))}
 
     def page(self, kind: type[Result], rows: str) -> Schema:
-        """One page of a list: the result with the rows as `items`, and where it goes on."""
+        """Return the schema of a page of a list: the result with the rows as `items`, and the next cursor."""
         name = f"{kind.__name__}Page"
         if name not in self.schemas:
             items = self.reference(get_type_hints(kind)[rows])
@@ -137,7 +137,7 @@ def _operation(route: Route, parts: _Parts) -> Schema:
 
 
 def _good(route: Route, parts: _Parts) -> Schema:
-    """The answers to a request that is right, by status."""
+    """Return the responses to a valid request, by status."""
     content = _content(route, parts)
     if not route.makes:
         return {str(route.status): {"description": route.sentence, "content": content}}
@@ -169,7 +169,7 @@ def _path_parameters(route: Route) -> list[Schema]:
 
 
 def _query_parameters(query: type[Query]) -> list[Schema]:
-    """Each field of the query struct as a parameter."""
+    """Return the fields of the query struct as parameters."""
     (_,), components = msgspec.json.schema_components([query], ref_template=REF)
     own = components[query.__name__]
     counts = query_fields(query)
