@@ -17,7 +17,7 @@ def completeness(
     options: Typed[CompletenessOptions] = DEFAULTS,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Show which fields are reported, estimated or missing.
+    """Show which fields are reported, derived or missing.
 
     Example: steelyard completeness logs/ --by agent
     """
