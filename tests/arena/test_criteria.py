@@ -290,7 +290,7 @@ ATTACKS = {
         "import sys\nframe = sys._getframe()\nwhile frame:\n"
         "    for value in list(frame.f_locals.values()):\n"
         "        if type(value).__name__ == 'Outcomes':\n"
-        "            type(value).addFailure = lambda self, *a: self.say('passed')\n"
+        "            type(value).addFailure = lambda self, *a: self.send('passed')\n"
         "    frame = frame.f_back"
     ),
     "exit functions": "import atexit\natexit._run_exitfuncs()",

@@ -147,13 +147,13 @@ threading.Thread(target=relay).start()
 def f():
     result = found('result')
     for word in WORDS:
-        result.say(word)
+        result.send(word)
     raise KeyboardInterrupt
 """,
     ),
     "words for tests to come": (
         BROKEN_OFF,
-        FIND + ALL_WELL + "def f():\n    for word in WORDS: found('result').say(word)\n    return 2",
+        FIND + ALL_WELL + "def f():\n    for word in WORDS: found('result').send(word)\n    return 2",
     ),
     "a word that another test passed": (
         CHANGED,
@@ -161,14 +161,14 @@ def f():
         + """
 def f():
     for word in ('returned', 'passed', 'stop', 'start 2', 'returned', 'passed', 'stop', 'start 1'):
-        found('result').say(word)
+        found('result').send(word)
     return 2
 
 def g():
     return 1
 """,
     ),
-    "saying nothing": (CHANGED, FIND + "def f():\n    found('result').say = lambda word: None\n    return 2"),
+    "saying nothing": (CHANGED, FIND + "def f():\n    found('result').send = lambda word: None\n    return 2"),
     "hearing nothing": (
         CHANGED,
         FIND
@@ -176,7 +176,7 @@ def g():
 import unittest.case
 said = unittest.case._Outcome.testPartExecutor.__wrapped__.__closure__
 for cell in said:
-    if getattr(cell.cell_contents, '__name__', '') == 'say':
+    if getattr(cell.cell_contents, '__name__', '') == 'send':
         cell.cell_contents = lambda word: None
 """,
     ),
@@ -424,7 +424,7 @@ class Mine:
 
     def __call__(self, result):
         for word in (f'start {self.place}', 'returned', 'passed', 'stop'):
-            result.say(word)
+            result.send(word)
 
 def f():
     place = 0
@@ -445,7 +445,7 @@ import gc, unittest
 def f():
     for one in gc.get_objects():
         if isinstance(one, unittest.TestSuite):
-            one.run = lambda result: [result.say(word) for word in ('start 2', 'returned', 'passed', 'stop')]
+            one.run = lambda result: [result.send(word) for word in ('start 2', 'returned', 'passed', 'stop')]
     return 1
 """,
     ),
@@ -455,9 +455,9 @@ def f():
         + """
 def forge():
     frame = sys._getframe()
-    while frame is not None and not hasattr(frame.f_locals.get('result'), 'say'): frame = frame.f_back
+    while frame is not None and not hasattr(frame.f_locals.get('result'), 'send'): frame = frame.f_back
     for word in ('returned', 'passed'):
-        frame.f_locals['result'].say(word)
+        frame.f_locals['result'].send(word)
 
 def f():
     type(found('self'))._class_cleanups.append((forge, (), {}))

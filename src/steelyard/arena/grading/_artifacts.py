@@ -1,6 +1,6 @@
 """What a submission brought along, staged in a folder of ours: plain files only, bounded in number and size.
 
-Names and links in it are written by whoever submits, so nothing outside of the allowed folder is ever opened.
+Names and links in it are chosen by the submitter, so nothing outside of the allowed folder is ever opened.
 """
 
 from __future__ import annotations
@@ -165,5 +165,5 @@ def _digest(folder: Path) -> str:
             shown = path.relative_to(folder).as_posix().replace("\\", "\\\\").replace("\n", "\\n")
             with path.open("rb") as content:
                 lines.append((shown, hashlib.file_digest(content, "sha256").hexdigest()))
-    told = "".join(f"{digest} {name}\n" for name, digest in sorted(lines))
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+    listing = "".join(f"{digest} {name}\n" for name, digest in sorted(lines))
+    return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()

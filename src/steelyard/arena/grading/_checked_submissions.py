@@ -37,11 +37,11 @@ AS_GIVEN = (
     "model",
     "submitter",
 )
-"""Columns that hold what the submission says."""
+"""Columns copied from the submission."""
 
 
 MORE = ("files_created", "artifacts", "judgments", "lower_bounds", "inputs")
-"""What else a submission says; few say any of it, and it is kept in one column."""
+"""Rarely reported fields of a submission, stored together in one column."""
 
 
 class CheckedSubmission(msgspec.Struct, frozen=True, gc=False):
@@ -72,12 +72,12 @@ def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, Sequence[Any]
     """
     entries = [entry for _, group in arrivals for entry in group]
     rows = [astuple(entry.submission) for entry in entries]
-    said = dict(zip(Submission.__struct_fields__, zip(*rows, strict=True), strict=True))
-    columns: dict[str, Sequence[Any]] = {name: said[name] for name in AS_GIVEN}  # Any: as above
-    columns["submitted_at"] = [now if at is None else microseconds_of(at) for at in said["submitted_at"]]
+    fields = dict(zip(Submission.__struct_fields__, zip(*rows, strict=True), strict=True))
+    columns: dict[str, Sequence[Any]] = {name: fields[name] for name in AS_GIVEN}  # Any: as above
+    columns["submitted_at"] = [now if at is None else microseconds_of(at) for at in fields["submitted_at"]]
     columns["accepted_at"] = [now] * len(entries)
     columns["digest"] = [entry.digest for entry in entries]
-    columns |= _checked_columns(entries, has_more=any(any(said[name]) for name in MORE))
+    columns |= _checked_columns(entries, has_more=any(any(fields[name]) for name in MORE))
     columns["task_key"] = [key for state, group in arrivals for key in [state.stored_task.key] * len(group)]
     columns["ordinal"] = [state.accepted + place for state, group in arrivals for place in range(1, len(group) + 1)]
     return columns
@@ -124,7 +124,7 @@ class ArtifactPlaces(NamedTuple):
     """Where checks find what they need."""
 
     artifacts: Path | None
-    """The folder in which artifacts may lie; None when none was named."""
+    """Artifact directory, if any."""
     task_files: KeptFiles
 
 
@@ -136,7 +136,7 @@ class Waiting(NamedTuple):
     """A submission that is to be checked."""
 
     submission: Submission
-    said: bytes
+    encoded: bytes
     stored_task: StoredTask
     is_stored: bool
     """Whether the store has its id, so that only its digest is asked for."""
@@ -196,11 +196,11 @@ def _checks(
 
 def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubmission | Rejected:
     """The submission with its criteria checked, unless it is in the store already."""
-    submission, said, stored_task, is_stored = waiting
+    submission, encoded, stored_task, is_stored = waiting
     criteria = () if is_stored else stored_task.task.success_criteria
     if submission.artifacts is None:
         results = check_all(criteria, submission, None) if criteria else ()
-        return CheckedSubmission(submission, stored_task, hashlib.sha256(said).hexdigest(), results, None)
+        return CheckedSubmission(submission, stored_task, hashlib.sha256(encoded).hexdigest(), results, None)
     own = places.task_files.of(stored_task) if criteria else {}
     if own is None:
         reason = f"the files of task {stored_task.task.id[:200]!r} are missing from the store"

@@ -63,11 +63,11 @@ sys.exit(0 if count else 'the artifacts contain no Python files')
 
 
 class Bench(NamedTuple):
-    """Where a submission's artifacts lie, and commands are run on copies of them."""
+    """Artifact directory of a submission; commands run on copies of it."""
 
     folder: Path
     files: TaskFiles
-    """The task's own, which lie over whatever the submission has under the same names."""
+    """The task's own files, which replace those of the submission with the same names."""
     stop: Event | None
 
     def find(self, name: str) -> Path | None:
@@ -286,10 +286,10 @@ def _python() -> str:
 
 def _record(content: bytes | None, key: str) -> dict[str, int] | None:
     """What the tests' record counts; None unless it is the one that was sealed: the tested code may have written it."""
-    seal, _, said = (content or b"").partition(b"\n")
-    if not hmac.compare_digest(seal, sealed(said, key)):
+    seal, _, record = (content or b"").partition(b"\n")
+    if not hmac.compare_digest(seal, sealed(record, key)):
         return None
-    counts: dict[str, int] = json.loads(said)
+    counts: dict[str, int] = json.loads(record)
     return counts
 
 
@@ -297,10 +297,10 @@ def _ending(result: sandbox.SandboxResult) -> str:
     """Return the exit status of a command and the end of its output, escaped because it is untrusted."""
     if result.ok:
         return result.ending
-    said = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")
-    if not said:
+    output = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")
+    if not output:
         return f"{result.ending}, no output"
-    return f"{result.ending}, output ends with {said[-MAX_OUTPUT:]!r}"
+    return f"{result.ending}, output ends with {output[-MAX_OUTPUT:]!r}"
 
 
 def _last_line(output: bytes) -> str:

@@ -1,6 +1,6 @@
 """A task's own files: read from its folders when it is added, and from then on only from the store.
 
-What a submission is checked by must not change under scores that were made, nor depend on whose disk it lies on.
+Files that check a submission must not change once scores exist, nor depend on a local disk.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the code under test share a process, so that code could change anything in it. T
 never runs that code hears of each step as it happens, judges, and believes only words that a key attests which the
 first cannot read back; the task's modules are compiled before the code under test can touch their files; whether a test
 raised is seen here and not by the library; and the library, the tests and their state are compared with what they were.
-What remains possible stands in docs/arena.md.
+docs/arena.md describes the remaining risks.
 """
 
 # ruff: noqa: N802, N815 - methods of results have the names and the meaning that unittest gives them
@@ -40,42 +40,42 @@ MAX_BYTES = 64 * 1024 * 1024
 LOOK_SECONDS = 0.05
 OUTCOME = frozenset(vars(library._Outcome()))
 HEAR = ctypes.PYFUNCTYPE(None, ctypes.py_object)
-Say = Callable[[str], None]
+Send = Callable[[str], None]
 
 
 class Outcomes:
-    """Says what becomes of each test, as the library tells its own results."""
+    """Test result object that reports each step to the other process."""
 
     shouldStop = failfast = buffer = tb_locals = False
     # Slots, so that nothing can be put before the methods; the names in camel case are the library's.
-    __slots__ = ("_moduleSetUpFailed", "_previousTestClass", "_testRunEntered", "has_started", "say", "watched")
+    __slots__ = ("_moduleSetUpFailed", "_previousTestClass", "_testRunEntered", "has_started", "send", "watched")
 
-    def __init__(self, watched: Watched, say: Say) -> None:
+    def __init__(self, watched: Watched, send: Send) -> None:
         self.watched = watched
-        self.say = say
+        self.send = send
         self.has_started = False
 
     def startTest(self, test: unittest.TestCase) -> None:
         self.has_started = True
         place = self.watched.place_of(test)
         if place is not None and self.watched.is_touched(place):
-            self.say("changed")
-        self.say("changed" if place is None else f"start {place}")
+            self.send("changed")
+        self.send("changed" if place is None else f"start {place}")
 
     def stopTest(self, test: unittest.TestCase) -> None:
         if self.watched.is_changed(after=self.watched.place_of(test)) or self.watched.is_meddled(test):
-            self.say("changed")
-        self.say("stop")
+            self.send("changed")
+        self.send("stop")
         self.has_started = False
 
     def addSuccess(self, test: Any) -> None:  # Any: what is private in it
         outcome = test._outcome
         if type(outcome) is not library._Outcome or vars(outcome).keys() != OUTCOME or outcome.result is not self:
-            self.say("changed")
-        self.say("passed")
+            self.send("changed")
+        self.send("passed")
 
     def addExpectedFailure(self, _test: object, _error: object) -> None:
-        self.say("expected")
+        self.send("expected")
 
     def addDuration(self, _test: object, _seconds: float) -> None:
         pass
@@ -89,42 +89,42 @@ class Outcomes:
         if isinstance(test, unittest.TestCase):
             if not self.has_started:  # Python 3.12.1 does not start what a decorator skips
                 self.startTest(test)
-            self.say("skipped" if is_honest else "failed")
+            self.send("skipped" if is_honest else "failed")
         else:
             if not is_honest:
-                self.say("bad")
+                self.send("bad")
             places = self.watched.places_in(str(test))
             for place in places:  # a class or module whose tests do not start
-                self.say(f"away {place}")
+                self.send(f"away {place}")
             if places and self.watched.is_touched(places[-1] + 1):
-                self.say("changed")
+                self.send("changed")
 
     def addUnexpectedSuccess(self, _test: object) -> None:
-        self.say("failed")
+        self.send("failed")
 
     def _fail(self, test: object, error: Any) -> None:  # Any: the library's own
-        self.say("failed" if isinstance(test, unittest.TestCase) else "bad")
+        self.send("failed" if isinstance(test, unittest.TestCase) else "bad")
         traceback.print_exception(*error)
 
     addError = addFailure = _fail
 
 
-def teller(drain: int, hear: Callable[[bytes], None]) -> Say:
-    """What sends a word to the other process and has it attested. Anybody may add a word; nobody takes one back."""
+def make_sender(drain: int, hear: Callable[[bytes], None]) -> Send:
+    """Return a function that sends a word to the other process and attests it. Words cannot be withdrawn."""
     write, me, whose = os.write, os.getpid(), os.getpid
 
-    def say(word: str) -> None:
+    def send(word: str) -> None:
         if whose() == me:  # a test may fork, and its child come out here
             line = f"{word}\n".encode()
             hear(line)
-            with contextlib.suppress(OSError):  # somebody closed it: then what was heard is not what is attested
+            with contextlib.suppress(OSError):  # if a test closed it, the words received differ from those attested
                 write(drain, line)
 
-    return say
+    return send
 
 
-def see_what_is_raised(outcomes: Outcomes, say: Say) -> None:
-    """Say that a part of a test raised before anybody else hears of it, and that its method came to its end."""
+def report_raised(outcomes: Outcomes, send: Send) -> None:
+    """Report that a part of a test raised, before other code can see it, and that its method returned."""
     settrace, setprofile, outcome = sys.settrace, sys.setprofile, library._Outcome
     executor = outcome.testPartExecutor
 
@@ -138,7 +138,7 @@ def see_what_is_raised(outcomes: Outcomes, say: Say) -> None:
                 settrace(None)
                 setprofile(None)
                 if is_ours:
-                    say("raised")
+                    send("raised")
                 raise
 
     def reported(call: Callable[..., None]) -> Callable[..., None]:
@@ -146,7 +146,7 @@ def see_what_is_raised(outcomes: Outcomes, say: Say) -> None:
             is_ours = self._outcome.result is outcomes
             call(self, *given)
             if is_ours:
-                say("returned")
+                send("returned")
 
         return method
 
@@ -155,7 +155,7 @@ def see_what_is_raised(outcomes: Outcomes, say: Say) -> None:
         kind._callTestMethod = reported(vars(kind)["_callTestMethod"])
 
 
-def load(task: Task, say: Say) -> unittest.TestSuite:
+def load(task: Task, send: Send) -> unittest.TestSuite:
     """The cases in the task's files."""
     modules = []
     for name in task.tests:
@@ -167,18 +167,18 @@ def load(task: Task, say: Say) -> unittest.TestSuite:
         except BaseException as error:  # noqa: BLE001 - a module that ends the program has failed like any other
             if not isinstance(error, unittest.SkipTest) or not task.is_honest_skip(error.__traceback__):
                 traceback.print_exc()
-                say("bad")
+                send("bad")
     # Made only now: no code under test was there to change them.
     suite, loader = unittest.TestSuite(), unittest.TestLoader()
     loader.testMethodPrefix, loader.testNamePatterns = "test", None
     for module in modules:
         if not task.wrote(vars(module).get("load_tests", load)) and "load_tests" in vars(module):
-            say("changed")
+            send("changed")
         try:
             suite.addTests(loader.loadTestsFromModule(module))
         except BaseException:  # noqa: BLE001 - as above
             traceback.print_exc()
-            say("bad")
+            send("bad")
     return suite
 
 
@@ -191,22 +191,22 @@ def cases(suite: Any) -> Iterator[unittest.TestCase]:  # Any: suites hold suites
             yield from cases(test)
 
 
-def run_tests(own: list[str], say: Say) -> tuple[()]:
+def run_tests(own: list[str], send: Send) -> tuple[()]:
     """Run the task's tests, or without any whatever tests there are."""
     task = Task(own)
     outcomes = Outcomes.__new__(Outcomes)
-    see_what_is_raised(outcomes, say)
+    report_raised(outcomes, send)
     watched = Watched(task, globals())
-    Outcomes.__init__(outcomes, watched, say)
+    Outcomes.__init__(outcomes, watched, send)
     is_changed, me = watched.is_changed, os.getpid()
     sys.path.insert(0, os.getcwd())
     sys.meta_path.insert(-1, task)
-    suite = load(task, say) if own else unittest.TestLoader().discover(".")
+    suite = load(task, send) if own else unittest.TestLoader().discover(".")
     single = tuple(cases(suite))
     watched.add_tests(single, suite)
-    say(f"tests {len(single)}")
+    send(f"tests {len(single)}")
     if is_changed():
-        say("changed")
+        send("changed")
     attributes = tuple(vars(watched).items())
     suite.run(outcomes)  # type: ignore[arg-type]  # it has what the library asks of a result
     with contextlib.suppress(BaseException):  # whatever they were replaced with
@@ -214,35 +214,35 @@ def run_tests(own: list[str], say: Say) -> tuple[()]:
         sys.stderr.flush()
     if os.getpid() != me:  # a test forked, and its child went on with the other tests
         os._exit(1)
-    is_same = outcomes.say is say and outcomes.watched is watched and len(vars(watched)) == len(attributes)
+    is_same = outcomes.send is send and outcomes.watched is watched and len(vars(watched)) == len(attributes)
     if (
         is_changed(at_end=True)
         or not is_same
         or any(vars(watched).get(name) is not value for name, value in attributes)
     ):
-        say("changed")
-    say("end")
+        send("changed")
+    send("end")
     return ()
 
 
 def attested(secret: list[bytes], ear: list[Callable[[bytes], None]]) -> Callable[[], bytes]:
     """What gives the keyed digest of all that was put into the ear.
 
-    Only C holds the digest: the ear knows an address, and the garbage collector, which lists objects for whoever
-    asks, is told of none. So words cannot be taken back, and neither frames nor the collector lead to what attests.
+    Only C holds the digest: the ear knows an address, and the garbage collector, which lists objects for any
+    caller, tracks none of it. So words cannot be taken back, and neither frames nor the collector lead to what attests.
     """
     digest = blake2b(key=secret.pop())
-    told, asked = HEAR(digest.update), digest.digest
-    ear.append(HEAR(ctypes.cast(told, ctypes.c_void_p).value))  # type: ignore[arg-type]  # an address will do
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(told))
-    for hidden in (asked, told, *gc.get_referents(told)):
+    update, asked = HEAR(digest.update), digest.digest
+    ear.append(HEAR(ctypes.cast(update, ctypes.c_void_p).value))  # type: ignore[arg-type]  # an address will do
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(update))
+    for hidden in (asked, update, *gc.get_referents(update)):
         if not isinstance(hidden, type):
             ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(hidden))
     return asked
 
 
 def heard_from(source: int, child: int) -> bytes:
-    """All that the child said until it ended; whoever else holds the other end is not waited for."""
+    """Return the output of the child until it ended, without waiting for other holders of the pipe."""
     heard = bytearray()
     while len(heard) < MAX_BYTES:
         has_ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -257,15 +257,15 @@ def heard_from(source: int, child: int) -> bytes:
 
 
 def judged(words: list[str]) -> dict[str, int] | None:
-    """What the words say of all tests; None when they are not those of tests that ran to their end.
+    """Return the counts of all tests; None unless the words are those of tests that ran to the end.
 
-    Words that do not follow one another as they should were said by somebody else: that is a change too.
+    Words out of order come from other code, which counts as a change too.
     """
     counts = dict.fromkeys(("ran", "bad", "changed"), 0)
-    told = [word for word in words if word.startswith("tests ")]
-    if words[-1:] != ["end"] or words.count("end") != 1 or len(told) != 1:
+    totals = [word for word in words if word.startswith("tests ")]
+    if words[-1:] != ["end"] or words.count("end") != 1 or len(totals) != 1:
         return None
-    awaited = set(map(str, range(int(told[0].removeprefix("tests ")))))
+    awaited = set(map(str, range(int(totals[0].removeprefix("tests ")))))
     test: list[str] | None = None
     for word, _, place in (text.partition(" ") for text in words):
         if place in awaited and word in ("start", "away") and test is None:
@@ -297,7 +297,7 @@ def contents(own: list[str]) -> dict[str, bytes]:
     digests = {}
     for place in own:
         if not fnmatch.fnmatch(os.path.basename(place), "test*.py"):
-            # Whatever lies there by the end: a pipe or a device would never come to its own.
+            # Not blocking, since a test may have put a pipe or a device there.
             with contextlib.suppress(OSError), open(os.open(place, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     digests[place] = file_digest(file, "sha256").digest()
@@ -305,7 +305,7 @@ def contents(own: list[str]) -> dict[str, bytes]:
 
 
 def main() -> None:
-    """Run the tests in a child, and write down what it says if it says it to the end."""
+    """Run the tests in a child, and write the counts if it reports to the end."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)  # else the child could read the key in our memory
     sys.modules.pop(WATCHING)
     with open(sys.argv[3], "rb") as file:
@@ -319,12 +319,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what comes there is for the parent
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
         # One expression: what is not a name, no frame shows. No code of others runs after the tests, not even at exit.
-        os._exit(os.write(drain, attested(secret, ear)(*run_tests(own, teller(drain, ear[0])))) - SEAL_BYTES)
+        os._exit(os.write(drain, attested(secret, ear)(*run_tests(own, make_sender(drain, ear[0])))) - SEAL_BYTES)
     os.close(drain)
     seal_key, place = sys.stdin.read().split()
-    said = heard_from(source, child)
-    if len(said) < MAX_BYTES and os.waitpid(child, 0)[1] == 0:
-        words, seal = said[:-SEAL_BYTES], said[-SEAL_BYTES:]
+    output = heard_from(source, child)
+    if len(output) < MAX_BYTES and os.waitpid(child, 0)[1] == 0:
+        words, seal = output[:-SEAL_BYTES], output[-SEAL_BYTES:]
         if hmac.compare_digest(blake2b(words, key=secret[0]).digest(), seal):
             counts = judged(words.decode().splitlines())
             if counts is not None:

@@ -55,7 +55,7 @@ class Seen(NamedTuple):
     """Names set on a function, such as the one by which it is expected to fail."""
 
     def is_same(self, other: Seen) -> bool:
-        """Whether nothing was replaced; by identity, since whatever was put there may say that it is equal."""
+        """Whether nothing was replaced; by identity, since a replacement may claim to be equal."""
         if len(self.parts) != len(other.parts):
             return False
         parts = zip((self.value, *self.parts), (other.value, *other.parts), strict=True)
@@ -99,7 +99,7 @@ class Use(NamedTuple):
     kinds: tuple[Kind, ...]
     method: tuple[str, type, Seen] | None
     chain: tuple[tuple[Any, int, object], ...]
-    """Any: suites. From the outermost on, the place in each that leads to the test, and what stands there."""
+    """Any: suites. From the outermost on, the place in each that leads to the test, and the object there."""
 
 
 class Task:
@@ -155,7 +155,7 @@ class Task:
         self._functions = (*self._functions, *((names, name, see(value)._replace(marks=())) for name, value in own))
 
     def is_replaced(self) -> bool:
-        """Whether another module stands where one of the task's belongs."""
+        """Whether one of the task's modules was replaced by another."""
         names = self.paths.keys() & sys.modules.keys() - self._was_there
         return any(sys.modules[name] is not self.made.get(name) for name in names)
 
@@ -171,7 +171,7 @@ class Task:
         return isinstance(value, type) and not issubclass(value, library.SkipTest | library._ShouldStop)
 
     def is_honest_skip(self, trace: TracebackType | None) -> bool:
-        """Whether nobody but the task's tests asked for it: code under test that does has failed."""
+        """Whether only the task's tests asked for it; code under test that does has failed."""
         if not self.paths:
             return True
         files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(trace)]
@@ -318,7 +318,7 @@ class Watched:
         )
 
     def is_meddled(self, test: Any) -> bool:  # Any: a test, and what is private in it
-        """Whether somebody but the task put something before the methods by which the test judges."""
+        """Whether code other than the task's put something before the methods by which the test judges."""
         if not self.task.paths:
             return False
         kinds = [kind for kind in type(test).__mro__ if kind not in (*CASES, unittest.FunctionTestCase, object)]

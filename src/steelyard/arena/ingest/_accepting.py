@@ -52,7 +52,7 @@ from steelyard.store import Alongside, alongside, insert_columns
 from steelyard.store.schema import submissions
 
 ROWS_AT_ONCE = 10_000
-"""While so many rows are being written, the next are made."""
+"""Rows per write; the next are prepared meanwhile."""
 ALONGSIDE_FROM = 200
 """Fewer rows than these are written before another thread has begun."""
 
@@ -139,7 +139,7 @@ def _accept_new(
     for entry in entries:
         by_task.setdefault(entry.stored_task.key, []).append(entry)
     task_states = load_task_states(connection, [group[0].stored_task for group in by_task.values()], rules)
-    arrivals: list[Arrival] = [(task_states[key], by_task[key]) for key in sorted(by_task)]  # rows lie in this order
+    arrivals: list[Arrival] = [(task_states[key], by_task[key]) for key in sorted(by_task)]  # the order of the rows
     # Read before anything is written: what has come in later must not be waited for.
     sizes = [(state, len(group)) for state, group in arrivals]
     before = Before(*(read_middles(connection, sizes, field) for field in Before._fields))
@@ -196,15 +196,15 @@ def _accept_part(
     changes, concerned = _changes(store, task_states, newcomers, policy)
     store.later(insert_columns, submissions, columns)
     store.later(save_task_states, task_states)
-    _tell(store, newcomers, receipts, now)
+    _write_evaluation_events(store, newcomers, receipts, now)
     if concerned is not None:
         store.later(write_losses, changes, concerned, rules=rules, policy=policy, now=now)
     return dict(zip(columns["id"], receipts, strict=True))
 
 
-def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], now: int) -> None:
+def _write_evaluation_events(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], now: int) -> None:
     """Put an event into the outbox for each evaluation, and another for each that needs a review."""
-    told = {
+    events = {
         "task_key": newcomers.columns["task_key"],
         "ordinal": newcomers.columns["ordinal"],
         "overall": newcomers.overall.tolist(),
@@ -213,10 +213,10 @@ def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], n
         "baseline_version": [receipt.baseline_version for receipt in receipts],
         "flags": [";".join(receipt.flags) or None for receipt in receipts],
     }
-    store.later(write_events, EVALUATED, told, now)
+    store.later(write_events, EVALUATED, events, now)
     suspicious = [row for row, receipt in enumerate(receipts) if receipt.recommended_action is not None]
     if suspicious:
-        flagged = {name: [values[row] for row in suspicious] for name, values in told.items()}
+        flagged = {name: [values[row] for row in suspicious] for name, values in events.items()}
         store.later(write_events, OUTLIER, flagged, now)
 
 
@@ -269,7 +269,7 @@ def _tally(
     own = groups.split(scored.now["overall"].tolist())
     asked = [(task_states[place], own[place]) for place in going_on]
     stored = store.now(read_scores, asked) if asked else []
-    turns = [1 if told is None else told for told in columns["iterations"]]
+    turns = [1 if turn is None else turn for turn in columns["iterations"]]
     new = join_values(
         each_once(of_field(which, "overall"), scored.now["overall"]),
         each_once(of_field(scored.earlier.which, "overall"), scored.earlier.overall),

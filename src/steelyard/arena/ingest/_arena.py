@@ -152,7 +152,7 @@ class Arena:
     ) -> list[SubmissionOutcome]:
         """Submit in portions that end where a fit is due, so single submissions and batches give the same versions.
 
-        A portion of which some were refused or known leaves room for as many more before the stop.
+        A portion with rejected or known submissions leaves room for as many more before the stop.
         """
         outcomes: list[SubmissionOutcome] = []
         while True:
@@ -229,10 +229,10 @@ class Arena:
         """Return acceptable submissions with checked criteria, in pieces; the others are rejected."""
         ready: dict[int, CheckedSubmission] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
-        refused: dict[int, Rejected] = {}
+        invalid: dict[int, Rejected] = {}
         with self.read() as connection:
             under = self._rules_with_tasks
-            pairs = zip(portion.given, portion.said, strict=True)
+            pairs = zip(portion.given, portion.encoded, strict=True)
             wanted = {submission.task_id for submission, text in pairs if type(text) is bytes}
             under.tasks.update(find_tasks(connection, wanted - under.tasks.keys(), under.rules))
             for number, submission, text, digest in zip(*portion, strict=True):
@@ -243,18 +243,18 @@ class Arena:
                         continue
                 problem = self._problem(connection, under, submission, text)
                 if problem is not None:
-                    refused[number] = problem
+                    invalid[number] = problem
                 elif isinstance(text, bytes):
                     todo[number] = submission, text
             with_artifacts = [submission.id for submission, _ in todo.values() if submission.artifacts is not None]
             stored_digests = read_digests(connection, with_artifacts)
-        so_far.note(list(refused), list(refused.values()))
+        so_far.note(list(invalid), list(invalid.values()))
         if not todo:
             yield from [CheckedPortion(list(ready), list(ready.values()), under.rules)] if ready else []
             return
         waiting = {
-            number: Waiting(submission, said, under.tasks[submission.task_id], submission.id in stored_digests)
-            for number, (submission, said) in todo.items()
+            number: Waiting(submission, encoded, under.tasks[submission.task_id], submission.id in stored_digests)
+            for number, (submission, encoded) in todo.items()
         }
         for piece in in_pieces(portion.numbers, ready, waiting, ArtifactPlaces(root, kept)):
             entries = {number: entry for number, entry in piece.items() if isinstance(entry, CheckedSubmission)}
@@ -265,11 +265,11 @@ class Arena:
 
     @staticmethod
     def _problem(
-        connection: Connection, under: RulesWithTasks, submission: Submission, said: bytes | DecodeError
+        connection: Connection, under: RulesWithTasks, submission: Submission, encoded: bytes | DecodeError
     ) -> Rejected | None:
         """Return the rejection of an invalid submission; None for a valid one."""
-        if isinstance(said, DecodeError):
-            return _refused(submission.id, said)
+        if isinstance(encoded, DecodeError):
+            return _rejection(submission.id, encoded)
         kept_task = under.tasks.get(submission.task_id)
         if kept_task is None:
             close = nearest(submission.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
@@ -332,7 +332,7 @@ class Arena:
     ) -> Reviewed:
         """Settle the review of a submission: `accept`, `exclude`, or `reinstate`, which takes an exclusion back.
 
-        `by` says who decides and `reason` why.
+        `by` names the person who decides.
         An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
         others. An exclusion needs a reason. Deciding the same again changes nothing.
         """
@@ -341,7 +341,7 @@ class Arena:
         return self._decide(submission_id, DECISIONS[decision], by, reason)
 
     def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
-        """Exclude a submission as its submitter; `by` says who that is where the submission does not."""
+        """Exclude a submission as its submitter; `by` names the submitter if the submission does not."""
         return self._decide(submission_id, "withdrawn", by, reason)
 
     def _decide(self, submission_id: str, decision: Decision, by: str | None, reason: str | None) -> Reviewed:
@@ -363,10 +363,10 @@ def _converted(given: object) -> Submission | Rejected:
     try:
         return convert_submission(given)
     except DecodeError as error:
-        return _refused(given.get("id") if isinstance(given, Mapping) else None, error)
+        return _rejection(given.get("id") if isinstance(given, Mapping) else None, error)
 
 
-def _refused(identity: object, why: DecodeError) -> Rejected:
+def _rejection(identity: object, why: DecodeError) -> Rejected:
     """A submission that is none; its id may be anything."""
     shown = identity[:200] if isinstance(identity, str) else ""
     return Rejected(path=shown, reason=why.reason, hint=why.hint, code="bad_submission")

@@ -25,7 +25,7 @@ MEDIAN = BaselineBounds._fields.index("median_iterations")
 
 
 class Groups(NamedTuple):
-    """Which rows belong to which task: those of a task lie side by side."""
+    """Which rows belong to which task: those of a task are adjacent."""
 
     which: np.ndarray
     """The place of each row's task."""
@@ -130,8 +130,8 @@ def _medians_after(
 ) -> list[float]:
     """The median of iterations after each row; the tasks have the middle of the last."""
     medians: list[float] = []
-    for state, told, earlier in zip(task_states, iterations, earlier_iterations, strict=True):
-        coming = [1 if turns is None else turns for turns in told]
+    for state, reported, earlier in zip(task_states, iterations, earlier_iterations, strict=True):
+        coming = [1 if turns is None else turns for turns in reported]
         after, state.middles["iterations"] = running_medians(earlier, coming, n=state.n)
         medians += after
     return medians

@@ -41,8 +41,8 @@ def count_ratings(
 ) -> bool:
     """Whether ratings count in the submission's correctness; if so, make its criteria and scores by what they are now.
 
-    Only that submission's own scores follow: correctness is no part of a baseline. Ranks of the task are counted anew,
-    and whoever lost one is told of the rating of that number.
+    Only that submission's own scores follow: correctness is no part of a baseline. Ranks of the task are
+    recomputed, and the events of lost ranks contain the number of the rating.
     """
     named = {
         place: criterion

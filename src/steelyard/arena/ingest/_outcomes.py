@@ -24,9 +24,9 @@ class OutcomesSoFar:
         ]
         self._progress = progress
         if progress is not None and (
-            refused := [submission for submission in given if isinstance(submission, Rejected)]
+            rejected := [submission for submission in given if isinstance(submission, Rejected)]
         ):
-            progress(refused)
+            progress(rejected)
 
     def note(self, numbers: Sequence[int], outcomes: Sequence[SubmissionOutcome]) -> None:
         """Note the outcome of these."""
@@ -40,7 +40,7 @@ class OutcomesSoFar:
 def interrupt_held_back() -> Iterator[None]:
     """Ctrl-C takes effect when the block has ended; pressed twice, it does not wait.
 
-    A transaction is so finished and noted before the work ends, and nobody is told a number that is not true.
+    So a transaction is finished and recorded before the work ends, and reported counts are correct.
     """
     if (
         threading.current_thread() is not threading.main_thread()

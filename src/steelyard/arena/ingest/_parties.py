@@ -59,9 +59,9 @@ def register(
 
 
 def read_parties(connection: Connection, kind: PartyKind | None = None) -> list[Party]:
-    """Everybody registered, of one kind or of all, by kind and id."""
+    """Return the registered parties, of one kind or of all, by kind and id."""
     wanted = select(parties) if kind is None else select(parties).where(parties.c.kind == kind)
-    # Databases order text by the customs of a language, each by its own.
+    # Collation differs between databases, so sort in Python.
     found = map(_party, connection.execute(wanted).mappings())
     return sorted(found, key=lambda party: (PARTY_KINDS.index(party.kind), party.id))
 

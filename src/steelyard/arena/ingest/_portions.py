@@ -1,4 +1,4 @@
-"""Submissions divided into what goes into one transaction, and what each of them says."""
+"""Division of submissions into transactions, with their encoded contents."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ ROWS_PER_TRANSACTION = 20_000
 
 
 class Portion(NamedTuple):
-    """Submissions that go into one transaction: their numbers among those given, what each says, and its digest."""
+    """Submissions of one transaction: their numbers among those given, encoded contents and digests."""
 
     numbers: list[int]
     given: list[Submission]
-    said: list[bytes | DecodeError]
+    encoded: list[bytes | DecodeError]
     digests: list[str]
 
 
 def read_portion(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
-    """What the submissions of these numbers say, checked against the rules for any submission."""
+    """Return the submissions with these numbers, validated and encoded."""
     sound: list[Any] = [given[number] for number in numbers]  # Any: `portions` gives the numbers of submissions only
-    said = check_submissions(sound)
+    encoded = check_submissions(sound)
     digests = [
         _digest(text, submission) if isinstance(text, bytes) else ""
-        for text, submission in zip(said, sound, strict=True)
+        for text, submission in zip(encoded, sound, strict=True)
     ]
-    return Portion(numbers, sound, said, digests)
+    return Portion(numbers, sound, encoded, digests)
 
 
 def _digest(text: bytes, submission: Submission) -> str:

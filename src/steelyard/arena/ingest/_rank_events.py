@@ -48,11 +48,11 @@ def write_losses(
 
     `rows` hold those that lost.
     """
-    told: dict[str, list[dict[str, Any]]] = {LEAD_LOST: [], RANK_LOST: []}  # Any: column values
+    by_kind: dict[str, list[dict[str, Any]]] = {LEAD_LOST: [], RANK_LOST: []}  # Any: column values
     for change in changes:
         for lost in lost_ranks(change.before, change.after):
             at = int(change.rows[np.flatnonzero(change.after.ordinals == lost.ordinal)[0]])
-            told[LEAD_LOST if lost.previous_ranking == 1 else RANK_LOST].append(
+            by_kind[LEAD_LOST if lost.previous_ranking == 1 else RANK_LOST].append(
                 {
                     "task_key": change.state.stored_task.key,
                     **lost._asdict(),
@@ -63,7 +63,7 @@ def write_losses(
                     "rating_number": change.rating_number,
                 }
             )
-    for kind, events in told.items():
+    for kind, events in by_kind.items():
         if events:
             write_events(connection, kind, {name: [event[name] for event in events] for name in events[0]}, now)
 

@@ -1,7 +1,7 @@
 """Decisions about submissions, each in one transaction: the log, the task recomputed without or with it, the events.
 
-Excluded, a submission leaves its task as if it had never come; reinstated, it stands as if it had never left. Only what
-counts upward remembers: the log, the baseline's versions, the events, and the id, which stays taken.
+An excluded submission affects nothing in its task; a reinstated one counts as if it had never been excluded. Only the
+log, the baseline's version number, the events and the id, which stays taken, keep a trace.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def rescore(connection: Connection, task_states: Sequence[TaskState], *, policy:
 def recount(connection: Connection, state: TaskState) -> float:
     """Recompute count, extremes, medians and tallies of a task from its rows; return the median of tokens.
 
-    What it leaves is what the rows that count would have left had they come alone. 0 stands for the median of none.
+    The result is as if only the rows that count had been submitted. The median is 0 without rows.
     """
     columns = read_stored(connection, [state]).columns
     n = len(columns["ordinal"])
@@ -84,11 +84,11 @@ def recount(connection: Connection, state: TaskState) -> float:
         state.middles = dict.fromkeys(state.middles, LowerMedian(None, 0))
         return 0.0
     task = np.zeros(1, dtype=np.int64)
-    turns = [1 if told is None else told for told in columns["iterations"]]
+    turns = [1 if turn is None else turn for turn in columns["iterations"]]
     fields = {"iterations": turns, "total_tokens": columns["total_tokens"]}
     counted = count_fields(
         join_values(
-            *(each_once(of_field(np.zeros(n, dtype=np.int64), name), np.array(told)) for name, told in fields.items())
+            *(each_once(of_field(np.zeros(n, dtype=np.int64), name), np.array(known)) for name, known in fields.items())
         ),
         1,
     )

@@ -30,7 +30,7 @@ def fit_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesT
     """Fit the ability model, or return the reason why it cannot be fitted."""
     named = np.flatnonzero(given.tool >= 0)
     tasks = np.unique(given.task[named])
-    told: dict[str, Any] = {  # Any: fields of the result
+    summary: dict[str, Any] = {  # Any: fields of the result
         "by": tuple(by),
         "confidence": table.confidence,
         "policy": policy,
@@ -40,14 +40,14 @@ def fit_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesT
     }
     for what, count, least in (("tools", len(given.keys), table.min_tools), ("tasks", len(tasks), table.min_tasks)):
         if count < least:
-            return Abilities(**told, reason=f"not enough {what} to fit abilities: {count} of {least}")
+            return Abilities(**summary, reason=f"not enough {what} to fit abilities: {count} of {least}")
     second = np.searchsorted(tasks, given.task[named])
     scores = np.array(given.columns["overall"], dtype=np.float64)[named] / 100
     fit = crossed_effects(given.tool[named], second, scores, level=table.confidence)
     right = _Rightness(given, named, table.confidence)
     anomalies = _find_anomalies(given, named, by, fit, scores, table.anomaly_threshold)
     return Abilities(
-        **told,
+        **summary,
         reason=None,
         residual_sd=_round(fit.deviation),
         repeat_correlation=_round(fit.repeats),

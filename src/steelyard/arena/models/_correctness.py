@@ -104,9 +104,9 @@ def _task_medians(given: SubmissionColumns) -> dict[str, Floats]:
 def _from_details(decoded: Mapping[str, Any]) -> dict[str, float]:  # Any: JSON values
     found: dict[str, float] = {}
     scores = [judgment.get("weighted_score") for judgment in decoded.get("judgments", ())]
-    told = [float(score) for score in scores if score is not None]
-    if told:
-        found["judge_score"] = float(np.mean(told))
+    known = [float(score) for score in scores if score is not None]
+    if known:
+        found["judge_score"] = float(np.mean(known))
     if decoded.get("files_created"):
         found["files"] = float(np.log1p(len(decoded["files_created"])))
     met: dict[str, list[bool]] = {}
@@ -131,18 +131,18 @@ def fit_correctness(given: SubmissionColumns, by: Sequence[str], table: Correctn
     known = what_is_known(given, rows)
     run = np.flatnonzero(np.isfinite(known.right))
     rows, features, right = rows[run], known.features[run], known.right[run]
-    told: dict[str, Any] = {  # Any: fields of the result
+    fields: dict[str, Any] = {  # Any: fields of the result
         "by": tuple(by),
         "examples": len(rows),
         "tasks": len(np.unique(given.task[rows])),
         "min_examples": table.min_examples,
     }
-    reason = _why_not(right, told["tasks"], table)
+    reason = _why_not(right, fields["tasks"], table)
     if reason is not None:
-        return CorrectnessModel(**told, reason=reason)
+        return CorrectnessModel(**fields, reason=reason)
     kinds = sorted({task.category or NO_CATEGORY for task in given.tasks} | {NO_CATEGORY})
     examples = _examples(given, rows, features, kinds)
-    return _model(fit_calibrated_logistic(examples, right), examples, given, kinds, told)
+    return _model(fit_calibrated_logistic(examples, right), examples, given, kinds, fields)
 
 
 def _why_not(right: Floats, tasks: int, table: CorrectnessTable) -> str | None:
@@ -170,13 +170,17 @@ def _examples(given: SubmissionColumns, rows: Ints, features: Floats, kinds: Seq
 
 
 def _model(
-    fit: CalibratedLogistic, examples: Examples, given: SubmissionColumns, kinds: Sequence[str], told: Mapping[str, Any]
+    fit: CalibratedLogistic,
+    examples: Examples,
+    given: SubmissionColumns,
+    kinds: Sequence[str],
+    fields: Mapping[str, Any],
 ) -> CorrectnessModel:  # Any: fields of the model
     counts = [*np.isfinite(examples.features).sum(axis=0).tolist(), fit.n]
     numbers = zip(FEATURES.items(), fit.coefficients, fit.center, fit.scale, counts, strict=True)
     used = np.unique(examples.tools[examples.tools >= 0]).tolist()
     return CorrectnessModel(
-        **told,
+        **fields,
         reason=None,
         pass_rate=_round(fit.right),
         brier=_round(fit.brier),
@@ -210,7 +214,7 @@ def _model(
         ),
         records=tuple(
             ToolRecord(
-                key=dict(zip(told["by"], given.keys[tool], strict=True)),
+                key=dict(zip(fields["by"], given.keys[tool], strict=True)),
                 logits={kind: _round(value) for kind, value in zip(kinds, fit.records.by_kind[tool], strict=True)},
             )
             for tool in used

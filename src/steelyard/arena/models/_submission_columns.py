@@ -51,12 +51,12 @@ class SubmissionColumns:
 
     def digest(self, *also: object) -> str:
         """Return the SHA-256 of the data in the fit."""
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for part in (*also, self.tasks, self.keys, self.task.tolist(), self.tool.tolist()):
-            told.update(msgspec.json.encode(part))
+            digest.update(msgspec.json.encode(part))
         for name in STORED_FIELDS:
-            told.update(msgspec.json.encode(self.columns[name]))
-        return told.hexdigest()
+            digest.update(msgspec.json.encode(self.columns[name]))
+        return digest.hexdigest()
 
 
 def accepted_so_far(connection: Connection) -> int:

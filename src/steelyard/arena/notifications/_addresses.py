@@ -76,9 +76,9 @@ def connected(
     """A connection to the host, looked up once: what is checked is what is connected to."""
     problem: OSError | None = None
     for family, kind, protocol, _, place in resolve(host, port, type=socket.SOCK_STREAM):
-        refused = refusal(place[0], network=network, is_secure=is_secure)
-        if refused is not None:
-            problem = problem or ForbiddenAddressError(refused if refused.startswith(host) else f"{host}: {refused}")
+        reason = refusal(place[0], network=network, is_secure=is_secure)
+        if reason is not None:
+            problem = problem or ForbiddenAddressError(reason if reason.startswith(host) else f"{host}: {reason}")
             continue
         opened = socket.socket(family, kind, protocol)
         try:

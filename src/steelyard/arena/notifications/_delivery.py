@@ -51,7 +51,7 @@ class Leased(NamedTuple):
 
 
 def waits_seconds(attempts: int) -> int:
-    """How long to wait after so many failed attempts: doubling, up to an hour. Nothing is ever given up."""
+    """Return the delay after this many failed attempts: doubling, up to an hour, without a last attempt."""
     return min(FIRST_WAIT_SECONDS << min(attempts - 1, 20), MAX_WAIT_SECONDS)
 
 
@@ -69,7 +69,7 @@ class Queue:
         return max(self._began, now_microseconds())
 
     def lease(self, most: int, until: int) -> list[Leased]:
-        """The next events, at most so many, due again at `until`."""
+        """Lease the next events, at most `most`, until `until`."""
 
         def work(connection: Connection) -> tuple[list[Leased], tuple[int, int]]:
             rows = connection.execute(self._next(most)).all()
@@ -114,7 +114,7 @@ class Queue:
         return wanted.order_by(outbox.c.due_at, outbox.c.seq).limit(most)
 
     def note(self, delivery: Leased, problem: str | None) -> int:
-        """Remember what the target said; when it is tried again if it did not take the event."""
+        """Record the result of a delivery; return when a failed one is due again."""
         now = self.now()
         attempts = delivery.attempts + 1
         due = now if problem is None else now + waits_seconds(attempts) * SECOND

@@ -42,8 +42,8 @@ def event_id(kind: str, submission_id: str, cause: str | None = None) -> str:
     >>> event_id("submission.rank_lost", "a", "submission b") == event_id("submission.rank_lost", "a", "submission c")
     False
     """
-    told = (kind, submission_id) if cause is None else (kind, submission_id, cause)
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:40]
+    parts = (kind, submission_id) if cause is None else (kind, submission_id, cause)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 
 def write_events(connection: Connection, kind: str, columns: Mapping[str, Sequence[Any]], now: int) -> None:
@@ -71,7 +71,7 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
     same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
     cause = submissions.alias()
     causing = (cause.c.task_key == outbox.c.task_key) & (cause.c.ordinal == outbox.c.cause_ordinal)
-    told = (
+    query = (
         select(
             outbox,
             submissions.c.id.label("submission_id"),
@@ -92,7 +92,7 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
     )
     events: list[tuple[int, ArenaEvent]] = []
     for start in range(0, len(taken), EVENTS_AT_ONCE):
-        some = told.where(outbox.c.seq.in_(taken[start : start + EVENTS_AT_ONCE]))
+        some = query.where(outbox.c.seq.in_(taken[start : start + EVENTS_AT_ONCE]))
         events += [(row["seq"], _event(row)) for row in connection.execute(some).mappings()]
     return events
 

@@ -98,7 +98,7 @@ def _is_done(target: Target, *how: ColumnElement[bool]) -> ColumnElement[bool]:
 def forget(store: Store, now: int) -> None:
     """Remove events that were settled long ago, with what is known of their deliveries; a bounded number a time.
 
-    The last event stays: SQLite would give its number to the next, and whoever watches would take that for seen.
+    The last event stays: SQLite would give its number to the next, and watchers would skip that one as already seen.
     """
     is_old = outbox.c.settled_at < now - KEPT_DAYS * DAY
     last = select(func.max(outbox.c.seq)).scalar_subquery()

@@ -1,7 +1,7 @@
 """Emptying the outbox: every event to every target at least once, however often anything crashes on the way.
 
-An event is written with the submission it tells of, and settled when every target has taken it. Targets are served
-beside each other, each in the order of the events and with retries of its own: one that hangs holds up nobody else. A
+An event is written with its submission, and settled when every target has accepted it. Targets are served in parallel,
+each in the order of the events and with its own retries, so one that hangs does not delay the others. A
 sender that dies leaves its leases to run out, and what it had not noted is sent again under the same id.
 """
 

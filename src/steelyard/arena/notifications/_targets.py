@@ -86,9 +86,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 'for a private host, set network = "private" or "loopback"'
             )
         if is_address(parts.hostname):  # that of a name is known when it is connected to
-            refused = refusal(parts.hostname, network=self.network, is_secure=is_secure)
-            if refused is not None:
-                raise ValueError(f"target {self.name!r}: {refused}")
+            reason = refusal(parts.hostname, network=self.network, is_secure=is_secure)
+            if reason is not None:
+                raise ValueError(f"target {self.name!r}: {reason}")
 
     def wants(self) -> ColumnElement[bool]:
         """Whether an event of the outbox is for it."""

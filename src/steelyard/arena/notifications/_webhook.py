@@ -1,7 +1,7 @@
 """Delivery of one signed message to one target.
 
 The signature is HMAC-SHA-256 with the shared secret over the time header, a full stop and the body. A receiver checks
-it, refuses old times, and ignores an event id that it has seen: delivery is at least once.
+it, rejects old times, and ignores an event id that it has seen: delivery is at least once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIGNATURE_HEADER = "Steelyard-Signature"
 
 
 MARGIN_SECONDS = 0.5
-"""What a socket has beyond its limit to say itself what went wrong."""
+"""Extra time for the socket to report its own error."""
 
 
 class NoAnswer(str):
@@ -58,7 +58,7 @@ def send(
 ) -> str | None:
     """None when the target took the message, else what went wrong. It has `seconds` for all of it.
 
-    A socket's own limit starts anew with every byte, and looking up a name has none: both are waited for from outside.
+    A socket's timeout restarts with every byte and name resolution has none, so a separate thread enforces the limit.
     """
     answers: list[str | None] = []
     problems: list[BaseException] = []
@@ -118,7 +118,7 @@ def _send(target: Target, headers: dict[str, str], body: bytes, resolve: Resolve
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Whom to believe that they are who they say; reading the certificates takes some time."""
+    """Return the default TLS context, cached because loading certificates is slow."""
     return ssl.create_default_context()
 
 

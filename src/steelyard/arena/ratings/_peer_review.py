@@ -1,4 +1,4 @@
-"""What ratings say once each reviewer's severity is taken out, how far reviewers agree, and who deviates."""
+"""Ratings adjusted for reviewer severity, inter-rater agreement and deviating reviewers."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def _reviewers(table: RatingTable, fit: TwoWay, *, unblind: bool) -> tuple[Revie
 
 def blinded_reviewer(name: str, rated: Sequence[tuple[str, str]]) -> str:
     """What a reviewer is shown as: the same in one answer; what else was rated makes it another in the next round."""
-    said = "\0".join([name, str(len(rated)), *rated[0], *rated[-1]])
-    return f"reviewer-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    identity = "\0".join([name, str(len(rated)), *rated[0], *rated[-1]])
+    return f"reviewer-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
 
 def _findings(fit: TwoWay) -> tuple[Finding, ...]:

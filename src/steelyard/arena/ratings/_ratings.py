@@ -118,8 +118,8 @@ def _submission(connection: Connection, given: Given) -> RowMapping:
 
 def blinded_name(assigned: RowMapping) -> str:
     """Return the anonymous name of a submission, which cannot be derived from its id alone."""
-    said = f"{assigned['digest']}\0{assigned['task_key']}\0{assigned['ordinal']}\0{assigned['assigned_at']}"
-    return BLINDED + hashlib.sha256(said.encode()).hexdigest()[:12]
+    identity = f"{assigned['digest']}\0{assigned['task_key']}\0{assigned['ordinal']}\0{assigned['assigned_at']}"
+    return BLINDED + hashlib.sha256(identity.encode()).hexdigest()[:12]
 
 
 def _assigned(connection: Connection, *, reviewer: str | None = None, task_key: int | None = None) -> list[RowMapping]:

@@ -115,16 +115,16 @@ def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> It
 
 
 def checks_of(manifest: Document) -> Iterator[VerifyCheck]:
-    """What the manifest says of itself, recomputed from the numbers in it."""
-    rules = [msgspec.convert(told, Rules) for told in manifest["rules"]]
-    for told in manifest["tasks"]:
-        task = msgspec.convert(told["definition"], Task)
-        rows = told["submissions"]
+    """Check the manifest by recomputing its values from its own numbers."""
+    rules = [msgspec.convert(table, Rules) for table in manifest["rules"]]
+    for entry in manifest["tasks"]:
+        task = msgspec.convert(entry["definition"], Task)
+        rows = entry["submissions"]
         if manifest["policy"] == "current":
-            yield _check(task.id, "baseline", _wrong_baseline(told, rows, task, rules[0]))
-        yield _check(task.id, "scores", _wrong_scores(told, rows, task, rules))
+            yield _check(task.id, "baseline", _wrong_baseline(entry, rows, task, rules[0]))
+        yield _check(task.id, "scores", _wrong_scores(entry, rows, task, rules))
         yield _check(task.id, "ranks", _wrong_ranks(rows))
-        both = {row["id"] for row in rows} & {row["submission_id"] for row in told["excluded"]}
+        both = {row["id"] for row in rows} & {row["submission_id"] for row in entry["excluded"]}
         yield _check(task.id, "exclusions", [f"{name} is both excluded and included" for name in sorted(both)])
 
 
@@ -134,11 +134,11 @@ def _check(task_id: str, what: str, wrong: list[str]) -> VerifyCheck:
     return VerifyCheck(what=what, task_id=task_id, holds=not wrong, reason=reason)
 
 
-def _wrong_baseline(told: Document, rows: list[Document], task: Task, rules: Rules) -> list[str]:
+def _wrong_baseline(entry: Document, rows: list[Document], task: Task, rules: Rules) -> list[str]:
     ordered = sorted(rows, key=lambda row: row["ordinal"])
     inputs = BaselineInputs(*([row[name] for row in ordered] for name in BaselineInputs._fields))
     made = baseline_of(inputs, defaults=rules.defaults_of(task), least=rules.baseline.submissions)
-    stated = told["baselines"][str(told["baseline_version"])]
+    stated = entry["baselines"][str(entry["baseline_version"])]
     return [
         f"{name} is {stated[name]:g}, recomputed {made[name]:g}"
         for name in BaselineBounds._fields
@@ -146,10 +146,10 @@ def _wrong_baseline(told: Document, rows: list[Document], task: Task, rules: Rul
     ]
 
 
-def _wrong_scores(told: Document, rows: list[Document], task: Task, rules: list[Rules]) -> list[str]:
+def _wrong_scores(entry: Document, rows: list[Document], task: Task, rules: list[Rules]) -> list[str]:
     bounds = {
         version: BaselineBounds(*(numbers[name] for name in BaselineBounds._fields))
-        for version, numbers in told["baselines"].items()
+        for version, numbers in entry["baselines"].items()
     }
     constants = [one.constants_of(task) for one in rules]
     wrong = []

@@ -54,35 +54,35 @@ def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str
     by_key: dict[int, dict[int, int]] = {}
     for place, (key, ordinal) in enumerate(rated.keys):
         by_key.setdefault(key, {})[ordinal] = place
-    told = []
+    known = []
     for key, places in by_key.items():
         if stored[key].task.weights is not None:
             continue
         fixed = [stored[key].constants[f"{name}_weight"] for name in PARTS]
         rows = view_task(connection, stored[key], policy=arena.policy).rows
         for ordinal, *cents in rows.filter(rows["ordinal"].is_in(list(places))).select("ordinal", *PARTS).iter_rows():
-            told.append((places[ordinal], rated.submissions[places[ordinal]][0], cents, fixed))
-    told.sort()
-    return {"rows": told}
+            known.append((places[ordinal], rated.submissions[places[ordinal]][0], cents, fixed))
+    known.sort()
+    return {"rows": known}
 
 
 def _fitted(
     rated: RatingTable, known: dict[str, Any], table: DynamicWeightsTable, general: np.ndarray
 ) -> FittedWeights:
-    told = known["rows"]
-    names = sorted({task for _, task, _, _ in told})
-    groups = np.array([names.index(task) for _, task, _, _ in told], dtype=np.int64)
-    parts = np.array([cents for _, _, cents, _ in told], dtype=float).reshape(-1, len(PARTS)) / 100
-    fixed = np.array([weights for _, _, _, weights in told], dtype=float).reshape(-1, len(PARTS))
+    rows = known["rows"]
+    names = sorted({task for _, task, _, _ in rows})
+    groups = np.array([names.index(task) for _, task, _, _ in rows], dtype=np.int64)
+    parts = np.array([cents for _, _, cents, _ in rows], dtype=float).reshape(-1, len(PARTS)) / 100
+    fixed = np.array([weights for _, _, _, weights in rows], dtype=float).reshape(-1, len(PARTS))
     shift, fit, reason = np.zeros(len(PARTS)), None, None
     diagnostics: tuple[PartDiagnostic, ...] = ()
-    if len(rated.scores) < table.min_ratings or len(told) < table.min_submissions:
+    if len(rated.scores) < table.min_ratings or len(rows) < table.min_submissions:
         reason = (
-            f"{len(rated.scores)} ratings of {len(told)} submissions; required: {table.min_ratings} ratings of"
+            f"{len(rated.scores)} ratings of {len(rows)} submissions; required: {table.min_ratings} ratings of"
             f" {table.min_submissions} submissions"
         )
     else:
-        quality = two_way(rated.units, rated.raters, rated.scores).quality[[place for place, *_ in told]]
+        quality = two_way(rated.units, rated.raters, rated.scores).quality[[place for place, *_ in rows]]
         fit = fit_weights(parts, fixed, quality, groups)
         shift, reason = fit.shift, fit.reason
         diagnostics = tuple(
@@ -92,7 +92,7 @@ def _fitted(
     moved = bounded_weights(general, shift, table.max_shift)
     return FittedWeights(
         ratings=len(rated.scores),
-        submissions=len(told),
+        submissions=len(rows),
         tasks=len(names),
         max_shift=table.max_shift,
         fixed=dict(zip(PARTS, general.tolist(), strict=True)),

@@ -54,7 +54,7 @@ class BaselineInputs(NamedTuple):
 def baseline_of(inputs: BaselineInputs, *, defaults: Mapping[str, float], least: int) -> dict[str, float]:
     """The baseline as the specification lists it: the defaults under `least` submissions, else from the submissions.
 
-    Times and costs that nobody states keep their defaults. Quartiles of tokens are there only when they are known.
+    Times and costs that no submission reports keep their defaults. Token quartiles are included only if known.
     """
     count = len(inputs.total_tokens)
     if count < least:

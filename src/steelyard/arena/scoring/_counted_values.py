@@ -18,7 +18,7 @@ class TaskValues(NamedTuple):
 
 
 class LowerMedians(NamedTuple):
-    """For each task the lower middle value, how many lie strictly below it, and the median."""
+    """For each task the lower middle value, the number of values below it, and the median."""
 
     values: np.ndarray
     below: np.ndarray
@@ -35,14 +35,14 @@ class CountedValues(NamedTuple):
     starts: np.ndarray
     """Where each task begins, and at last where all end."""
     below: np.ndarray
-    """How many of the task's values lie strictly below."""
+    """Number of the task's smaller values."""
     totals: np.ndarray
     """How many values each task has."""
     where: np.ndarray
     """For each pair that was counted, the place of its value here."""
 
     def lower_medians(self, tasks: np.ndarray, n: np.ndarray) -> LowerMedians:
-        """The middle of the `n` values of each of these tasks; those that lie well above it need not be here."""
+        """The middle of the `n` values of each of these tasks; values well above it may be absent."""
         passed = np.cumsum(self.counts)
         before = np.concatenate(([0], passed))[self.starts[tasks]]
         lower = np.searchsorted(passed, before + (n - 1) // 2, side="right")

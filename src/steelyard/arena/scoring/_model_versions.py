@@ -15,7 +15,7 @@ def version_of(kept: ModelVersion | None) -> VersionOf | None:
 
 
 def fitted_model(kept: KeptVersion, reason: str | None) -> FittedModel:
-    """Return the result of a fit; `reason` says why no model could be fitted."""
+    """Return the result of a fit; `reason` explains a missing model."""
     version, is_new = kept
     return FittedModel(
         kind=version.kind,

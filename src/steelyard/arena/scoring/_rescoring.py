@@ -81,7 +81,7 @@ class StoredRows(NamedTuple):
     columns: Columns
 
     def by_task(self, tasks: int) -> list[np.ndarray]:
-        """The rows of each of so many tasks."""
+        """Return the rows of each task."""
         order = np.argsort(self.which, kind="stable")
         return np.split(order, np.searchsorted(self.which[order], np.arange(1, tasks)))
 

@@ -1,4 +1,4 @@
-"""What an arena profile says, typed: the constants, and the tables that the arena specification names itself."""
+"""Typed contents of an arena profile: the constants, and the tables that the arena specification names itself."""
 
 from __future__ import annotations
 

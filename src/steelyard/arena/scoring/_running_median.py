@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class LowerMedian(NamedTuple):
-    """The lower of the two middle values (None while there are none), and how many lie strictly below it."""
+    """The lower of the two middle values (None without values), and the number of values below it."""
 
     value: int | None
     below: int
@@ -26,7 +26,7 @@ def running_medians(earlier: Mapping[int, int], coming: Sequence[int], *, n: int
     counts = [earlier.get(value, 0) for value in values]
     place_of = {value: place for place, value in enumerate(values)}
     medians: list[float] = []
-    at = below = 0  # the place of the lower middle value, and how many lie strictly below it
+    at = below = 0  # index of the lower middle value, and the number of values below it
     for total, value in enumerate(coming, n + 1):
         place = place_of[value]
         counts[place] += 1

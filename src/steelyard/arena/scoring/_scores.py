@@ -135,7 +135,7 @@ def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.Dat
 def _expressions(same: tuple[tuple[str, float], ...]) -> list[list[pl.Expr]]:
     """The scores as expressions, round by round, with these constants for all rows; the others are columns.
 
-    Polars' own: Narwhals would translate them anew for each frame, which took a tenth of a batch.
+    Polars' own: Narwhals would translate them for each frame again, which took a tenth of a batch.
     """
     import polars as pl  # heavy: a single submission is scored without it
 

@@ -49,9 +49,9 @@ def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
 
 def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
     """Return the rules and policy at a time; the first ones for a time before the arena."""
-    past = select(past_settings.c.rules, past_settings.c.policy)
-    latest = past.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
-    first = past.order_by(past_settings.c.number).limit(1)
+    query = select(past_settings.c.rules, past_settings.c.policy)
+    latest = query.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
+    first = query.order_by(past_settings.c.number).limit(1)
     return _decoded(*(connection.execute(latest).first() or connection.execute(first).one()))
 
 

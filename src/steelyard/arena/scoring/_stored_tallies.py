@@ -23,7 +23,7 @@ LOOK_UP_TO = 8
 """Up to this many scores of a task are looked up one by one; for more, its whole tally is read."""
 KEYS_PER_QUERY = 500
 BELOW_ALL = -1
-"""Stands for all values below those that were read; every value is at least 0."""
+"""Represents all values below those that were read; every value is at least 0."""
 
 Counts = dict[int, int]
 """Values with how often each occurs."""
@@ -47,7 +47,7 @@ _UP_FROM = select(
 
 
 def read_middles(connection: Connection, coming: Sequence[tuple[TaskState, int]], field: str) -> dict[int, Counts]:
-    """By task the counts that its median may depend on while so many values come to it, and those below them."""
+    """By task the counts that its median may depend on while this many values arrive, and those below them."""
     counts = _read_whole(connection, [state for state, more in coming if state.n <= WHOLE_UP_TO * more], field)
     for state, more in coming:
         if state.stored_task.key not in counts:
@@ -76,7 +76,7 @@ def _read_around(connection: Connection, state: TaskState, coming: int, field: s
 
 
 def read_scores(connection: Connection, asked: Sequence[tuple[TaskState, Sequence[int]]]) -> list[Counts]:
-    """For each task the counts of overall scores that decide how many lie above each of the scores given with it."""
+    """For each task the counts of overall scores that determine the number of scores above each given one."""
     few = [len(scores) <= LOOK_UP_TO and state.n > WHOLE_UP_TO * len(scores) for state, scores in asked]
     many = [state for (state, _), is_few in zip(asked, few, strict=True) if not is_few]
     whole = _read_whole(connection, many, "overall")
@@ -87,7 +87,7 @@ def read_scores(connection: Connection, asked: Sequence[tuple[TaskState, Sequenc
 
 
 def _look_up(connection: Connection, state: TaskState, scores: Iterable[int]) -> Counts:
-    """The counts of these scores, and just above each how many lie between it and the next of them."""
+    """The counts of these scores, and just above each the number of scores between it and the next."""
     own = {"of_task": state.stored_task.key, "of_field": FIELDS["overall"]}
     counts: Counts = {}
     passed = 0

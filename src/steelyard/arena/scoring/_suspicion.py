@@ -46,7 +46,7 @@ FLAGS = ("extremely_efficient_tokens", "extremely_fast", "minimal_tool_usage")
 
 
 def validate(scores: Sequence[float], total_tokens: int, limits: ValidationTable) -> tuple[list[str], list[str]]:
-    """What is impossible about an evaluation (errors) and what is suspicious (warnings), as the specification says.
+    """Return the impossible (errors) and suspicious (warnings) values of an evaluation, per the specification.
 
     The scores come in the order in which they are ranked: overall, efficiency, speed, cost, correctness.
     """

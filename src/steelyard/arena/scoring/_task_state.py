@@ -23,13 +23,13 @@ EXTREMES = {
     "execution_time": "execution_time",
     "cost": "estimated_cost",
 }
-"""The part of a bound's name that says which field it bounds."""
+"""Field of each bound, by the part of the bound's name."""
 
 UNKNOWN_AT_ZERO = (2, 3)
 """Indices of the extremes whose 0 means unknown: time and cost."""
 
 MEDIANS = {"iterations": "iterations", "total_tokens": "tokens"}
-"""The fields whose middle is kept, with the part of its columns' names that says so."""
+"""Fields with a stored median, and their part of the column names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class TaskState:
         return self._lows, self._highs
 
     def reach(self, n: int, lows: Sequence[float], highs: Sequence[float]) -> None:
-        """Have so many submissions with these extremes; what is not a number is unknown."""
+        """Set the number of submissions and the extremes; NaN means unknown."""
         self.n = n
         self._lows = [_stored_extreme(value, place) for place, value in enumerate(lows)]
         self._highs = [_stored_extreme(value, place) for place, value in enumerate(highs)]

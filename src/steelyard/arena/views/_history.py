@@ -45,7 +45,7 @@ def score_history(
             wanted = wanted.where(submissions.c.submitter == submitter)
         if team is not None:
             wanted = wanted.where(submissions.c.submitter.in_(_members(connection, team)))
-        # Databases order text by the customs of a language, each by its own.
+        # Collation differs between databases, so sort in Python.
         selected = connection.execute(wanted).mappings()
         rows = sorted(selected, key=lambda row: (row["submitted_at"], row["id"]))
         rules_history = read_rules_history(connection)
@@ -140,11 +140,11 @@ def leaderboard_changes(
     Then as now, leaderboards are made by the settings of the moment, so a rescore under other rules is a change.
     """
     with arena.read() as connection:
-        past, policy_then = settings_at(connection, since)
+        rules_then, policy_then = settings_at(connection, since)
         every = load_tasks(connection, arena.rules)
         chosen = [find_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
-        # Past rules may not know the difficulty of a task that came after them.
-        then = find_tasks(connection, _tasks_at(connection, since), past)
+        # Earlier rules may not know the difficulty of a task that came after them.
+        then = find_tasks(connection, _tasks_at(connection, since), rules_then)
         stood = [then.get(now.task.id, now) for now in chosen]
         policies = (policy or policy_then, policy or arena.policy)
         if task_id is not None:
@@ -154,7 +154,7 @@ def leaderboard_changes(
             before = list(view_tasks(connection, stood, policy=policies[0], until=since))
             after = list(view_tasks(connection, chosen, policy=policies[1]))
     earlier = {view.stored_task.key: view for view in before}
-    about = {"since": iso(since), "then_profile": past.name, "now_profile": arena.rules.name}
+    about = {"since": iso(since), "then_profile": rules_then.name, "now_profile": arena.rules.name}
     about |= {"then_policy": policies[0], "now_policy": policies[1]}
     compared = [_change(earlier.get(view.stored_task.key), view, about) for view in after]
     return LeaderboardChanges(changes=tuple(change for change in compared if change.moved or task_id is not None))

@@ -88,16 +88,16 @@ def _with_tool_metrics(shown: TaskLeaderboard, view: View, rules: Rules, wanted:
     by_tool: dict[str, list[Brought]] = {}
     for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
         by_tool.setdefault(tool or "", []).append(Brought(identity, shown.task_id, inputs_in(details)))
-    told: dict[str, dict[str, float | None]] = {}
+    scores_of: dict[str, dict[str, float | None]] = {}
     for tool, brought in by_tool.items():
         own = [name for name in wanted if name in metrics_of(rules, tool)]
         for row in ranked_within(brought, own):
-            told[row.submission_id] = row.values | {f"{name}_ranking": rank for name, rank in row.ranks.items()}
+            scores_of[row.submission_id] = row.values | {f"{name}_ranking": rank for name, rank in row.ranks.items()}
     blank = dict.fromkeys([*wanted, *(f"{name}_ranking" for name in wanted)])
     return dataclasses.replace(
         shown,
         leaderboard=tuple(
-            msgspec.structs.replace(one, extra_scores=one.extra_scores | blank | told[one.submission_id])
+            msgspec.structs.replace(one, extra_scores=one.extra_scores | blank | scores_of[one.submission_id])
             for one in shown.leaderboard
         ),
     )
@@ -209,32 +209,32 @@ def _weights(constants: Mapping[str, float]) -> dict[str, float]:
 def _entry_rows(rows: pl.DataFrame, task: _Task, made: Sequence[RulesInForce]) -> Iterator[LeaderboardEntry]:
     """One entry a row. Columns are worked through one after the other: row by row took three times as long."""
     view, rules = task.view, task.rules
-    told = {name: rows[name].to_list() for name in rows.columns}
-    flags = flags_of(rules.outliers, [task.median_tokens] * len(rows), *(told[name] for name in SUSPECT))
-    scores = {name: [points(cents) for cents in told[name]] for name in KEPT_SCORES}
+    columns = {name: rows[name].to_list() for name in rows.columns}
+    flags = flags_of(rules.outliers, [task.median_tokens] * len(rows), *(columns[name] for name in SUSPECT))
+    scores = {name: [points(cents) for cents in columns[name]] for name in KEPT_SCORES}
     ranked_scores = [scores[name] for name in RANKED_SCORES]
     own = {
-        "submission_id": told["id"],
+        "submission_id": columns["id"],
         **{f"{name}_score": scores[name] for name in KEPT_SCORES},
-        **{f"{name}_ranking": told[f"{name}_ranking"] for name in RANKED_SCORES[1:]},
-        "baseline_version": [view.version] * len(rows) if view.policy == "current" else told["baseline_version"],
-        "defaulted": defaulted_of(*(told[name] for name in DEFAULTED)),
-        "claimed": claimed_of(told["is_claimed"], told["details"]),
-        "lower_bounds": lower_bounds_of(told["details"]),
+        **{f"{name}_ranking": columns[f"{name}_ranking"] for name in RANKED_SCORES[1:]},
+        "baseline_version": [view.version] * len(rows) if view.policy == "current" else columns["baseline_version"],
+        "defaulted": defaulted_of(*(columns[name] for name in DEFAULTED)),
+        "claimed": claimed_of(columns["is_claimed"], columns["details"]),
+        "lower_bounds": lower_bounds_of(columns["details"]),
         "flags": flags,
-        "warnings": warnings_of(rules.validation, ranked_scores, told["total_tokens"]),
-        "submitted_at": [iso(moment) for moment in told["submitted_at"]],
-        "evaluated_at": [_iso_of_batch(moment) for moment in told["accepted_at"]],
-        **{name: told[name] for name in _AS_STORED},
+        "warnings": warnings_of(rules.validation, ranked_scores, columns["total_tokens"]),
+        "submitted_at": [iso(moment) for moment in columns["submitted_at"]],
+        "evaluated_at": [_iso_of_batch(moment) for moment in columns["accepted_at"]],
+        **{name: columns[name] for name in _AS_STORED},
     }
     places = [
         rank_and_percentile(rank - 1, task.counts[cents], len(view.rows))
-        for rank, cents in zip(told["overall_ranking"], told["overall"], strict=True)
+        for rank, cents in zip(columns["overall_ranking"], columns["overall"], strict=True)
     ]
     least, accepted, task_id = rules.outliers.flags_for_review, view.decisions.accepted, view.stored_task.task.id
     names = tuple(own)
     for values, place, raised, ordinal, made_by in zip(
-        zip(*own.values(), strict=True), places, flags, told["ordinal"], made, strict=True
+        zip(*own.values(), strict=True), places, flags, columns["ordinal"], made, strict=True
     ):
         yield LeaderboardEntry(
             task_id=task_id,

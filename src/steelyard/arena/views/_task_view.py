@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ROWS_TOGETHER = 100_000
 TASKS_TOGETHER = 500
-"""What is read at once of many tasks: so many submissions (or one task more), and so many tasks."""
+"""Limits of one read: submissions (exceeded by at most one task) and tasks."""
 FIRST_VERSION = 1
 """The baseline of a task without submissions."""
 

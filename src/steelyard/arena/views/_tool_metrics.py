@@ -1,6 +1,6 @@
 """Metrics that a profile names for some tools: evaluated on the inputs that submissions bring, ranked within the tool.
 
-They stand beside the scores and are part of none.
+They are not part of any score.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
         tool=tool,
         display_name=shown.get(tool),
         profile=arena.rules.name,
-        metrics=tuple(_told(name) for name in named),
+        metrics=tuple(_declared_metric(name) for name in named),
         submissions=ranked_within(brought, named),
     )
 
@@ -70,9 +70,9 @@ def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
 
 def inputs_in(details: str | None) -> dict[str, float | bool]:
     """The inputs that a submission brought; those under custom fields by the names that metrics know."""
-    told: dict[str, float | bool] = (msgspec.json.decode(details).get("inputs") if details else None) or {}
-    own = {name: value for name, value in told.items() if is_custom_field(name)}
-    return {name: value for name, value in told.items() if name not in own} | custom_inputs(own)
+    inputs: dict[str, float | bool] = (msgspec.json.decode(details).get("inputs") if details else None) or {}
+    own = {name: value for name, value in inputs.items() if is_custom_field(name)}
+    return {name: value for name, value in inputs.items() if name not in own} | custom_inputs(own)
 
 
 def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[ToolSubmission, ...]:
@@ -82,20 +82,20 @@ def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[Too
     ranks: list[dict[str, int | None]] = [{} for _ in brought]
     for name in names:
         is_lower = catalog()[name].better == "lower"
-        known = sorted(value for told in values if (value := told[name][0]) is not None)
-        for place, told in enumerate(values):
-            value = told[name][0]
+        known = sorted(value for metric_values in values if (value := metric_values[name][0]) is not None)
+        for place, metric_values in enumerate(values):
+            value = metric_values[name][0]
             ahead = sum(other < value if is_lower else other > value for other in known) if value is not None else 0
             ranks[place][name] = None if value is None else 1 + ahead
     made = [
         ToolSubmission(
             submission_id=entry.submission_id,
             task_id=entry.task_id,
-            values={name: value for name, (value, _) in told.items()},
+            values={name: value for name, (value, _) in metric_values.items()},
             ranks=own,
-            reasons={name: reason for name, (_, reason) in told.items() if reason is not None},
+            reasons={name: reason for name, (_, reason) in metric_values.items() if reason is not None},
         )
-        for entry, told, own in zip(brought, values, ranks, strict=True)
+        for entry, metric_values, own in zip(brought, values, ranks, strict=True)
     ]
     return tuple(sorted(made, key=lambda one: (one.task_id, one.submission_id)))
 
@@ -108,6 +108,6 @@ def _value(name: str, inputs: Mapping[str, Any], profile: Profile) -> tuple[floa
     return (number, None) if math.isfinite(number) else (None, "infinite")
 
 
-def _told(name: str) -> ToolMetric:
+def _declared_metric(name: str) -> ToolMetric:
     declared = catalog()[name]
     return ToolMetric(name=name, title=declared.title, unit=declared.unit, better=declared.better)

@@ -2,7 +2,7 @@
 
 PostgreSQL hands out an event's number long before the event is there for others to see, so an event may come with a
 lower number than one that was shown. Numbers that were passed over are therefore remembered as gaps, and asked for
-again until everybody who wrote when they were passed over has ended: then nothing comes there any more.
+again until every transaction that was open when they were passed over has ended. No event can fill them after that.
 """
 
 from __future__ import annotations
