@@ -26,9 +26,9 @@ from steelyard.results import (
 )
 
 NO_CRITERIA = "no criteria: correctness is 100 by the specification"
-"""What a task without criteria says, which would pass for one that every submission meets."""
+"""Note of a task without criteria, which every submission would seem to meet."""
 REPORTS_FAILURE = "reports failure"
-"""What the row of a submission notes that says so of itself: without criteria its scores do not show it."""
+"""Note of a submission that reports its own failure: without criteria its scores do not show it."""
 
 
 def unreported_text(names: Sequence[str]) -> str:
@@ -64,7 +64,7 @@ def added_lines(added: AddedTasks) -> Iterator[str]:
 
 
 def task_heading_lines(details: TaskDetails) -> Iterator[str]:
-    """What stands above a task's baselines: its title, its criteria, and what is kept of its own files."""
+    """Yield the heading of a task's baselines: title, criteria, and which of its files are stored."""
     yield f"{details.task.id}  {details.task.title or ''}".rstrip()
     yield criteria_text(len(details.task.success_criteria))
     if details.files is not None:

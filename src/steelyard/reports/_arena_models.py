@@ -59,15 +59,15 @@ def abilities_line(ranking: AbilityRanking) -> str:
 
 def abilities_tables(ranking: AbilityRanking) -> Iterator[TextTable]:
     """Return the tools by rank, and the hardest tasks."""
-    told = ranking.model
-    if told.reason is not None:
+    model = ranking.model
+    if model.reason is not None:
         return
     table = plain_table("Tools by ability (predicted score on an average task)")
-    for name, spare in (("rank", 0), *((key, 0) for key in told.by), ("ability", 0), ("interval", 0)):
-        table.add_column(name, justify="left" if name in told.by else "right", spare=spare)
+    for name, spare in (("rank", 0), *((key, 0) for key in model.by), ("ability", 0), ("interval", 0)):
+        table.add_column(name, justify="left" if name in model.by else "right", spare=spare)
     for name, spare in (("mean", 1), ("rank by mean", 1), ("correctness", 2), ("tasks", 2), ("submissions", 2)):
         table.add_column(name, justify="right", spare=spare)
-    for tool in told.tools:
+    for tool in model.tools:
         right = tool.correctness_ability
         add_row(
             table,
@@ -82,7 +82,7 @@ def abilities_tables(ranking: AbilityRanking) -> Iterator[TextTable]:
             f"{tool.submissions:,}",
         )
     yield table
-    hardest = sorted(told.tasks, key=lambda task: task.level.estimate)[:TASKS_SHOWN]
+    hardest = sorted(model.tasks, key=lambda task: task.level.estimate)[:TASKS_SHOWN]
     table = plain_table("Tasks by difficulty, hardest first (predicted score of an average tool)")
     for name, spare in (("task", 0), ("level", 0), ("interval", 0), ("difficulty", 1), ("discrimination", 1)):
         table.add_column(name, justify="left" if name == "task" else "right", spare=spare)
@@ -162,8 +162,8 @@ def correctness_tables(estimates: CorrectnessEstimates) -> Iterator[TextTable]:
 
 def parts_text(parts: Mapping[str, float], most: int = 3) -> str:
     """Return the largest contributions to the logit."""
-    told = sorted((part for part in parts.items() if part[0] != "intercept"), key=lambda part: -abs(part[1]))
-    return ", ".join(f"{name} {value:+.2f}" for name, value in told[:most])
+    largest = sorted((part for part in parts.items() if part[0] != "intercept"), key=lambda part: -abs(part[1]))
+    return ", ".join(f"{name} {value:+.2f}" for name, value in largest[:most])
 
 
 def model_estimate_lines(about: ModelEstimates) -> Iterator[str]:

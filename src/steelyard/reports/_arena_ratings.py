@@ -61,17 +61,17 @@ def ratings_sentence(result: PeerReview) -> str:
         return "No ratings yet."
     agreement = result.agreement
     if agreement["estimate"] is None:
-        told = f"agreement unknown ({agreement.get('reason') or 'no submission has two ratings'})"
+        summary = f"agreement unknown ({agreement.get('reason') or 'no submission has two ratings'})"
     else:
-        told = f"Krippendorff's alpha {agreement['estimate']:.2f}"
+        summary = f"Krippendorff's alpha {agreement['estimate']:.2f}"
         if agreement["low"] is not None:
-            told += f" ({interval_name(result.confidence)} {decimal_bounds(agreement['low'], agreement['high'])})"
+            summary += f" ({interval_name(result.confidence)} {decimal_bounds(agreement['low'], agreement['high'])})"
     odd = [reviewer for reviewer in result.reviewers if reviewer.deviates]
     named = ", ".join(f"{reviewer.reviewer} ({', '.join(reviewer.deviates)})" for reviewer in odd)
     deviating = f"; {named} {'deviates' if len(odd) == 1 else 'deviate'}" if odd else ""
     return (
         f"{counted(result.n, 'rating')} of {counted(len(result.submissions), 'submission')} by"
-        f" {counted(len(result.reviewers), 'reviewer')}, {told}{deviating}."
+        f" {counted(len(result.reviewers), 'reviewer')}, {summary}{deviating}."
     )
 
 
@@ -80,7 +80,7 @@ def _ends(low: float | None, high: float | None) -> str:
 
 
 def weights_lines(result: WeightVersions) -> Iterator[str]:
-    """The version in force, what it rests on, and how well each part tells submissions apart."""
+    """Yield the version in force, its data, and how well each part discriminates between submissions."""
     if not result.versions:
         on = (
             "run: steelyard arena model weights --fit"
@@ -96,5 +96,7 @@ def weights_lines(result: WeightVersions) -> Iterator[str]:
     for name, weight in last.weights.items():
         yield f"{name}: {weight:.4f}, fixed {last.fixed[name]:g}"
     for part in last.parts:
-        told = "no variation" if part.correlation is None else f"correlation with ratings {part.correlation:+.2f}"
-        yield f"{part.name}: standard deviation {part.std_dev:.2f} points, {told}"
+        correlation = (
+            "no variation" if part.correlation is None else f"correlation with ratings {part.correlation:+.2f}"
+        )
+        yield f"{part.name}: standard deviation {part.std_dev:.2f} points, {correlation}"

@@ -40,7 +40,7 @@ UNSTATED = {
     "iterations": "iterations not reported: 1",
     "success": "success not reported: true",
 }
-"""What a row says of each number that a submission leaves out; a star marks the score that is none of its own."""
+"""Note on each number that a submission does not report; a star marks a default score."""
 
 
 def arena_table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequence[str] = ()) -> TextTable:
@@ -159,7 +159,7 @@ def history_table(history: ScoreHistory) -> TextTable:
 
 
 def leaderboard_line(leaderboard: TaskLeaderboard) -> str:
-    """What stands above the table: the interval, and what made the leaderboard."""
+    """Return the line above the table: the interval and the settings of the leaderboard."""
     interval = leaderboard.confidence_interval
     enough = counted(leaderboard.reliable_from, "submission")
     trust = "" if leaderboard.reliable else f"; ranks are unreliable below {enough}"
@@ -181,7 +181,7 @@ def leaderboard_line(leaderboard: TaskLeaderboard) -> str:
 def settings_named(ranking: TaskLeaderboard | Leaderboard) -> str:
     """The profile and the policy; where other profiles made scores, those with how many each made.
 
-    Two that have one name are told apart by when they came into force.
+    Profiles with the same name are distinguished by the time they came into force.
     """
     in_force = f"{ranking.profile}, policy {ranking.policy}"
     made = ranking.scored_by
@@ -199,11 +199,11 @@ def _unreported(fields: Sequence[str]) -> str:
 
 
 def _notes_in_short(leaderboard: Sequence[LeaderboardEntry]) -> str:
-    """Each note with how many rows have it, for a table that has no room beside its scores."""
+    """Return each note with its number of rows, for tables without room for a notes column."""
     counts = Counter(note for entry in leaderboard for note in _notes(entry))
-    told = [f"{note} ({counted(count, 'row')})" for note, count in counts.most_common(NOTES_SHOWN)]
-    told += [f"{len(counts) - NOTES_SHOWN:,} more"] if len(counts) > NOTES_SHOWN else []
-    return f"Notes: {'; '.join(told)}" if told else ""
+    notes = [f"{note} ({counted(count, 'row')})" for note, count in counts.most_common(NOTES_SHOWN)]
+    notes += [f"{len(counts) - NOTES_SHOWN:,} more"] if len(counts) > NOTES_SHOWN else []
+    return f"Notes: {'; '.join(notes)}" if notes else ""
 
 
 def _notes(entry: LeaderboardEntry | Receipt) -> list[str]:
@@ -256,7 +256,7 @@ def _leaders_table(leaderboard: Leaderboard, leaders: Sequence[Leader], *, title
 
 
 def baselines_table(details: TaskDetails) -> TextTable:
-    """A task's baseline beside those of each tool and model."""
+    """Return a task's baseline with those of each tool and model."""
     title = f"baseline version {details.baseline_version}, {counted(details.submissions, 'submission')}"
     heads = [f"{combination.agent or DASH} {combination.model or DASH}" for combination in details.combinations]
     table = arena_table(title, [("", 0), ("all", 0), *((head, 0) for head in heads)], texts=("",))

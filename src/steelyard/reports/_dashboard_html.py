@@ -63,7 +63,7 @@ class Frame:
     """What surrounds a page."""
 
     base: str
-    """What stands before every path."""
+    """Prefix of every path."""
     path: str
     """The path of this page."""
     query: Pairs = ()

@@ -1,4 +1,4 @@
-"""Pages as HTML: one file with one style and one script, which asks nobody for anything.
+"""Pages as HTML: one file with one style and one script, which makes no requests.
 
 `text()` is the only way for a text into a page. Markup is ours, texts are foreign.
 """
@@ -21,9 +21,9 @@ from steelyard.plain_text import clean
 from steelyard.reports.pages import DASH, Column, Facts, LongText, Page, PageLink, PageTable
 
 PLAIN_ROWS = 100
-"""Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
-PLAIN_ROWS_BESIDE = 20
-"""The same of a table that stands beside the main one."""
+"""Rows in the page itself, for readers without JavaScript; smaller tables are complete."""
+PLAIN_ROWS_FURTHER = 20
+"""The same for a table after the main one."""
 MAX_CELL_LENGTH = 300
 """Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
 MAX_LINK_LENGTH = 16_000
@@ -52,8 +52,8 @@ def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str =
     style, script = page_style(), page_asset("steel-table.js")
     links = "".join(f'<li><a href="#{page.name}">{page.name.capitalize()}</a></li>' for page in pages)
     is_alone = [page.title for page in pages] == [title]
-    told = [page if page.answer != lead else replace(page, answer="") for page in pages]
-    body = "".join(page_html(page, heading="h1" if is_alone else "h2") for page in told)
+    shown = [page if page.answer != lead else replace(page, answer="") for page in pages]
+    body = "".join(page_html(page, heading="h1" if is_alone else "h2") for page in shown)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
@@ -86,7 +86,7 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
         + table
         + _sentences(page.legend, "legend")
         + "".join(
-            table_html(each, name=f"{page.name}-{each.name}", base=base, plain_rows=PLAIN_ROWS_BESIDE)
+            table_html(each, name=f"{page.name}-{each.name}", base=base, plain_rows=PLAIN_ROWS_FURTHER)
             for each in page.also
         )
         + "".join(_folded(long_text) for long_text in page.texts)

@@ -60,12 +60,12 @@ def _left_out(result: Measurement) -> str:
 def _delivered(result: Measurement) -> str:
     runs = counted(result.n, "run")
     if len(result.groups) == 1:
-        told = []
-        for name, beside in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
+        parts = []
+        for name, label in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
             number = _mean(result.groups[0], name)
-            told += [f"{beside} {quantity(number, catalog()[name].unit)}"] if number is not None else []
-        if told:
-            return f"{runs}: {', '.join(told)}."
+            parts += [f"{label} {quantity(number, catalog()[name].unit)}"] if number is not None else []
+        if parts:
+            return f"{runs}: {', '.join(parts)}."
         looked_for = {"pass_rate", "cost_usd"} <= result.groups[0].metrics.keys()
         return f"{runs}, without a verdict or a cost." if looked_for else f"{runs}."
     groups = f"{runs} in {counted(len(result.groups), 'group')} by {', '.join(result.by)}"
@@ -165,9 +165,9 @@ def cell_text(value: Statistics | GroupValue, statistic: str, column: NumberForm
     """Return the number, with "count of N" after it if some runs have none."""
     if isinstance(value, GroupValue):
         text = _group_text(value, column) + _range_text(value, "value", column)
-        beside = [f"{value.count:,} of {n:,}"] if value.value is not None and value.missing else []
-        beside += [f"{value.lower_bounds:,} lower bounds"] if value.lower_bounds else []
-        return f"{text} ({', '.join(beside)})" if beside else text
+        notes = [f"{value.count:,} of {n:,}"] if value.value is not None and value.missing else []
+        notes += [f"{value.lower_bounds:,} lower bounds"] if value.lower_bounds else []
+        return f"{text} ({', '.join(notes)})" if notes else text
     text = column.text(getattr(value, statistic)) + _range_text(value, statistic, column)
     return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
 
@@ -182,9 +182,9 @@ def _range_text(value: Statistics | GroupValue, statistic: str, column: NumberFo
     if interval is None or interval.low is None:
         return ""
     label = f"\n{interval.label}" if interval.label else ""
-    beside = value.intervals.get("geometric_mean") if label and isinstance(value, Statistics) else None
-    if beside is not None and beside.estimate is not None:
-        label += f"\ngeometric mean {column.text(beside.estimate)}"
+    geometric = value.intervals.get("geometric_mean") if label and isinstance(value, Statistics) else None
+    if geometric is not None and geometric.estimate is not None:
+        label += f"\ngeometric mean {column.text(geometric.estimate)}"
     return f"\n{column.text(interval.low)} to {column.text(interval.high)}{label}"
 
 

@@ -11,7 +11,7 @@ from steelyard.errors import UsageError
 
 
 def check_file(path: Path, *, endings: Collection[str] = ()) -> None:
-    """Refuses a file that cannot be written: of an unknown ending, or in a folder that is not there."""
+    """Reject a file with an unknown extension or in a folder that does not exist."""
     if endings and path.suffix.lower() not in endings:
         *most, last = (f".{ending.removeprefix('.')}" for ending in endings)
         hint = f"end it with {', '.join(most)} or {last}"
@@ -22,7 +22,7 @@ def check_file(path: Path, *, endings: Collection[str] = ()) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Refuses a folder that cannot be written into, nor made where it is not there yet."""
+    """Reject a folder that can be neither written to nor created."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file", hint="specify a directory")
     _check_place(path)

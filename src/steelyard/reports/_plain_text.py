@@ -28,8 +28,8 @@ def markdown_text(text: str) -> str:
 def json_text(value: Any) -> str:  # Any: a JSON value
     """Strict JSON, indented, every invisible character as its escape.
 
-    Python indents in Python; written without, it is written in C. msgspec then indents and leaves the numbers as they
-    stand (its own writer would print 1e-05 as 1e-5).
+    Python indents in Python; written without, it is written in C. msgspec then indents and keeps the numbers
+    (its own writer would print 1e-05 as 1e-5).
     """
     written = _bare(value).encode("utf-8", "surrogatepass")  # file names may contain lone surrogates
     return visible_json(msgspec.json.format(written, indent=2).decode("utf-8", "surrogatepass"))

@@ -84,7 +84,7 @@ def _cost(usd: float | None, runs: int) -> str:
 
 
 def _covering(value: int | None, known: int, runs: int) -> str:
-    """The number, with how many of the runs it covers when not all; a dash when none says anything."""
+    """Return the number, with the count of runs if it covers only some; a dash if it is unknown."""
     if value is None:
         return DASH
     return f"{value:,}" if known == runs else f"{value:,} ({known:,} of {runs:,})"

@@ -125,7 +125,7 @@ def report_lead(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    """What ran, unless the lead says it or nothing did: a report on repeated answers or timings needs no runs."""
+    """Return what ran, unless the lead contains it or there are no runs (repeated answers, timings)."""
     return "" if not report.runs.total or report_lead(report) == report.runs.sentence else report.runs.sentence
 
 

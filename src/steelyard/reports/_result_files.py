@@ -44,7 +44,7 @@ def csv_text(rows: Sequence[Row], *, raw: bool = False) -> str:
 def write_result(result: Result, path: Path, *, figure: str | None = None, no_csv_escape: bool = False) -> str:
     """Write the result, or a figure of it, in the format that the file's ending names.
 
-    Gives how many keys and tokens of each kind were taken out; pages, which are for others always, say so themselves.
+    Return how many keys and tokens of each kind were redacted; pages report this themselves.
     """
     ending = path.suffix.lower()
     redaction = Redaction()

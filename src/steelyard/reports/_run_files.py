@@ -18,7 +18,7 @@ from steelyard.reports._output_places import check_file, check_folder, writing
 
 RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
 FLAT_PARTS = ("usage", "failure", "source")
-"""Parts whose fields stand in columns of their own; other parts are JSON in a cell."""
+"""Parts with one column per field; other parts are JSON in a cell."""
 
 
 FOLDER_RUNS = 250_000
@@ -26,7 +26,7 @@ FOLDER_RUNS = 250_000
 
 
 def check_runs_folder(path: Path) -> None:
-    """Refuses a folder that runs cannot be written to, and one that holds something already."""
+    """Reject a folder that is not writable or not empty."""
     check_folder(path)
     if path.is_dir() and any(path.iterdir()):
         raise UsageError(
@@ -50,7 +50,7 @@ def write_runs_folder(runs: Iterable[Run], folder: Path) -> int:
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> int:
-    """Writes the runs and gives their number; the ending says how. A half-written file is not left behind."""
+    """Write the runs in the format of the extension and return their number. Remove the file on failure."""
     check_file(path, endings=RUN_FILE_ENDINGS)
     writers: dict[str, Callable[[Iterable[Run], Path], int]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
     partial = path.with_name(path.name + ".partial")
@@ -97,7 +97,7 @@ def flat_row(run: Run) -> Row:
 
 
 def _part_cells(name: str, part: Record) -> Row:
-    """A column for each field; a part that columns could not give back, since nothing would stand in them, is JSON."""
+    """Return one column per field; a part whose columns would all be empty is JSON, so that it can be read back."""
     cells = {f"{name}.{leaf}": cell for leaf in part.__struct_fields__ if (cell := getattr(part, leaf)) is not None}
     return cells if cells and "" not in cells.values() else {name: _json(part)}
 

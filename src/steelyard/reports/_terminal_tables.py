@@ -17,7 +17,7 @@ Style = Literal["bold", "red", "green", "yellow", "dim"]
 _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 GAP = 2
 IN_A_PIPE = 160
-"""How wide a table is where nothing says how wide: long texts go on below, and every column is there."""
+"""Default table width: long texts wrap, and every column is shown."""
 FEW_ROWS = 12
 """Tables of up to this many rows are transposed rather than lose most of their columns."""
 EASY_TO_READ = 16
@@ -127,7 +127,7 @@ class TextTable:
     ) -> None:
         """A column; cells to the right are numbers, which are never broken, and `spare` ones leave a narrow table.
 
-        `legend` stands below the table while the column is shown, `instead` where it had to leave.
+        `legend` is printed below the table if the column is shown, `instead` if it is dropped.
         """
         lines = "\n".join(clean(line) for line in heading.split("\n"))
         self.columns.append(_Column(lines, justify == "right", spare, clean(legend), clean(instead)))
@@ -249,17 +249,17 @@ class TextTable:
                 cells = [row[number] for row in rows]
                 if not any(_text(cell).strip() for cell in cells):
                     continue
-                beside = [
+                values = [
                     [part for line in _text(cell).split("\n") for part in wrapped(line, room)]
                     for cell, room in zip(cells, widths, strict=True)
                 ]
                 styles = [cell.style if isinstance(cell, Painted) else None for cell in cells]
-                lines = [wrapped(name, label), *beside]
+                lines = [wrapped(name, label), *values]
                 yield from _joined(lines, [label, *widths], [False] * len(lines), [None, *styles], color=color)
             yield ""
 
     def _bands(self, width: int) -> Iterator[tuple[list[tuple[Cell, ...]], list[int]]]:
-        """Rows that fit side by side, and how wide each is; a row that is too wide stands alone."""
+        """Yield rows that fit side by side, with their widths; a row that is too wide is alone."""
         rows: list[tuple[Cell, ...]] = []
         widths: list[int] = []
         for row in self.rows:

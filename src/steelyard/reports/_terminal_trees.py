@@ -9,7 +9,7 @@ from steelyard.plain_text import clean
 from steelyard.reports._terminal_tables import IN_A_PIPE, Painted, cell_len, paint, wrapped
 
 INDENT = 4
-"""How far a branch stands to the right of what it hangs below."""
+"""Indentation of a branch below its parent."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a server tells of itself: its addresses, and the metrics that it speaks of."""
+"""Catalog pages of a server: its addresses and its metrics."""
 
 from __future__ import annotations
 

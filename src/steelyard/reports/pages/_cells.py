@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from steelyard.figures import Figure
     from steelyard.results import Result
 
-ALONE, BESIDE, PHONE = 880, 580, 350
-"""How wide a figure is alone, beside another one, and on a phone."""
+ALONE, PAIRED, PHONE = 880, 580, 350
+"""Width of a figure alone, next to another one, and on a phone."""
 TALLEST = 1_500
-"""How tall a figure may be on a phone: past it, a row for each task is a list and no picture."""
+"""Maximum height of a figure on a phone; a taller one is a list rather than a picture."""
 
 
 class Limits(Protocol):
@@ -106,7 +106,7 @@ def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: st
 
 
 def interval_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
-    """The bounds of an interval, without the unit, and the label that says what it reaches."""
+    """Return the bounds of an interval without the unit, and the label of its actual coverage."""
     if low is None or high is None:
         return DASH
     return bounds_text(low, high, unit, of_difference=True) + (f", {label}" if label else "")
@@ -115,7 +115,7 @@ def interval_text(low: float | None, high: float | None, unit: str, label: str =
 def key_columns(
     by: Sequence[str], keys: Sequence[Mapping[str, str | int | None]], tier_scheme: str | None
 ) -> list[Column]:
-    """A column for each part of a group's key; a tier stands with its meaning."""
+    """Return one column per part of a group's key; a tier has its meaning appended."""
     return [text_column(name, name, [_key_cell(key, name, tier_scheme) for key in keys]) for name in by]
 
 
@@ -153,16 +153,16 @@ def methods_of(intervals: Sequence[Limits]) -> str:
 def with_figures(page: Page, result: Result, names: Sequence[str], *, tall: bool = True) -> Page:
     """The page with those of the named figures that the result can draw, for a desk and for a phone.
 
-    The first may be as `tall` as it comes, where it says more than the table.
+    With `tall`, the first keeps its full height, because it shows more than the table.
     """
     if page.table is not None and not page.table.rows:
-        return page  # an empty table says it already
+        return page
     drawn: list[tuple[str, Figure]] = []
     for name in names:
         with suppress(UsageError):  # the result has not what the figure shows
             figure = result.figure(name, width=PHONE)
             drawn += [(name, figure)] if figure.height <= TALLEST or (tall and not drawn) else []
-    width = BESIDE if len(drawn) > 1 else ALONE
+    width = PAIRED if len(drawn) > 1 else ALONE
     return replace(
         page,
         figures=tuple(result.figure(name, width=width) for name, _ in drawn),

@@ -55,7 +55,7 @@ def history_page(result: ScoreHistory) -> Page:
 
 
 def leads_of(result: ScoreHistory) -> list[ScoreMoment]:
-    """The submissions that were better than every one before them; of several tasks nobody leads all."""
+    """Return the submissions that were better than all earlier ones; none if there are several tasks."""
     leads: list[ScoreMoment] = []
     for moment in result.moments if result.task_id else ():
         if not leads or moment.overall_score > leads[-1].overall_score:
@@ -67,16 +67,16 @@ def _answer(result: ScoreHistory) -> str:
     if not result.n:
         return "No submissions yet."
     if result.trend_per_day is None:
-        told = f"{counted(result.n, 'submission')}; no trend: {result.reason}."
+        summary = f"{counted(result.n, 'submission')}; no trend: {result.reason}."
     else:
         way = "rise" if result.trend_per_day > 0 else "fall" if result.trend_per_day < 0 else "are constant"
         by = f" by {abs(result.trend_per_day):.4g} points per day" if result.trend_per_day else ""
-        told = f"Scores {way}{by} over {counted(result.n, 'submission')}."
+        summary = f"Scores {way}{by} over {counted(result.n, 'submission')}."
     leads = leads_of(result)
     if not leads:
-        return told
+        return summary
     last = leads[-1]
-    return f"{told} {last.submission_id} took the lead on {last.submitted_at[:10]} with {last.overall_score:.2f}."
+    return f"{summary} {last.submission_id} took the lead on {last.submitted_at[:10]} with {last.overall_score:.2f}."
 
 
 def review_sentence(review: Review) -> str:
@@ -100,11 +100,11 @@ def changes_page(result: LeaderboardChanges) -> Page:
     )
     leads = sum(task.then_leader != task.now_leader for task in result.changes)
     since = result.changes[0].since if result.changes else ""
-    told = f"{counted(len(result.changes), 'task')} changed since {since}; {leads:,} with a new leader."
+    answer = f"{counted(len(result.changes), 'task')} changed since {since}; {leads:,} with a new leader."
     return Page(
         name="history",
         title="What changed on the leaderboard?",
-        answer=told if result.changes else "Nothing changed.",
+        answer=answer if result.changes else "Nothing changed.",
         table=PageTable(caption="Changes", columns=columns),
     )
 

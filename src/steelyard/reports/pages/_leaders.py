@@ -58,16 +58,16 @@ def _answer(result: Leaderboard) -> str:
         return "No submissions yet."
     leader, *others = result.overall
     interval = leader.confidence_interval
-    told = (
+    answer = (
         f"{_named(leader)} leads with a mean score of {leader.mean_score:.2f} over {counted(leader.tasks, 'task')}"
         f" ({interval_name(interval.level)} {decimal_bounds(interval.low, interval.high)})."
     )
     near = [other for other in others if other.confidence_interval.high >= interval.low]
     if near:
         more = f" and {counted(len(near) - 1, 'other')}" if len(near) > 1 else ""
-        told += f" {_named(near[0])}{more} cannot be distinguished from it (overlapping intervals)."
-    told += f" Scored by a default: {text}." if (text := leader_unreported_text(leader)) else ""
-    return told + ("" if leader.reliable else " Its rank is unreliable: too few submissions.")
+        answer += f" {_named(near[0])}{more} cannot be distinguished from it (overlapping intervals)."
+    answer += f" Scored by a default: {text}." if (text := leader_unreported_text(leader)) else ""
+    return answer + ("" if leader.reliable else " Its rank is unreliable: too few submissions.")
 
 
 def _categories(result: Leaderboard) -> tuple[str, ...]:

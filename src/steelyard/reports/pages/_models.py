@@ -29,16 +29,16 @@ from steelyard.results import (
 
 def abilities_page(result: AbilityRanking) -> Page:
     """Return the page with tools by ability, tasks by difficulty, and anomalies."""
-    told = result.model
+    model = result.model
     page = Page(
         name="abilities",
         title="Which tools are best, adjusted for task difficulty?",
         answer=abilities_line(result),
-        facts=_facts(result.version, told.confidence if told.reason is None else None),
+        facts=_facts(result.version, model.confidence if model.reason is None else None),
     )
-    if told.reason is not None:
+    if model.reason is not None:
         return page
-    tools = told.tools
+    tools = model.tools
     columns = (
         count_column("rank", "rank", [tool.rank for tool in tools]),
         text_column("tool", "tool", [tool_text(tool.key) for tool in tools]),
@@ -56,12 +56,12 @@ def abilities_page(result: AbilityRanking) -> Page:
         count_column("tasks", "tasks", [tool.tasks for tool in tools]),
         count_column("submissions", "submissions", [tool.submissions for tool in tools]),
     )
-    tables = [_tasks_table(told.tasks)] + ([_anomalies_table(told.anomalies)] if told.anomalies else [])
+    tables = [_tasks_table(model.tasks)] + ([_anomalies_table(model.anomalies)] if model.anomalies else [])
     page = Page(
         name=page.name,
         title=page.title,
         answer=page.answer,
-        notes=(f"Standard deviation of a score around its prediction: {told.residual_sd:.2f} points.",),
+        notes=(f"Standard deviation of a score around its prediction: {model.residual_sd:.2f} points.",),
         table=PageTable(caption="Tools by predicted score on an average task", columns=columns),
         also=tuple(tables),
         facts=page.facts,

@@ -1,4 +1,4 @@
-"""What a page is made of, whoever shows it: a report, a server or a pull request."""
+"""Parts of a page, for reports, the server and pull requests."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class Page:
     notes: tuple[str, ...] = ()
     """Further sentences, below the answer."""
     links: tuple[PageLink, ...] = ()
-    """Other pages of the dashboard that go on from here; a file has none."""
+    """Related pages of the dashboard; a file has none."""
     figures: tuple[Figure, ...] = ()
     narrow_figures: tuple[Figure, ...] = ()
     """The same figures for a phone."""

@@ -39,11 +39,11 @@ def assignments_page(result: Assignments) -> Page:
         text_column("entry", "entry", [row.entry for row in rows]),
         text_column("rated", "state", ["rated" if row.rated else "to rate" for row in rows]),
     )
-    told = f"{counted(len(rows), 'rating')} assigned, {waiting:,} pending."
+    answer = f"{counted(len(rows), 'rating')} assigned, {waiting:,} pending."
     return Page(
         name="assignments",
         title="Assigned ratings",
-        answer=told if rows else "No ratings assigned.",
+        answer=answer if rows else "No ratings assigned.",
         notes=("Submissions are blinded: names do not identify the submitter.",) if rows else (),
         table=PageTable(caption="Assignments", columns=columns),
     )

@@ -31,11 +31,11 @@ def outliers_page(result: Outliers) -> Page:
         text_column("recommended_action", "action", [outlier.recommended_action.replace("_", " ") for outlier in rows]),
     )
     waits = "is waiting" if len(rows) == 1 else "are waiting"
-    told = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for review."
+    answer = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for review."
     return Page(
         name="review",
         title="Submissions flagged for review",
-        answer=told if rows else "No submissions are waiting for review.",
+        answer=answer if rows else "No submissions are waiting for review.",
         notes=tuple(f"{rule}: {counted(count, 'submission')}." for rule, count in rules.most_common()),
         table=PageTable(caption="Waiting for review", columns=columns),
     )
@@ -108,9 +108,9 @@ def _ends(row: Advantage) -> str:
 def _answer(shown: list[Advantage], tools: int) -> str:
     if not shown:
         return f"No systematic advantage detected among {counted(tools, 'tool')}."
-    told = [
+    parts = [
         f"{row.agent} scores {abs(row.mean_difference):.2f} points {'higher' if row.mean_difference > 0 else 'lower'}"
         for row in shown
         if row.mean_difference is not None
     ]
-    return f"{'; '.join(told)} than the other tools on the same tasks."
+    return f"{'; '.join(parts)} than the other tools on the same tasks."

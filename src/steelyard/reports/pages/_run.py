@@ -34,13 +34,13 @@ def run_page(detail: RunDetail) -> Page:
 def _answer(detail: RunDetail) -> str:
     record, tests = detail.record, detail.record.tests
     who = " / ".join(name for name in (record.agent, record.model) if name) or "an unnamed agent"
-    told = [f"{detail.verdict.capitalize()}: {record.task}, {who}"]
-    told += [f"attempt {record.attempt}"] if record.attempt is not None else []
+    parts = [f"{detail.verdict.capitalize()}: {record.task}, {who}"]
+    parts += [f"attempt {record.attempt}"] if record.attempt is not None else []
     if tests is not None and tests.total:
-        told.append(f"{tests.total - tests.not_passed:,} of {counted(tests.total, 'test')} passed")
-    told += [quantity(value, unit) for name, unit in _SHOWN if (value := detail.number(name)) is not None]
-    told += [counted(len(detail.calls), "call")] if detail.calls else []
-    return ", ".join(told) + "."
+        parts.append(f"{tests.total - tests.not_passed:,} of {counted(tests.total, 'test')} passed")
+    parts += [quantity(value, unit) for name, unit in _SHOWN if (value := detail.number(name)) is not None]
+    parts += [counted(len(detail.calls), "call")] if detail.calls else []
+    return ", ".join(parts) + "."
 
 
 _SHOWN = (("cost_usd", "USD"), ("duration_seconds", "s"), ("total_tokens", "tokens"))
@@ -204,8 +204,8 @@ def _judgments(record: Run) -> Iterator[PageTable]:
         vote = {True: "passed", False: "failed", None: None}[judgment.passed]
         rows.append((judgment.judge or f"judge {number}", vote, judgment.score, None, judgment.cost_usd))
         for line in judgment.criteria or ():
-            score, told = line.achieved / line.max, f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}"
-            rows.append((f"{INSIDE} {line.name}", None, score, told, None))
+            score, achieved = line.achieved / line.max, f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}"
+            rows.append((f"{INSIDE} {line.name}", None, score, achieved, None))
     judges, votes, scores, points, costs = (list(column) for column in zip(*rows, strict=True))
     yield PageTable(
         name="judgments",

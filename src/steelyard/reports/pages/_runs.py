@@ -73,7 +73,7 @@ def _short_ids(ids: Sequence[str | None]) -> list[str | None]:
 def outputs_page(outputs: Sequence[ReportOutput], *, left_out: int) -> Page:
     """What each run wrote, folded."""
     cut = sum(output.left_out > 0 for output in outputs)
-    told = [
+    sentences = [
         f"{counted(left_out, 'output')} omitted." if left_out else "",
         f"{counted(cut, 'output')} truncated." if cut else "",
     ]
@@ -81,7 +81,7 @@ def outputs_page(outputs: Sequence[ReportOutput], *, left_out: int) -> Page:
     return Page(
         name="outputs",
         title="What did the agents write?",
-        answer=" ".join(filter(None, [f"{counted(len(outputs), 'output')}.", *told])),
+        answer=" ".join(filter(None, [f"{counted(len(outputs), 'output')}.", *sentences])),
         texts=texts,
     )
 

@@ -56,11 +56,11 @@ def _answer(result: Evaluation) -> str:
 
 def _inputs(score: ScoreReason, sources: dict[str, str]) -> str | None:
     numbers = {**score.inputs, **score.constants}
-    told = [
+    notes = [
         f"{name} {'unknown' if value is None else f'{value:,.6g}'}" + (f" ({sources[name]})" if name in sources else "")
         for name, value in numbers.items()
     ]
-    return "; ".join(told) or None
+    return "; ".join(notes) or None
 
 
 def _criterion(criterion: CriterionResult) -> str:

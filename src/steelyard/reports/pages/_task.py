@@ -71,29 +71,29 @@ def _answer(result: TaskLeaderboard) -> str:
 
 
 def _against(result: TaskLeaderboard, leader: LeaderboardEntry) -> str:
-    told = []
+    notes = []
     if not result.reliable:
-        told.append(f"Ranks are unreliable below {result.reliable_from:,} submissions (this task has {result.n:,}).")
+        notes.append(f"Ranks are unreliable below {result.reliable_from:,} submissions (this task has {result.n:,}).")
     if leader.recommended_action:
-        told.append(f"Flagged for review: {', '.join(leader.flags)}.")
+        notes.append(f"Flagged for review: {', '.join(leader.flags)}.")
     elif leader.claimed:
-        told.append(f"Its correctness is based on unverified claims: {', '.join(leader.claimed)}.")
-    told += [f"It has no {text}."] if (text := unreported_text(leader.defaulted)) else []
-    return "".join(f" {sentence}" for sentence in told)
+        notes.append(f"Its correctness is based on unverified claims: {', '.join(leader.claimed)}.")
+    notes += [f"It has no {text}."] if (text := unreported_text(leader.defaulted)) else []
+    return "".join(f" {sentence}" for sentence in notes)
 
 
 def _notes(result: TaskLeaderboard) -> tuple[str, ...]:
     mean = result.confidence_interval
-    told = []
+    notes = []
     if mean.estimate is not None:
-        told.append(
+        notes.append(
             f"The mean score is {mean.estimate:.2f} ({interval_name(mean.level)} {decimal_bounds(mean.low, mean.high)},"
             f" {counted(result.n, 'submission')})."
         )
     flagged = sum(entry.recommended_action is not None for entry in result.leaderboard)
-    told += [f"{counted(flagged, 'submission')} flagged for review."] if flagged else []
-    told += [f"{counted(len(result.excluded), 'submission')} excluded."] if result.excluded else []
-    return tuple(told)
+    notes += [f"{counted(flagged, 'submission')} flagged for review."] if flagged else []
+    notes += [f"{counted(len(result.excluded), 'submission')} excluded."] if result.excluded else []
+    return tuple(notes)
 
 
 def _columns(result: TaskLeaderboard) -> Iterator[Column]:
@@ -130,18 +130,18 @@ def _each(rows: Sequence[LeaderboardEntry], name: str) -> OnDemand[Any]:  # Any:
 
 
 def _short_notes(entry: LeaderboardEntry) -> str:
-    """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
+    """Return the doubts about a rank, short enough for a row; the submission's page lists them in full."""
     flags = counted(len(entry.flags), "flag")
-    told = [f"review ({flags})"] if entry.recommended_action else [flags] if entry.flags else []
-    told += [REPORTS_FAILURE] if entry.hides_failure else []
+    notes = [f"review ({flags})"] if entry.recommended_action else [flags] if entry.flags else []
+    notes += [REPORTS_FAILURE] if entry.hides_failure else []
     for what, names in (
         ("claimed", entry.claimed),
         ("defaulted", entry.defaulted),
         ("lower bound", entry.lower_bounds),
         ("warned", entry.warnings),
     ):
-        told += [f"{len(names)} {what}"] if names else []
-    return ", ".join(told)
+        notes += [f"{len(names)} {what}"] if names else []
+    return ", ".join(notes)
 
 
 def score_column(name: str, title: str, values: Sequence[float | None]) -> Column:
@@ -214,7 +214,7 @@ def tasks_page(result: TaskList) -> Page:
     categories = {task.category for task in tasks if task.category}
     known = f" in {len(categories):,} {'category' if len(categories) == 1 else 'categories'}" if categories else ""
     without = sum(not task.success_criteria for task in tasks)
-    beside = f" {without:,} without success criteria (correctness is 100)." if without else ""
+    unchecked = f" {without:,} without success criteria (correctness is 100)." if without else ""
     columns = (
         text_column("id", "task", [task.id for task in tasks], links=_links([task.id for task in tasks])),
         text_column("title", "title", [task.title for task in tasks]),
@@ -225,7 +225,7 @@ def tasks_page(result: TaskList) -> Page:
     return Page(
         name="tasks",
         title="Tasks",
-        answer=f"{counted(len(tasks), 'task')}{known}.{beside}" if tasks else "No tasks yet.",
+        answer=f"{counted(len(tasks), 'task')}{known}.{unchecked}" if tasks else "No tasks yet.",
         table=PageTable(caption="All tasks", columns=columns),
     )
 
@@ -247,11 +247,11 @@ def baseline_page(result: TaskDetails) -> Page:
         )
         columns.append(_numbers(f"combination-{place}", title, combination.baseline or {}, names))
     middle = result.baseline.get("median_tokens")
-    told = f"; the median submission used {middle:,.0f} tokens" if isinstance(middle, (int, float)) else ""
+    median = f"; the median submission used {middle:,.0f} tokens" if isinstance(middle, (int, float)) else ""
     return Page(
         name="baseline",
         title=f"What are submissions to {result.task.id} scored against?",
-        answer=f"Baseline version {result.baseline_version}, of {counted(result.submissions, 'submission')}{told}.",
+        answer=f"Baseline version {result.baseline_version}, of {counted(result.submissions, 'submission')}{median}.",
         table=PageTable(caption="Baseline", columns=tuple(columns)),
         facts=(
             ("last updated", str(result.baseline.get("last_updated", DASH))),
