@@ -25,7 +25,7 @@ from typing import (
 )
 
 from steelyard.errors import SteelyardError, UnknownKeyError, UnknownNameError, UsageError
-from steelyard.workflow._opening_runs import Progress, prices_of, refuse_unrecognized
+from steelyard.workflow._opening_runs import Progress, prices_of, reject_unrecognized
 
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)+)", re.MULTILINE)
 _SENTENCE = re.compile(r'^    (\w+): .*\n    """((?:[^"]|"(?!""))*)"""', re.MULTILINE)
@@ -85,7 +85,7 @@ def api_function(
         first = next(iter(inspect.signature(work).parameters))
 
         @wraps(work)
-        def call(*given: Any, **keywords: Any) -> Result:  # Any: the static types stand in `ApiFunction`
+        def call(*given: Any, **keywords: Any) -> Result:  # Any: `ApiFunction` has the static types
             progress = keywords.pop("progress", None)
             chosen = keywords.pop("options", None)
             runs = (keywords.pop(first),) if first in keywords else given[:1]
@@ -117,7 +117,7 @@ def api_function(
                 return work(runs[0] if runs else cast("Input", None), chosen, progress)
             except UnknownKeyError:
                 if runs and getattr(chosen, "map", None) is None:
-                    refuse_unrecognized(runs[0])
+                    reject_unrecognized(runs[0])
                 raise
 
         call.__signature__ = _signature(first, kind, needs_input=needs_input)  # type: ignore[attr-defined] # inspect reads it from there
@@ -135,7 +135,7 @@ _NUMBER = re.compile(r"[\d.]+")
 def _name_keywords(error: SteelyardError, keywords: set[str]) -> None:
     """Let an error of a call with keywords name these, and not the options of the command line."""
 
-    def told(text: str | None) -> str | None:
+    def renamed(text: str | None) -> str | None:
         if text is None or "steelyard " in text:  # a whole command is right as it is
             return text
         given = {flag["name"].replace("-", "_"): flag["value"] for flag in _FLAG_WITH_VALUE.finditer(text)}
@@ -148,7 +148,7 @@ def _name_keywords(error: SteelyardError, keywords: set[str]) -> None:
         name = flag["name"].replace("-", "_")
         return flag[0] if name not in keywords else f"{name}=False" if flag["no"] else name
 
-    error.message, error.where, error.hint = str(told(error.message)), told(error.where), told(error.hint)
+    error.message, error.where, error.hint = str(renamed(error.message)), renamed(error.where), renamed(error.hint)
     error.args = (error.message,)
 
 
@@ -205,7 +205,7 @@ def field_sentences(options: type[Any]) -> dict[str, str]:
 
 
 def _sentences(base: type[Any]) -> dict[str, str]:
-    """The sentences that stand under the fields of the class itself."""
+    """Return the sentences under the fields of the class itself."""
     return _sentences_by_class(base.__module__).get(base.__name__, {})
 
 

@@ -64,7 +64,7 @@ def open_arena(address: str = DEFAULT_STORE) -> Arena:
 
 
 def _with_models(arena: Arena) -> Arena:
-    """Return the arena with models fitted when due, as its profile says."""
+    """Return the arena with models fitted when due by its profile."""
     arena.fitter = fit_if_due
     return arena
 
@@ -105,23 +105,23 @@ def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
     """Add the tasks in the files; invalid ones are rejected with a reason."""
     arena = opened(arena)
     added: list[tuple[Task, bool]] = []
-    refused: list[Rejected] = []
+    rejected: list[Rejected] = []
     notes: list[Finding] = []
     for path in paths:
-        before = len(added) + len(refused)
-        for task in _or_refused(path, read_tasks(path)):
+        before = len(added) + len(rejected)
+        for task in _or_rejected(path, read_tasks(path)):
             if isinstance(task, Rejected):
-                refused.append(task)
+                rejected.append(task)
                 continue
             try:
                 added.append((task, arena.add_task(task, base_dir=path.parent)))
             except UsageError as error:
                 reason = f"task {task.id!r}: {error.message}"
-                refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
-        if len(added) + len(refused) == before:
+                rejected.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
+        if len(added) + len(rejected) == before:
             notes.append(holds_no("tasks", path))
     notes += doubts_about(arena, [task for task, _ in added])
-    return AddedTasks(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
+    return AddedTasks(tasks=tuple(added), rejected=tuple(rejected), notes=tuple(notes))
 
 
 def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
@@ -162,14 +162,14 @@ def submit_each(
     return _joined(
         [
             _submit(
-                taking, path, _or_refused(path, placed), artifacts and artifacts(path), what=what, progress=progress
+                taking, path, _or_rejected(path, placed), artifacts and artifacts(path), what=what, progress=progress
             )
             for path, placed in files
         ]
     )
 
 
-def _or_refused(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
+def _or_rejected(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
     """Yield the items; an unreadable file becomes one rejection."""
     try:
         yield from items

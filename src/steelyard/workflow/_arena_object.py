@@ -15,13 +15,13 @@ from steelyard.workflow import _arena, _arena_models, _arena_people, _arena_runs
 class LocalArena(arena.Arena):
     """Arena in a store opened by this process."""
 
-    # A command takes the arena first, so that it is a method as it stands.
+    # Commands take the arena as their first argument, so they are methods.
     settings = _arena.arena_settings
     add_tasks = _arena.add_tasks
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
-    rescore = _arena.rescore  # type: ignore[assignment] # the command names its profile and says what it did
+    rescore = _arena.rescore  # type: ignore[assignment] # the command takes a profile name and returns a summary
     task = _arena_views.show_task
     task_leaderboard = _arena_views.task_leaderboard
     all_leaderboards = _arena_views.all_leaderboards

@@ -45,7 +45,7 @@ class Intake:
 
     def take(self, lines: Sequence[NumberedLine]) -> list[SubmissionOutcome]:
         """Submit the lines and return their outcomes, in order."""
-        outcomes = self._arena.submit(self._by_holder([self._read_or_refuse(line) for line in lines]))
+        outcomes = self._arena.submit(self._by_holder([self._read_or_reject(line) for line in lines]))
         return [
             msgspec.structs.replace(outcome, line=number) if isinstance(outcome, Rejected) else outcome
             for (number, _), outcome in zip(lines, outcomes, strict=True)
@@ -68,7 +68,7 @@ class Intake:
             for entry in given
         ]
 
-    def _read_or_refuse(self, line: NumberedLine) -> Submission | Rejected:
+    def _read_or_reject(self, line: NumberedLine) -> Submission | Rejected:
         try:
             submission = self._read(line)
         except DecodeError as error:

@@ -63,11 +63,11 @@ def submit_runs(
                 yield item
 
     done = submit_each(arena, [(paths[0], submissions())], artifacts=None, what="runs", progress=progress)
-    empty = [path for path in paths if not any(_lies_in(place, path) for place in places)]
+    empty = [path for path in paths if not any(_is_in(place, path) for place in places)]
     return replace(done, notes=(*(holds_no("runs", path) for path in empty), *notes))
 
 
-def _lies_in(place: str, path: Path) -> bool:
+def _is_in(place: str, path: Path) -> bool:
     shown = shown_path(path).as_posix()
     return place == shown or place.startswith((f"{shown}/", f"{shown}!/"))
 

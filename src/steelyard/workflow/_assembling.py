@@ -99,7 +99,7 @@ def _value(result: float | Missing) -> GroupValue:
 
 
 _REASONS_ASKED = 200
-"""Up to this many groups, each missing metric is traced to its reason; past that the count alone is told."""
+"""Up to this many groups, each missing metric is traced to its reason; above, only the count is reported."""
 
 Reduced = Mapping[str, GroupedStatistics | Missing]
 
@@ -195,7 +195,7 @@ def _checks(
 
 
 def _known_tier(groups: Sequence[Group], tier: str) -> str:
-    """The tier that was asked for; one that no run has is refused with the nearest."""
+    """Return the requested tier; reject one that no run has, suggesting the nearest."""
     known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
     if tier not in known:
         raise UnknownNameError("tier", tier, known, where="--base-tier")
@@ -319,7 +319,7 @@ def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValu
 def _input(
     place: _Place, declared: Metric, parameter: str, figures: Reduced, over_all: Reduced, *, asked: bool
 ) -> GroupValue:
-    """An input's figure in the group, or why there is none; `over_all` tells whether some run has it at least."""
+    """An input's figure in the group, or why there is none; `over_all` is whether any run has it."""
     name, how = declared.needs[parameter], declared.inputs[parameter].reduce
     statistics, alone = figures[name], over_all[name]
     if isinstance(statistics, Missing) or isinstance(alone, Missing):

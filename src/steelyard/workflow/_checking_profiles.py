@@ -10,7 +10,7 @@ from steelyard.records import sum_in_order
 
 
 def check_profile(profile: Profile) -> None:
-    """Refuse a profile of another specification, or with a constant that no formula has."""
+    """Reject a profile of another specification, or with a constant that no formula has."""
     if profile.spec != "outcome":
         raise UsageError(
             f"profile {profile.name!r} is for the {profile.spec} specification",

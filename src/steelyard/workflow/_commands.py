@@ -9,7 +9,7 @@ from typing import Any
 
 
 def command_of(command: str, inputs: Sequence[str], options: Any) -> str:  # Any: the options of any command
-    """The command line of a command with these options; those that stand at their defaults are left out."""
+    """Return the command line of a command with these options, without defaults."""
     every = [(option, getattr(options, option.name)) for option in fields(options)]
     asked = {option.name: value for option, value in every if option.default is MISSING or value != option.default}
     return command_text([command], inputs, asked)
@@ -28,7 +28,7 @@ def command_text(command: Sequence[str], inputs: Sequence[str], options: Mapping
 
 
 def _texts(value: Any) -> list[str]:  # Any: an option's value
-    """The texts that the option is typed with; names stand in one, several choices of runs repeat it."""
+    """Return the option's arguments: names are comma-separated, run filters repeat the option."""
     if isinstance(value, Mapping):
         return [",".join(f"{key}={text}" for key, text in value.items())]
     if isinstance(value, (list, tuple)):

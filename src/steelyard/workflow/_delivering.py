@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT = "arena"
 """What a plan writes for the arena in the default store."""
 _MARK = "delivered.json"
-"""The file in a trial's folder that says what the arena answered."""
+"""The file in a trial's folder with the arena's answer."""
 
 
 def arena_of(address: str) -> Arena:
@@ -30,7 +30,7 @@ def arena_of(address: str) -> Arena:
 
 
 def arena_tasks(plan: Plan) -> list[PlanTask]:
-    """The tasks of the plan's arena: an agent is asked what the title says, and the arena checks what it leaves.
+    """Return the tasks of the plan's arena: the title is the prompt, and the arena grades the result.
 
     Tasks that the plan itself names are left out.
     """

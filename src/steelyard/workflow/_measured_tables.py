@@ -31,7 +31,7 @@ from steelyard.workflow._measured_rows import (
     saved_paths,
     saved_rows,
 )
-from steelyard.workflow._opening_runs import Measurable, Progress, evaluated_by, open_runs, outside_time, refuse_labels
+from steelyard.workflow._opening_runs import Measurable, Progress, evaluated_by, open_runs, outside_time, reject_labels
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -51,7 +51,7 @@ _ARENA = b"arena_settings"
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that a command measured, and what it has to say about them."""
+    """Rows that a command measured, with its findings."""
 
     rows: Iterable[Row]
     findings: tuple[Finding, ...] = ()
@@ -191,7 +191,7 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
         return _submissions(inputs, options)
     saved = saved_paths(_paths(inputs))
     if isinstance(inputs, Result) or saved:
-        refuse_labels(options.labels())
+        reject_labels(options.labels())
     if saved:
         results = {path: read_saved(path) for path in saved}
         versions = {prompt.versions for result in results.values() for prompt in result.prompts or ()}
@@ -300,7 +300,7 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
 
 
 def other_basis(sides: Sequence[frozenset[str]]) -> list[Finding]:
-    """That numbers of several versions of normalization or distance stand side by side."""
+    """Warn about numbers of several versions of normalization or distance in one table."""
     every = sorted(frozenset().union(*sides))
     if len(every) < 2:
         return []

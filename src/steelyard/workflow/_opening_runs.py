@@ -81,17 +81,17 @@ class Reading:
     """How files of no known format become runs."""
     prices: str = DEFAULT_PRICE_TABLE
     progress: Progress | None = None
-    """Told what was read."""
+    """Callback for reading progress."""
     engine: object = None
     """What evaluates metrics over the runs; None where nothing does, or where the table knows."""
 
 
 def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunTable:
-    """The table of the chosen runs in the files, or of the records given; one without a run is refused."""
+    """Return the table of the chosen runs in the files or records; raise if there are none."""
     from steelyard.tables import choose  # brings numpy and Polars
 
     if is_table(inputs):
-        refuse_labels(reading.labels)
+        reject_labels(reading.labels)
         table = inputs
     else:
         table = table_of(each_input(cast("RunsInput", inputs), reading.mapping), reading)
@@ -102,7 +102,7 @@ def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunT
 
 
 def evaluated_by(table: RunTable, engine: object) -> RunTable:
-    """The table with its engine, and what is to be told about that; None leaves it as it is."""
+    """Return the table with its engine and a note about it; None leaves it unchanged."""
     if engine is None:
         return table
     from steelyard.engines import choose_engine  # brings numpy and Polars
@@ -111,7 +111,7 @@ def evaluated_by(table: RunTable, engine: object) -> RunTable:
 
 
 def is_table(runs: Runs | None) -> TypeGuard[RunTable]:
-    """Whether it is the table that `read` made; what surely is none is told without numpy and Polars."""
+    """Return whether it is a `RunTable`, without importing numpy and Polars for other types."""
     if runs is None or isinstance(runs, (str, PathLike, Run, AbstractMapping, list, tuple)):
         return False
     from steelyard.tables import RunTable
@@ -120,7 +120,7 @@ def is_table(runs: Runs | None) -> TypeGuard[RunTable]:
 
 
 def prices_of(runs: Runs | None, asked: str, *, is_named: bool) -> str:
-    """The price table asked for; of a table the one that it was priced by, and to name another is refused."""
+    """Return the requested price table, or that of a run table; raise if they differ."""
     if not is_table(runs):
         return asked
     known = None if runs.source is None else runs.source.prices
@@ -130,8 +130,8 @@ def prices_of(runs: Runs | None, asked: str, *, is_named: bool) -> str:
     return asked if known is None else known
 
 
-def refuse_labels(labels: Labels) -> None:
-    """Refuse labels for a table: its runs are priced and their paths forgotten."""
+def reject_labels(labels: Labels) -> None:
+    """Reject labels for a table: its runs are priced and their paths are not stored."""
     if labels:
         raise UsageError("labels cannot be set on a run table", hint="set them when reading: sy.read(path, set=...)")
 
@@ -164,8 +164,8 @@ def nothing_read(rejected: Sequence[Rejected]) -> NoValidInputError:
     return NoValidInputError("the input contains no runs", hint="see: steelyard schema run")
 
 
-def refuse_unrecognized(inputs: object) -> None:
-    """Raise what reading says of a named file that no format recognizes: a key that runs lack may be its column."""
+def reject_unrecognized(inputs: object) -> None:
+    """Raise the reading error of a named file that no format recognizes: an unknown key may be its column."""
     for given in inputs if isinstance(inputs, (list, tuple)) else [inputs]:
         path = named_path(given) if isinstance(given, (str, PathLike)) else None
         if path is not None and path.is_file():
@@ -235,8 +235,8 @@ def each_input(
         elif isinstance(given, (Run, AbstractMapping)):
             try:
                 yield PlacedRun(checked_run(given), GIVEN_RECORDS, number)
-            except DecodeError as refused:
-                raise RecordError(refused.reason, path=GIVEN_RECORDS, line=number, hint=refused.hint) from refused
+            except DecodeError as error:
+                raise RecordError(error.reason, path=GIVEN_RECORDS, line=number, hint=error.hint) from error
         else:
             raise _no_runs(given)
     if mapping is not None and rows:
@@ -318,7 +318,7 @@ def places_text(places: Iterable[LogLocation]) -> str:
 
 
 class RecordReader:
-    """Reads whole records one by one, each run once; what is refused is listed and counted."""
+    """Reader of whole records, each run once; rejected records are listed and counted."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -332,7 +332,7 @@ class RecordReader:
         """Each chosen run under its id."""
         reading, source = self._reading, None
         if is_table(runs):
-            refuse_labels(reading.labels)
+            reject_labels(reading.labels)
             source = runs.source
             if source is None:
                 message = "the run table has no full records, and its input cannot be read again"
@@ -387,7 +387,7 @@ class CustomFieldsSeen:
             self._seen |= (run.extra or {}).keys()
 
     def check(self) -> None:
-        """Refuse a key that no run has, with the nearest."""
+        """Reject a key that no run has, suggesting the nearest."""
         for key in self._asked:
             if key not in self._seen:
                 raise UnknownNameError("custom field", key, self._seen)

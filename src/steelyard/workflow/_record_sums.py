@@ -19,7 +19,7 @@ class RecordSums:
 
     def __init__(self, options: ReportOptions, sections: Sequence[str]) -> None:
         shared = {name: getattr(options, name) for name in ("set", "map", "where", "since", "until", "prices")}
-        # a report says the same wherever it is made; its figure shows the days
+        # UTC, so that a report does not depend on where it is made; its figure shows the days
         usage, completeness = UsageOptions(**shared, by=("month", "model"), tz="UTC"), CompletenessOptions(**shared)
         wanted: Asked = {"usage": usage, "completeness": completeness}
         self.asked = {name: wanted[name] for name in wanted if name in sections}
@@ -37,10 +37,10 @@ class RecordSums:
             self._counting.add(run)
 
     def used(self, *, rejected_count: int) -> UsageSummary | None:
-        """What the calls came to; None where nothing tells."""
+        """Return the usage of the calls; None if neither cost nor tokens are known."""
         summary = self._adding.summary((), rejected_count=rejected_count)
-        is_told = summary.total.cost_usd is not None or summary.total.total_tokens is not None
-        return summary if is_told and summary.total.runs else None
+        is_known = summary.total.cost_usd is not None or summary.total.total_tokens is not None
+        return summary if is_known and summary.total.runs else None
 
     def covered(self) -> CompletenessSummary:
         """Completeness of the runs."""

@@ -1,4 +1,4 @@
-"""The inputs of a report: which tell of runs, of repeated answers or of timings, and what they hold, as a digest."""
+"""Inputs of a report: runs, repeated answers or timings, with a digest of their content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from steelyard.settings import is_stdin, shown_path
 
 @dataclass(frozen=True, slots=True)
 class SortedInputs:
-    """The inputs by what they tell of; a file may tell of runs and of timings."""
+    """Inputs by content; a file may contain both runs and timings."""
 
     runs: tuple[Path | PlacedRun, ...]
     experiments: tuple[Path, ...]
@@ -26,7 +26,7 @@ class SortedInputs:
 
 
 def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> SortedInputs:
-    """What each input tells of, by its content; what nothing recognizes is left to the reader of runs.
+    """Sort the inputs by content; unrecognized ones are left to the reader of runs.
 
     What a mapping reads are runs.
     """
@@ -46,9 +46,9 @@ def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> SortedInp
         else:
             if each.is_dir():
                 experiments += sorted(file for file in each.rglob("*.json") if looks_like_experiment(file))
-            told = timings_in(each)
-            timings += [each] if told else []
-            runs += [each] if told != "alone" else []
+            found = timings_in(each)
+            timings += [each] if found else []
+            runs += [each] if found != "alone" else []
     return SortedInputs(tuple(runs), tuple(experiments), tuple(timings))
 
 
@@ -76,7 +76,7 @@ def _path_digest(path: Path) -> str | None:
             whole.update(f"{_file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode("utf-8", "replace"))
         return whole.hexdigest()
     except (OSError, UnreadableFileError):
-        return None  # the reader tells what is wrong with it
+        return None  # the reader reports the error
 
 
 def _file_digest(path: Path) -> str:

@@ -57,7 +57,7 @@ GROUPS = ("agent", "model", "tier")
 MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
-"""What options say when the runs are read and chosen already."""
+"""Options for runs that are already read and filtered."""
 
 Part = TypeVar("Part", bound=Result)
 
@@ -186,7 +186,7 @@ class ReportSections:
             return None
 
     def _over_records(self, by: tuple[str, ...]) -> None:
-        """Judges and outputs, which only whole records tell of."""
+        """Yield the sections that need whole records: judges and outputs."""
         judged = []
         sums = RecordSums(self.options, self.sections)
         chooser = RunChooser(self.options.choice())
@@ -259,7 +259,7 @@ class ReportSections:
             )
 
     def over_files(self) -> None:
-        """The sections that files of their own tell of, or that what was read of the runs adds to."""
+        """Yield the sections with files of their own, or with sums over the records."""
         if "repeatability" in self.sections:
             outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
             options = RepeatabilityOptions(repair=False, by=self._prompt_keys)

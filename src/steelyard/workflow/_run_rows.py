@@ -46,7 +46,7 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
     columns = {name: frame[name].head(most).to_list() if name in frame.columns else [] for name in (*wanted, *FIGURES)}
     stated = frame["outcome"].to_list() if "outcome" in present else [None] * table.n
     rates = frame["pass_rate"].to_list() if "pass_rate" in frame.columns else [None] * table.n
-    outcomes = [VERDICTS.get(rate, said) for rate, said in zip(rates, stated, strict=True)]
+    outcomes = [VERDICTS.get(rate, outcome) for rate, outcome in zip(rates, stated, strict=True)]
     count = min(table.n, most)
     starts = [
         None if start is None else iso(round(start * 1_000_000))[:16].replace("T", " ")

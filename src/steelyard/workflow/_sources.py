@@ -19,7 +19,7 @@ from steelyard.settings import is_stdin
 from steelyard.store.schema import applied
 from steelyard.workflow._arena import open_arena
 from steelyard.workflow._arena_views import task_leaderboard
-from steelyard.workflow._opening_runs import RecordReader, open_mapping, refuse_unrecognized
+from steelyard.workflow._opening_runs import RecordReader, open_mapping, reject_unrecognized
 from steelyard.workflow._options import RunOptions
 from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
 from steelyard.workflow.read import read
@@ -38,7 +38,7 @@ class ArenaSource:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """Paths and addresses that nobody outside needs to know, and what is said instead."""
+        """Private paths and addresses, with their replacements."""
         file = self.arena.store.file
         return _short_names([file]) if file is not None else {self.arena.store.address: "postgresql"}
 
@@ -85,7 +85,7 @@ class RunsSource:
         self.map = map
         """The mapping that the files are read by: a TOML file or a shipped mapping's name."""
         if map is not None:
-            open_mapping(map)  # one that is wrong is refused at once
+            open_mapping(map)  # fail early if it is invalid
         self._watched = self.paths if map is None else (*self.paths, Path(map))
         self._lock = threading.RLock()
         self._read_at: str | None = None
@@ -95,7 +95,7 @@ class RunsSource:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """Paths that nobody outside needs to know, and what is said instead."""
+        """Private paths, with their replacements."""
         return _short_names(self._watched)
 
     def named_inputs(self, command: str) -> list[str]:
@@ -155,21 +155,21 @@ class RunsSource:
         }
 
     def sorted_inputs(self) -> SortedInputs:
-        """The paths by what they tell of: runs, repeated answers, timings."""
+        """Return the paths by content: runs, repeated answers, timings."""
         with self._current():
             if self._sorted is None:
                 self._sorted = sort_inputs(self.paths, mapped=self.map is not None)
             return self._sorted
 
     def run_paths(self) -> list[Path]:
-        """The paths that tell of runs."""
+        """Return the paths that contain runs."""
         return [path for path in self.sorted_inputs().runs if isinstance(path, Path)]
 
     def unrecognized(self) -> Iterator[NoValidInputError]:
-        """What other commands say of each named file that no format recognizes, and from which nothing is shown."""
+        """Yield the error for each named file that no format recognizes."""
         for path in self.run_paths() if self.map is None else ():
             try:
-                refuse_unrecognized(path)
+                reject_unrecognized(path)
             except NoValidInputError as error:
                 yield error
 
@@ -205,7 +205,7 @@ def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
                 file = os.path.join(folder, name)
                 stat = os.stat(file)
                 yield os.path.relpath(file, path), stat.st_mtime_ns, stat.st_size
-    except OSError:  # gone while we looked: the next look tells
+    except OSError:  # removed meanwhile: the next check reports it
         yield str(path), -1, -1
 
 

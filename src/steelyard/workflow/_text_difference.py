@@ -16,7 +16,7 @@ MAX_LINE_BYTES = 2_000
 
 
 class Block(NamedTuple):
-    """Lines of the first text and the lines of the second that stand for them, both as places."""
+    """Line ranges of the first text and the corresponding ones of the second."""
 
     is_equal: bool
     a_start: int
@@ -111,7 +111,7 @@ def _unified(blocks: Sequence[Block], a: Sequence[str], b: Sequence[str]) -> Ite
 
 
 def _place(start: int, count: int) -> str:
-    """Where lines stand, as the unified format counts: none stand behind the line that is named."""
+    """Return a line range in unified diff format; an empty one names the line before it."""
     return f"{start + 1},{count}" if count else f"{start},0"
 
 
@@ -122,7 +122,7 @@ def _cut(line: str) -> str:
 
 
 def _hunks(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Changes with the lines around them; those that lie close together are one hunk."""
+    """Yield changes with their context lines; nearby changes are one hunk."""
     hunk: list[Block] = []
     for place, block in enumerate(blocks):
         if not block.is_equal:

@@ -1,4 +1,4 @@
-"""Tiers of two schemes: kept apart where they are grouped, refused where they would be compared under one name."""
+"""Tiers of two schemes: grouped separately, and rejected in comparisons under one name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from steelyard.records import Finding, tier_text
 
 
 def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[str], str | None, list[Finding]]:
-    """The keys, with the scheme added where tiers of several would stand side by side; else the only scheme."""
+    """Return the keys, with the scheme added if tiers belong to several; else the only scheme."""
     keys = list(by)
     if "tier" not in keys or "tier_scheme" in keys or not schemes:
         return keys, None, []
@@ -25,7 +25,7 @@ def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[st
 
 
 def compared_schemes(sides: Iterable[tuple[Mapping[str, str], Sequence[str]]]) -> list[Finding]:
-    """Refuse sides chosen by tier whose runs are of several schemes, unless every side names its scheme.
+    """Reject sides chosen by tier whose runs are of several schemes, unless every side names its scheme.
 
     Each side is what chose its runs, and the schemes of their tiers.
     """

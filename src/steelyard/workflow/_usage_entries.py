@@ -24,7 +24,7 @@ class UsageEntry(msgspec.Struct, frozen=True):
     place: Hashable
     model: str | None
     usage: Usage | None
-    """None where the record does not say."""
+    """None if the record does not report it."""
     calls: int | None
     """None where the calls are not listed."""
     pico: int | Fraction | None
@@ -37,7 +37,7 @@ class UsageEntry(msgspec.Struct, frozen=True):
     unpriced: str | None = None
     """Why tokens have no price; None where they have one, or the run states its cost."""
     elsewhere: bool = False
-    """Whether the run states one cost for all its entries that stands in another of them."""
+    """Whether the run states one cost for all its entries in another of them."""
 
     @property
     def is_unreported(self) -> bool:

@@ -64,7 +64,7 @@ class _Doubts(NamedTuple):
     is_unpriced: bool
     is_unreported: bool
     is_elsewhere: bool
-    """Whether a cost that is stated for all of the run's entries stands in one that is not among these."""
+    """Whether the cost of all of the run's entries is stated in one that is not among these."""
     unpriced_calls: int
 
     @classmethod
@@ -193,7 +193,7 @@ class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def series_by(self) -> str:
-        """What costs over days are told apart by."""
+        """The key that splits costs over days."""
         return next((key for key in self.by if key not in TIMES), "model")
 
 
@@ -354,7 +354,7 @@ class UsageTally:
         )
 
     def findings(self) -> Iterator[Finding]:
-        """What a reader of the sums should know; a model that no call has is refused with the nearest."""
+        """Yield findings about the sums; reject a model that no call has, suggesting the nearest."""
         for condition, matched in zip(self._question.models, self._matched, strict=True):
             if not matched:
                 yield unmet(condition, sorted(self._seen_models), where="--where")
@@ -366,11 +366,11 @@ class UsageTally:
                 where=f"price table {self._price_table.name}",
                 count=count,
             )
-        for code, said in _NOTES.items():
+        for code, text in _NOTES.items():
             if count := self._notes[code]:
                 runs = "1 run" if count == 1 else f"{count:,} runs"
                 severity: Severity = "info" if code == SHARED else "warning"
-                yield Finding(code=code, severity=severity, message=said.format(runs=runs), count=count)
+                yield Finding(code=code, severity=severity, message=text.format(runs=runs), count=count)
 
 
 _NOTES = {

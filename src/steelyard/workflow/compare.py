@@ -59,7 +59,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     ]
     sides, scheme_findings = _sides(table, samples, filters, masks)
     differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
-    if not options.metrics:  # a metric that nobody asked for and no run has is no comparison
+    if not options.metrics:  # skip default metrics that no run has
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
     compared = {cell.metric for row in differences for cell in row}
     otherwise = counted_otherwise(table, samples, names)
@@ -265,7 +265,7 @@ def _doubts(
 
 
 def _no_verdicts(names: Sequence[str], compared: Collection[str]) -> list[Finding]:
-    """That a comparison of costs and times says nothing about passing, which most readers take it to begin with."""
+    """Warn that a comparison of costs and times does not compare pass rates, as most readers expect."""
     if "pass_rate" not in names or "pass_rate" in compared:
         return []
     message = "pass rate not compared: no task has a verdict on both sides"
@@ -322,12 +322,12 @@ def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
 
 
 def _with_names(chosen: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
-    """The values as people read them: a tier with what it stands for."""
+    """Return the values with the meaning of a tier appended."""
     return {key: tier_text(value, schemes[0]) if key == "tier" else value for key, value in chosen.items()}
 
 
 def _labels(filters: Sequence[dict[str, str]]) -> list[str]:
-    """The values that tell the sides apart; the keys stand with them where values alone would be the same."""
+    """Return the values that distinguish the sides, or all values, with a letter if those are equal."""
     shared = {key for key in filters[0] if all(chosen.get(key) == filters[0][key] for chosen in filters)}
     short = [" ".join(value for key, value in chosen.items() if key not in shared) for chosen in filters]
     if all(short) and len(set(short)) == len(short):

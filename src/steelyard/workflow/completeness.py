@@ -17,7 +17,7 @@ from steelyard.workflow._options import Names, PricedRunOptions
 from steelyard.workflow.measure import checked_keys
 
 BOOKKEEPING = frozenset({"id", "task", "tier_scheme", "provenance", "source", "extra", "passed", "outcome"})
-"""Fields that every record has, that say how others came, or that are part of the verdict."""
+"""Fields that every record has, that describe provenance, or that are part of the verdict."""
 FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOOKKEEPING), *TOKEN_KINDS)
 """The fields that are counted."""
 
@@ -101,7 +101,7 @@ def origins_of(run: Run, price_table: PriceTable) -> list[tuple[str, Provenance]
 
 
 def _origin(run: Run, name: str) -> Provenance:
-    """What the record says of a field that it states; an empty list states that there was nothing."""
+    """Return the provenance of a field; an empty list is a reported value."""
     if getattr(run, name) is None:
         return "unknown"
     return (run.provenance or {}).get(name, "reported")
@@ -118,9 +118,9 @@ def _kind(kind: str) -> Callable[[Run, PriceTable], Provenance]:
         usage = run.total_usage
         if usage is None or getattr(usage, kind) is None:
             return "unknown"
-        told = run.provenance or {}
-        some = any(name.startswith("usage.") for name in told)  # then the others are not what the whole is
-        return told.get(f"usage.{kind}", "counted" if some else _usage(run, price_table))
+        provenance = run.provenance or {}
+        some = any(name.startswith("usage.") for name in provenance)  # then the others are not what the whole is
+        return provenance.get(f"usage.{kind}", "counted" if some else _usage(run, price_table))
 
     return origin
 

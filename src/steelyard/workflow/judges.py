@@ -64,9 +64,9 @@ def _group(run: Run, by: Sequence[str]) -> tuple[str | None, ...]:
 
 
 def _verdict(run: Run) -> bool | None:
-    """Whether the run passed by tests or by its record; judges' votes say nothing about the scores beside them."""
-    is_told = run.stated_pass is not None or (run.tests is not None and run.tests.total)
-    return run.verdict if is_told else None
+    """Return whether the run passed by tests or by its record, ignoring judges' votes."""
+    is_known = run.stated_pass is not None or (run.tests is not None and run.tests.total)
+    return run.verdict if is_known else None
 
 
 def _ratings(judgments: Sequence[Judgment]) -> tuple[Rating, ...]:

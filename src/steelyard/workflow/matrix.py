@@ -1,4 +1,4 @@
-"""Matrix: one metric of every task by every agent, and which tasks are hard or tell the agents apart."""
+"""Matrix: one metric of every task by every agent, with task difficulty and discrimination."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None
 
 
 def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | None) -> None:
-    """Refuse what compares tiers where there are no tiers to tell it across."""
+    """Reject metrics and options that compare tiers unless groups are by tier."""
     across = [name for name in metrics if catalog()[name].level == "across"]
     if across and "tier" not in keys:
         raise UsageError(f"{across[0]} compares tiers", hint="--by tier")
@@ -72,7 +72,7 @@ def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | 
 
 
 def _check_intervals(options: MeasureOptions) -> None:
-    """Refuse a method that is none, and a confidence level that no interval would use."""
+    """Reject an unknown method, and a confidence level that no interval would use."""
     if (options.interval, options.confidence) == ("none", CONFIDENCE):
         return
     from steelyard.standings import check_method  # brings numpy and scipy

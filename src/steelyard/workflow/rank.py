@@ -65,7 +65,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
     otherwise = counted_otherwise(table, samples, metrics)
     notes: list[Finding] = []
     if otherwise is not None:
-        with suppress(NoValidInputError):  # counted the other way nobody has a value: then there is no other place
+        with suppress(NoValidInputError):  # counted the other way, no group may have a value
             other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
     placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging, extra_metrics=extra)
@@ -182,7 +182,7 @@ def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[F
 
 
 def _ranked_on(name: str, options: RankOptions) -> Metric:
-    """The metric, if somebody can lead on it in the order that is asked for."""
+    """Return the metric if it can be ranked in the requested order."""
     declared = catalog()[name]
     if declared.better == "neither":
         raise UsageError(f"{declared.name} has no better direction, so it cannot be ranked")

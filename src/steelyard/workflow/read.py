@@ -23,7 +23,7 @@ from steelyard.tables import (
     without_collection,
 )
 from steelyard.workflow._api_function import api_function
-from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, log_places, refuse_labels, table_of
+from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, log_places, reject_labels, table_of
 from steelyard.workflow._options import ReadOptions
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EVERYTHING = ReadOptions()
 BytesProgress: TypeAlias = ReadingProgress
-"""Told how many bytes were read, and of how many."""
+"""Callback with the bytes read and the total."""
 
 
 @api_function(ReadOptions)
@@ -48,7 +48,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
 
     reading = options.reading(progress)
     if isinstance(runs, RunTable):
-        refuse_labels(reading.labels)
+        reject_labels(reading.labels)
         return choose(runs, reading.choice)
     paths_or_records = list(each_input(runs, reading.mapping))
     if not paths_or_records:
@@ -72,7 +72,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
 
 
 class RunReading:
-    """Runs as they are read; when the iteration is over, `summary` tells what was found."""
+    """Runs as they are read; `summary` is complete after the iteration."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _FormatTally:
     def __init__(self) -> None:
         nothing = FormatCount()
         self.tokens = dict(nothing.tokens)
-        self.sums: dict[str, Any] = {  # Any: whole numbers or dollars, None while no run has anything to say
+        self.sums: dict[str, Any] = {  # Any: whole numbers or dollars, None until a run reports one
             field.name: getattr(nothing, field.name) for field in fields(nothing) if field.name != "tokens"
         }
 

@@ -354,13 +354,13 @@ def _findings(
     if worse:
         message = f"repair moved {worse} of {len(samples)} outputs away from the canon"
         yield Finding(code="repair_worsened", message=message, where=where)
-    for name, sign, said in (
+    for name, sign, effect in (
         ("delta_mu", 1, "the mean distance is larger"),
         ("delta_p_tau", -1, "fewer outputs are within tau"),
     ):
         change = metrics[name]
         if isinstance(change, float) and change * sign > 0:
-            yield Finding(code=f"{name}_worsened", message=f"after repair {said} ({change:+.3f})", where=where)
+            yield Finding(code=f"{name}_worsened", message=f"after repair {effect} ({change:+.3f})", where=where)
     broken = sum(bool(sample.compliant_pre) and sample.compliant_post is False for sample in samples)
     if broken:
         message = f"{broken} repaired outputs fail the oracle that they passed before"

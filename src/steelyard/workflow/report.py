@@ -10,7 +10,7 @@ from steelyard.results import Report
 from steelyard.version import __version__
 from steelyard.workflow._api_function import api_function
 from steelyard.workflow._figure_options import ReportOptions
-from steelyard.workflow._opening_runs import Progress, Runs, each_input, refuse_labels, table_of
+from steelyard.workflow._opening_runs import Progress, Runs, each_input, reject_labels, table_of
 from steelyard.workflow._report_inputs import sort_inputs
 from steelyard.workflow._report_sections import ReportSections
 from steelyard.workflow._run_rows import run_rows
@@ -32,7 +32,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     work = ReportSections(options, progress)
     reading, profile = options.reading(progress), options.outcome_profile()
     if isinstance(runs, RunTable):
-        refuse_labels(reading.labels)
+        reject_labels(reading.labels)
         table = choose(runs, reading.choice)
     else:
         given = work.given(list(each_input(runs, reading.mapping)))
@@ -70,7 +70,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
 
 
 def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Of each kind the finding with the most cases: every command tells what it came upon in the same runs."""
+    """Return the finding with the most cases per code: commands report the same findings for the same runs."""
     largest: dict[str, Finding] = {}
     for finding in findings:
         if finding.code not in largest or finding.count > largest[finding.code].count:

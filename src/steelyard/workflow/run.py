@@ -102,8 +102,8 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
             is_regrade=options.regrade,
             parallel=options.parallel,
             only=tuple(options.only),
-            tell=_teller(progress),
-            tell_measuring=_measuring_teller(progress),
+            tell=_emitter(progress),
+            tell_measuring=_measuring_emitter(progress),
             finished=delivery.finished if delivery else None,
         ),
     )
@@ -192,7 +192,7 @@ def run_trial(
     """Run one trial of a plan's folder, unless it is done."""
     place = PlanFolder(named_path(folder))
     settings = RunSettings(
-        no_sandbox=no_sandbox, accept_drift=accept_drift, tell=_teller(progress), more_tasks=_more_tasks
+        no_sandbox=no_sandbox, accept_drift=accept_drift, tell=_emitter(progress), more_tasks=_more_tasks
     )
     return _listed(place, [run_in_folder(place, trial, settings)])
 
@@ -216,20 +216,20 @@ def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
     return PlanFolder(root)
 
 
-def _teller(progress: Progress | None) -> Callable[[PlanProgress], None] | None:
+def _emitter(progress: Progress | None) -> Callable[[PlanProgress], None] | None:
     if progress is None:
         return None
     done = 0
 
-    def tell(told: PlanProgress) -> None:
+    def emit(state: PlanProgress) -> None:
         nonlocal done
-        progress(told.sentence, told.done - done)
-        done = told.done
+        progress(state.sentence, state.done - done)
+        done = state.done
 
-    return tell
+    return emit
 
 
-def _measuring_teller(progress: Progress | None) -> Callable[[int, int, str], None] | None:
+def _measuring_emitter(progress: Progress | None) -> Callable[[int, int, str], None] | None:
     if progress is None:
         return None
     return lambda done, total, what: progress(f"measuring: {done:,} of {total:,} ({what})", 0)

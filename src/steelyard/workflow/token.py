@@ -129,7 +129,7 @@ def _scope(name: str) -> Scope:
 
 
 def _end(expires: str | date) -> int:
-    """The moment from which on a token is refused."""
+    """Return the time from which a token is rejected."""
     now = now_microseconds()
     match = re.fullmatch(r"([0-9]{1,6})([hdw])", expires) if isinstance(expires, str) else None
     end = now + int(match[1]) * _UNITS[match[2]] if match else _day(expires)

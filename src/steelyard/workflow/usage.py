@@ -151,7 +151,7 @@ class UsageAdding:
 
 @cache
 def _is_session(format_name: str | None) -> bool:
-    """Whether the format logs sessions, line after line as they go on; in a table of runs they may have any order."""
+    """Return whether the format logs sessions line by line; rows of a run table may have any order."""
     declared = log_formats().get(format_name or "")
     return declared is not None and declared.kind == "sessions"
 
