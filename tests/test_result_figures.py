@@ -165,7 +165,7 @@ def test_an_option_that_figures_lack_is_answered_with_those_that_they_have() -> 
     measured = sy.measure([Run(id="1", task="t", passed=True)])
     with pytest.raises(UsageError, match="figure has no option 'metric'") as refused:
         measured.figure(metric="cost_usd")  # type: ignore[arg-type] # what is tested
-    assert "where name is 'dots', 'pareto', 'tokens', 'components'; metrics and" in str(refused.value.hint)
+    assert "where name is 'dots', 'pareto', 'tokens', 'components'; select metrics and" in str(refused.value.hint)
 
 
 def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
@@ -366,7 +366,7 @@ def test_distances_of_outputs_are_those_of_their_pairs() -> None:
     assert "cluster of 2 outputs" in said
     pairs = result.to_dict(samples=True)["prompts"][0]["pair_distances"]
     assert sorted(apart for *_, apart in pairs) == pytest.approx([1 / 6, 2 / 7, 3 / 7])  # edits over the longer length
-    with pytest.raises(UsageError, match="of one prompt"):
+    with pytest.raises(UsageError, match="the figure shows one prompt"):
         sy.repeatability([*runs, Run(id="other", task="u", output=Output(text="z"))]).figure("distances")
 
 
