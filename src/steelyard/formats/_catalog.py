@@ -28,7 +28,7 @@ Kind = Literal["logs", "own records", "timings"]
 
 
 def each_log_format() -> Iterator[LogFormat]:
-    """Those that tell of runs and tests: ours, those of plug-ins, and our own records, in the order they are asked.
+    """Return the formats of runs and tests: ours, those of plug-ins, and our own records, in the order they are asked.
 
     Each is imported as it is asked for: a folder of one format needs few of them.
     """
@@ -38,7 +38,7 @@ def each_log_format() -> Iterator[LogFormat]:
 
 
 def each_timing_format() -> Iterator[TimingFormat]:
-    """Those that tell of timings: ours by name, then those of plug-ins."""
+    """Return the formats of timings: ours by name, then those of plug-ins."""
     yield from _ours("timings")
     yield from (declared for declared in formats_plugged_in() if not isinstance(declared, LogFormat))
 
@@ -66,7 +66,7 @@ def _declared(module: str) -> Format:
 
 @cache
 def formats_plugged_in() -> tuple[Format, ...]:
-    """The formats of plug-ins; a name that is taken is refused, so none of them can stand in for one of ours."""
+    """The formats of plug-ins; a name that is taken is rejected, so none of them can replace one of ours."""
     plugged_in = list(plug_ins(ENTRY_POINTS, FORMATS_PATH))
     if not plugged_in:
         return ()  # before all of ours are imported to know their names
@@ -107,7 +107,7 @@ def all_formats() -> dict[str, Format]:
 
 @cache
 def log_formats() -> dict[str, LogFormat]:
-    """Those that tell of runs and tests by name, in the order in which they are asked."""
+    """Return the formats of runs and tests by name, in the order in which they are asked."""
     return {declared.name: declared for declared in each_log_format()}
 
 

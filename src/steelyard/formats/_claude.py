@@ -42,8 +42,8 @@ class ClaudeUsage(msgspec.Struct, gc=False):
             return 0
         if split.ephemeral_1h_input_tokens is None:
             return 0
-        told = split.ephemeral_1h_input_tokens + (split.ephemeral_5m_input_tokens or 0)
-        return max(0, written - told)
+        known = split.ephemeral_1h_input_tokens + (split.ephemeral_5m_input_tokens or 0)
+        return max(0, written - known)
 
     def disjoint(self) -> Usage:
         """The same as disjoint kinds; a write without a kept-for is one of five minutes, as the provider defaults."""
@@ -107,7 +107,7 @@ class CostState(msgspec.Struct):
 def account_of(states: Sequence[CostState]) -> tuple[list[Call], float | None, Provenance]:
     """A session's totals by model and its cost, by the client's own account.
 
-    The counters go on where a session is resumed; one that falls has begun anew.
+    The counters continue where a session is resumed; one that falls was reset.
     """
     final = [state for state, after in pairwise([*states, CostState()]) if after.tokens < state.tokens]
     totals = [
@@ -154,9 +154,9 @@ def result_fields(
     seen: Sequence[Call] = (),
     **more: Any,
 ) -> Run:  # Any: fields of a Run
-    """The Run that a result object tells of; per-model totals stand as its calls, beside those that were `seen`.
+    """Return the Run of a result object; per-model totals are added as calls to those that were `seen`.
 
-    `model` is the main one as the stream names it, for results that do not tell models apart.
+    `model` is the main one as the stream names it, for results without per-model totals.
     """
     totals = tuple(_model_calls(result, model))
     calls = itemized(seen, totals) or totals if totals else ()
@@ -211,9 +211,9 @@ def _model_calls(result: Result, main: str | None) -> list[Call]:
 def _failure(result: Result) -> Failure | None:
     if not result.is_error:
         return None
-    said = result.result if isinstance(result.result, str) else None
-    said = said or "; ".join(error for error in result.errors or () if isinstance(error, str))
-    message = ": ".join(part for part in (result.subtype, said and said[:500]) if part) or None
+    text = result.result if isinstance(result.result, str) else None
+    text = text or "; ".join(error for error in result.errors or () if isinstance(error, str))
+    message = ": ".join(part for part in (result.subtype, text and text[:500]) if part) or None
     if (result.subtype or "").startswith("error_max_"):  # turns, budget, or tries at the wanted shape
         return Failure(cause="agent", message=message)
     if str(result.terminal_reason).startswith("aborted"):

@@ -1,4 +1,4 @@
-"""The lines of a Claude Code log that say something of a run, found without looking at the others."""
+"""The lines of a Claude Code log with data about a run, found without looking at the others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ OPENING_LINES = 4
 
 
 class Lines:
-    """The lines that say something of a run: the first, the last, and those with a model's message.
+    """The lines with data about a run: the first, the last, and those with a model's message.
 
     Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
-    noticed; nothing that is counted stands in it.
+    noticed; it contains nothing that is counted.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.data = b""
         self.start = 0
-        """Where the line that was given last stands, in bytes or lines; places of one file compare."""
+        """The place of the line that was given last, in bytes or lines; places of one file compare."""
         self.counted = 0
         self.writing = False
         """Whether a tool that may create a file has just been called."""
@@ -35,14 +35,14 @@ class Lines:
         self._states: list[tuple[int, bytes]] = []
 
     def states_from(self, place: int) -> Iterator[tuple[int, bytes]]:
-        """Lines from a place on that may say what the session came to, with their own places."""
+        """Yield lines from a place on that may have the session's totals, with their own places."""
         if self.counted:
             return ((at, line) for at, line in self._states if at >= place)
         return _lines_with(self.data, COST_STATE, place)
 
     @property
     def number(self) -> int:
-        """The number of the line that was given last; counted only when somebody asks."""
+        """The number of the line that was given last; counted only on request."""
         number, at, find = self.counted or 1, -1, self.data.find
         while (at := find(b"\n", at + 1, self.start)) >= 0:  # `count` looks at every byte by itself
             number += 1
@@ -72,7 +72,7 @@ class Lines:
             else:
                 hit = find(b'"assistant"', start, last)
                 following = (data.rfind(b"\n", start, hit) + 1 or start) if hit >= 0 else last
-                if self.writing and following > start:  # what the tool gave back stands before the model's next message
+                if self.writing and following > start:  # the tool's result precedes the model's next message
                     self._look_for_created(start, following)
                     self.writing = False
                 start = following
@@ -89,7 +89,7 @@ class Lines:
 
 
 def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """The lines in which the word stands, each once, with where they begin."""
+    """Yield the lines that contain the word, each once, with their starts."""
     end = len(data) if end is None else end
     at = data.find(word, start, end)
     while at >= 0:

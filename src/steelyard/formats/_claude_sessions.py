@@ -72,7 +72,7 @@ class CallSoFar(msgspec.Struct, gc=False):
     final: bool = False
     """Whether the output count is more than the placeholder from the stream's start."""
     characters: int = 0
-    """How much text the model wrote, as it stands in the file; counted until the output count is known to be final."""
+    """How much text the model wrote, as written in the file; counted until the output count is known to be final."""
 
     @property
     def is_doubtful(self) -> bool:
@@ -84,7 +84,7 @@ class CallSoFar(msgspec.Struct, gc=False):
         )
 
     def made(self, id_: str) -> Call:
-        """The call as its lines tell of it."""
+        """Return the call that its lines report."""
         return Call(
             id=label(id_),
             model=label(self.last.model if self.first.message is None else self.first.message.model),
@@ -104,16 +104,16 @@ class SessionSoFar:
     """The first time of all lines; times of one log are written alike, so they sort as text."""
     ended: str = ""
     place: Line | None = None
-    """The first line that tells where the agent worked, those of calls apart."""
+    """The first line that names the agent's folder, other than those of calls."""
     created: dict[str, None] = field(default_factory=dict)
     last_call: int = -1
     states: list[tuple[int, CostState]] = field(default_factory=list)
-    """What it came to, with where that stands in the file."""
+    """Its totals, with their places in the file."""
     refusal: tuple[int, Line] | None = None
-    """The last message that tells of a refused call in place of the model's answer, with where it stands."""
+    """The last message that reports a rejected call in place of the model's answer, with its place."""
 
     def take_other(self, item: Line) -> None:
-        """Takes what a line says of when and where."""
+        """Note the time and folder of a line."""
         if item.timestamp:
             self.ended = max(self.ended, item.timestamp)
             self.began = min(self.began or item.timestamp, item.timestamp)

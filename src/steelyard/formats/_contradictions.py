@@ -1,4 +1,4 @@
-"""What a timing file says twice and not the same way: shown as findings, since one of the two must be wrong."""
+"""Contradictions within a timing file, shown as findings, since one of the two values must be wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CODE = "contradicting_timings"
 TOLERANCE = 0.01
 """Fraction by which two statements of one number may differ: tools round what they write."""
 SHOWN = 5
-"""How many names a message lists before it says how many more there are."""
+"""Maximum number of names in a message; the rest are counted."""
 
 
 def contradictions(file: TimingFile) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Why a run broke off, as far as a status or the tool's own words tell."""
+"""Failure causes, derived from a status or the tool's own error message."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _INFRASTRUCTURE = (
     r"|(?:authentication|permissiondenied|ratelimit|internalserver|serviceunavailable|apiconnection|apitimeout)_?error"
     r"|overloaded_error|connection error|fetch failed|econnrefused|econnreset|enotfound"
 )
-"""A refused key, a rate limit, a broken server or none at all: the agent could do nothing about it."""
+"""A rejected key, a rate limit, a broken server or none at all: the agent could do nothing about it."""
 
 
 def failure_of(
     trouble: Any, *, status: Any = None, otherwise: FailureCause = "unknown"
 ) -> Failure:  # Any: an error as a tool writes it, and a number or text
-    """The failure that a tool's error tells of, be it text or an object; `status` is an HTTP status stated elsewhere.
+    """Return the failure in a tool's error, text or object; `status` is an HTTP status stated elsewhere.
 
     >>> failure_of("unexpected status 401 Unauthorized: no such key").cause
     'infrastructure'
@@ -32,19 +32,19 @@ def failure_of(
     >>> failure_of("read 500 files").cause
     'unknown'
     """
-    said = words_of(trouble)
+    message = words_of(trouble)
     stated = _stated_status(trouble) if status is None else status
-    ours = re.fullmatch(_STATUS, str(stated)) or (said and re.search(_INFRASTRUCTURE, said))
-    return Failure(cause="infrastructure" if ours else otherwise, message=said)
+    ours = re.fullmatch(_STATUS, str(stated)) or (message and re.search(_INFRASTRUCTURE, message))
+    return Failure(cause="infrastructure" if ours else otherwise, message=message)
 
 
 def words_of(trouble: Any) -> str | None:  # Any: an error as a provider or a tool writes it
-    """What an error says, for people: its name and its message."""
+    """Return an error's name and message as text."""
     if isinstance(trouble, dict):
         inner = next((value for key in ("data", "error") if isinstance(value := trouble.get(key), dict)), {})
         name = next((value for key in ("name", "type") if isinstance(value := trouble.get(key), str)), None)
-        said = trouble.get("message") or inner.get("message")
-        return ": ".join(part[:WORDS] for part in (name, said) if isinstance(part, str) and part) or None
+        message = trouble.get("message") or inner.get("message")
+        return ": ".join(part[:WORDS] for part in (name, message) if isinstance(part, str) and part) or None
     return str(trouble).strip()[:WORDS] or None if trouble is not None else None
 
 

@@ -1,7 +1,7 @@
 """Run records in a pandas, Polars or Spark data frame: columns as CSV has them, with the types that the frame has.
 
 A cell that is NaN, NA or NaT is missing. Text is read as a CSV cell would be; numbers where text belongs (task 7) are
-written out. Neither library is imported here: whoever hands over a frame has it.
+written out. Neither library is imported here: a caller that passes a frame has imported it.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def _one_by_one(cells: Cells, start: int) -> Iterator[PlacedRun]:
         try:
             values = {name: _fitted(name, cell) for name, cell in zip(cells, row, strict=True)}
             yield PlacedRun(run_of_row(values, from_text=True, own_typed=True), GIVEN_FRAME, number)
-        except DecodeError as refused:
-            raise RecordError(refused.reason, path=GIVEN_FRAME, line=number, hint=refused.hint) from refused
+        except DecodeError as error:
+            raise RecordError(error.reason, path=GIVEN_FRAME, line=number, hint=error.hint) from error
 
 
 def frame_cells(frame: Any) -> Cells:  # Any: a frame of either library
@@ -90,7 +90,7 @@ def frame_cells(frame: Any) -> Cells:  # Any: a frame of either library
 
 
 def _check_columns(names: list[str]) -> None:
-    """Refuse columns that are no fields of a run, or lack the task."""
+    """Reject columns that are no fields of a run, or lack the task."""
     problem = column_problem(names)
     if problem is not None:
         hint = (problem.hint or "").partition("; `steelyard mapping suggest")[0]

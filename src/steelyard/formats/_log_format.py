@@ -29,21 +29,21 @@ class PlacedRun(msgspec.Struct, frozen=True):
     path: str
     line: int | None = None
     format: str | None = None
-    """The format of the file, where the run itself tells of an earlier one: our own records keep their `source`."""
+    """The format of the file, where the run itself names an earlier one: our own records keep their `source`."""
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What one file says of a run that other files may say more of; `tables/` puts parts together."""
+    """Part of a run found in one file; `tables/` joins the parts of several files."""
 
     run: Run
-    """What this file says. Parts of the same format, role and run id are the same run."""
+    """Content of this file. Parts of the same format, role and run id are the same run."""
     path: str
     """The file."""
     line: int | None = None
     """The line, where a file holds several runs."""
     role: Role
-    """`owner`: a harness's record of a trial; what lies in its folder is about the same run. `session`: an agent's log.
-    `prediction`, `verdict`: a patch and its verdict. `tests`, `recording`: about the run they lie beside."""
+    """`owner`: a harness's record of a trial; files in its folder are about the same run. `session`: an agent's log.
+    `prediction`, `verdict`: a patch and its verdict. `tests`, `recording`: about the run in the same folder."""
     owns: str | None = None
     """The folder that an owner's trial left behind; None when there is none."""
     tool_ids: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     lacks_lines: bool = False
     """Whether lines of the file that may belong to this session were rejected. Reading sets it, no format has to."""
     is_one_record: bool = False
-    """Whether one line tells all of this session, so that it lacks nothing when other lines are rejected."""
+    """Whether one line contains all of this session, so that it lacks nothing when other lines are rejected."""
 
 
 ReadItem = PlacedRun | RunPart | Rejected | Finding
@@ -84,12 +84,12 @@ class Head:
 
     @cached_property
     def records(self) -> Records:
-        """The JSON objects that stand on lines of their own within the beginning, decoded as they are asked for."""
+        """The JSON objects on lines of their own within the beginning, decoded as they are asked for."""
         return Records(self.text, whole=len(self.start) < HEAD_BYTES)
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """What the records say under `type`, where that is a word."""
+        """The records' `type` values that are words."""
         return frozenset(kind for record in self.records if isinstance(kind := record.get("type"), str))
 
     @cached_property
@@ -119,7 +119,7 @@ class LogLocations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """One format that tells of runs, or of what belongs to a run. `steelyard.formats` says what its author writes."""
+    """Format of runs, or of what belongs to a run. `steelyard.formats` documents how to write one."""
 
     name: str
     """How users name it (`--format codex-exec`) and how its runs name their origin."""
@@ -127,33 +127,33 @@ class LogFormat:
     """What it is, in a few words."""
     kind: FormatKind
     """`runs`: run records of ours. `sessions`: an agent's work, from its own log. `trials`: a harness's records.
-    `verdicts`: patches and their verdicts. `tests`, `recordings`: about the run they lie beside."""
+    `verdicts`: patches and their verdicts. `tests`, `recordings`: about the run in the same folder."""
     yields: tuple[str, ...]
     """Which facts of a run the format can give."""
     recognizes: Callable[[Head], bool]
     """Whether a file that begins like this is one of the format's; never raises."""
     read: Callable[[Path], Iterator[ReadItem]]
-    """What the file says: parts or runs, findings, and what had to be rejected."""
+    """Reads the file: parts or runs, findings, and rejected records."""
     family: str = ""
-    """The tool that tells of the same sessions in several formats; empty for a format that is alone."""
+    """The tool that writes the same sessions in several formats; empty for a format that is alone."""
     leads_family: bool = False
     """Of several files of one session, this format's is the one that the others add to."""
     precedence: Precedence = "normal"
-    """Whom to believe where several families tell of one trial: `first` for logs that the agent itself keeps, `last`
+    """Which family wins where several report one trial: `first` for logs that the agent itself keeps, `last`
     for what was derived from another log."""
     totals_add_up: bool = False
     """The totals of one session in several files are of different calls; otherwise the largest is the session's."""
     shows_every_tool_call: bool = False
     """A session in which no tool call is seen made none; otherwise their number is unknown."""
     seen: bool = True
-    """Whether its author has seen a real file; otherwise it follows what the tool publishes, and its title says so."""
+    """Whether its author has seen a real file; otherwise it follows what the tool publishes, as its title notes."""
     kept_by: LogLocations | None = None
-    """Where the tool keeps its logs; None when nobody knows."""
+    """Where the tool keeps its logs; None when unknown."""
     priority: Literal["normal", "plugin", "last"] = "normal"
     """When the format is asked: `last` for our own run records, which many files resemble. Those of plug-ins come
-    between, whatever they say here."""
+    between, whatever their value here."""
     holds_no_run: Callable[[Head], bool] | None = None
-    """Whether a file that no format recognizes is one of the tool's that tells of no run, such as its configuration."""
+    """Whether a file that no format recognizes is one of the tool's without runs, such as its configuration."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", self.family or self.name)

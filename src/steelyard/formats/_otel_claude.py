@@ -26,12 +26,12 @@ KINDS = {
     "cacheRead": "cache_read_tokens",
     "cacheCreation": "cache_write_5m_tokens",
 }
-"""The counter's kinds of tokens, which are disjoint; how long a cache write is kept it does not say."""
+"""The counter's kinds of tokens, which are disjoint; the lifetime of a cache write is missing."""
 CUMULATIVE = (2, "AGGREGATION_TEMPORALITY_CUMULATIVE")
 
 
 def event_parts(records: Sequence[LogRecord], *, format: str, path: str) -> Iterator[RunPart]:  # noqa: A002
-    """A part for each session that the events tell of."""
+    """Yield a part for each session in the events."""
     sessions: dict[str, list[tuple[LogRecord, Attributes]]] = {}
     for record in records:
         facts = record.facts
@@ -106,7 +106,7 @@ def _failure(events: list[tuple[str, Attributes]]) -> Failure | None:
 
 
 def counter_parts(metrics: Sequence[Metric], *, format: str, path: str) -> Iterator[RunPart]:  # noqa: A002
-    """A part for each session that the counters tell of, with the sum of each model."""
+    """Yield a part for each session in the counters, with the sum of each model."""
     points = [(metric, point, point.facts) for metric in metrics for point in metric.points]
     sessions = {session: None for metric, _, facts in points if (session := label(facts.get("session.id")))}
     for session in sessions:

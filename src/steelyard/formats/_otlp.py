@@ -138,7 +138,7 @@ class Sum(msgspec.Struct, rename="camel"):
 
 
 class Metric(msgspec.Struct):
-    """A counter; other kinds of metrics say nothing of a run."""
+    """Counter; other kinds of metrics have no data about a run."""
 
     name: str = ""
     sum: Sum | None = None
@@ -202,7 +202,7 @@ def _nanoseconds(pair: list[int] | None) -> int | None:
 
 
 def time_of(nanoseconds: int | str | None) -> datetime | None:
-    """The moment so many nanoseconds after 1970; None for what is none."""
+    """Convert nanoseconds since 1970 to a moment; None for an invalid value."""
     try:
         return moment(int(nanoseconds or 0) / 1e9) if nanoseconds else None
     except (ValueError, OverflowError):

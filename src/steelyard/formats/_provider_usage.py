@@ -1,4 +1,4 @@
-"""Usage as providers state it in their answers, in disjoint kinds. Anthropic's stands in `_claude.py`."""
+"""Usage as providers state it in their answers, in disjoint kinds. Anthropic's is in `_claude.py`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProviderUsage(msgspec.Struct):
     prompt_cache_hit_tokens: Count | None = None
 
     def disjoint(self) -> Usage:
-        """Disjoint kinds. Output includes reasoning, unless the total says that it stands beside (as xAI counts)."""
+        """Disjoint kinds. Output includes reasoning, unless the total shows that it is separate (as xAI counts)."""
         read = self.prompt_tokens_details or self.input_tokens_details or Details()
         written = self.completion_tokens_details or self.output_tokens_details or Details()
         prompt = self.input_tokens if self.prompt_tokens is None else self.prompt_tokens
@@ -50,7 +50,7 @@ class ProviderUsage(msgspec.Struct):
 
 
 class GeminiUsage(msgspec.Struct, rename="camel"):
-    """Gemini's `usageMetadata`: the prompt includes what was cached; thoughts stand beside the answer."""
+    """Gemini's `usageMetadata`: the prompt includes what was cached; thoughts are separate from the answer."""
 
     prompt_token_count: Count | None = None
     cached_content_token_count: Count | None = None

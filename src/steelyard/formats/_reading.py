@@ -53,14 +53,14 @@ _latest: list[LogFormat] = []
 
 
 def read_file(job: ReadJob) -> FileResult:
-    """The file's parts; whatever is wrong with it is told as rejected, never raised."""
+    """Return the file's parts; errors are reported as rejected, never raised."""
     path = Path(job.path)
     result = FileResult(job.number, "read")
     try:
         head = head_of(path)
         log_format = log_format_named(job.format) if job.format and job.named else recognized(head)
         if log_format is None and job.named and head.start.startswith(SQLITE):
-            stored_tables(path)  # tells what is wrong with a store that nobody could look into
+            stored_tables(path)  # raises the error of a store that cannot be opened
         if log_format is None or (job.format and log_format.name != job.format):
             return _not_read(job, head)
         result.format = log_format.name
@@ -75,8 +75,8 @@ def read_file(job: ReadJob) -> FileResult:
         result.rejected.append(
             Rejected(path=place[0], line=place[1], reason=error.message, hint=error.hint, code=error.kind)
         )
-    except DecodeError as refused:
-        result.rejected.append(Rejected(path=job.path, reason=refused.reason, hint=refused.hint))
+    except DecodeError as error:
+        result.rejected.append(Rejected(path=job.path, reason=error.reason, hint=error.hint))
     except OSError as error:
         result.rejected.append(Rejected(path=job.path, reason=error.strerror or str(error), code="unreadable_file"))
     if result.rejected and result.parts:
@@ -93,7 +93,7 @@ def _mark_lost_lines(result: FileResult) -> None:
 
 
 def _not_read(job: ReadJob, head: Head) -> FileResult:
-    """What is said of a file that no format, or not the one asked for, recognizes."""
+    """Return the rejection of a file that no format, or not the requested one, recognizes."""
     if archive_kind(head.start):
         return FileResult(job.number, "archive")
     for log_format in each_log_format():
@@ -134,14 +134,14 @@ WORTH_IT_BYTES = 48 << 20
 """Below this, starting processes takes longer than they save."""
 BATCH_BYTES = 2 << 20
 MESSAGE_BYTES = 4096
-"""Any pipe holds a message of this size while nobody reads it."""
+"""Any pipe buffers a message of this size."""
 PIPE_BYTES = 1 << 20
 """Room for whole answers: a worker whose pipe is full waits until this process has time to empty it."""
 AHEAD = 2
-"""Batches that a worker is given at once: it goes on with the next one while its answer waits to be taken."""
+"""Batches that a worker is given at once: it reads the next one while its answer waits to be taken."""
 
 COMMAND = ("-c", "import gc; gc.disable(); from steelyard.formats._reading import work; work()")
-"""What Python is told to become a worker. What it makes is freed by counting; looking for circles would take a sixth of
+"""Python's arguments for a worker. What it makes is freed by counting; looking for circles would take a sixth of
 the time."""
 
 _LENGTH = struct.Struct("<Q")
@@ -205,7 +205,7 @@ def _in_processes(batches: list[list[ReadJob]], count: int) -> Iterator[FileResu
                 else:
                     yield from _results.decode(answer)
     finally:
-        batches.clear()  # whoever stops early leaves the others without work
+        batches.clear()  # a caller that stops early leaves the workers without work
 
 
 def _serve(following: Callable[[], list[ReadJob] | None], answers: SimpleQueue[bytes | BaseException | None]) -> None:
@@ -293,4 +293,4 @@ def work() -> None:
     """A worker's life: a batch in, its results out, until the pipe closes."""
     while (message := _receive(sys.stdin.buffer)) is not None:
         _send(sys.stdout.buffer, _encode([read_file(job) for job in _jobs.decode(message)]))
-    os._exit(0)  # it has nothing to put away, and somebody waits for its end
+    os._exit(0)  # nothing to clean up, and the parent waits for the exit

@@ -26,7 +26,7 @@ def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
 
 
 def run_refusal(head: Head) -> DecodeError | None:
-    """Why a file that nobody recognizes holds no run records, where it resembles one that does; None for others."""
+    """Return why an unrecognized file that resembles run records contains none; None for other files."""
     if head.text[:1] not in (b"{", b"["):
         return _table_refusal(head)
     first = next(iter(head.records if head.text[:1] == b"{" else first_elements(head.text[1:].lstrip())), {})
@@ -51,8 +51,8 @@ def _table_refusal(head: Head) -> DecodeError | None:
 def _refusal(value: dict[str, Any]) -> DecodeError | None:  # Any: as above
     try:
         convert_run(value)
-    except DecodeError as refused:
-        return refused
+    except DecodeError as error:
+        return error
     return None
 
 

@@ -29,7 +29,7 @@ class Metrics(msgspec.Struct):
 
 
 class Judged(msgspec.Struct):
-    """What the judge said."""
+    """Verdict of the judge."""
 
     passed: bool | None = None
     impl_rate: float | None = None
@@ -59,9 +59,9 @@ def is_cli_run(head: Head) -> bool:
 
 
 def read_cli_run(path: Path, *, format: str, scheme: str) -> RunPart:  # noqa: A002 # as all formats call it
-    """The run of the file; it owns the folder around, where its logs lie.
+    """The run of the file; it owns the folder around, which contains its logs.
 
-    `tokens_input` may or may not hold cached input, which no other count tells apart: it is kept aside, and the run's
+    `tokens_input` may or may not hold cached input, which no other count separates: it is kept aside, and the run's
     tokens are a lower bound.
     """
     run = document(path, _RUN)

@@ -1,4 +1,4 @@
-"""ProjectScylla's exported tables: runs.csv, with the judges' and criteria's tables that lie beside it."""
+"""ProjectScylla's exported tables: runs.csv, with the judges' and criteria's tables next to it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_table(head: Head) -> bool:
 
 
 def read_table(path: Path) -> Iterator[ReadItem]:
-    """One part per run; the judges' and criteria's tables say nothing alone, and are read with the runs beside them."""
+    """One part per run; the judges' and criteria's tables are read only with the runs next to them."""
     if not _columns(head_of(path)) >= RUNS:
         if not any(_columns(head_of(other)) >= RUNS for other in path.parent.glob("*.csv")):
             yield Rejected(

@@ -1,6 +1,6 @@
-"""SQLite files in which a tool keeps its sessions, read as they stand and never written.
+"""SQLite files in which a tool keeps its sessions, read as they are and never written.
 
-Not even the files that SQLite itself keeps beside a store are made. The schema is hostile input: only plain columns of
+Not even SQLite's own files next to a store are created. The schema is hostile input: only plain columns of
 plain tables are read, so nothing that it declares (views, virtual tables, generated columns, functions) is ever run.
 """
 
@@ -30,18 +30,18 @@ WHERE m.type = 'table' AND m.rootpage > 0 AND c.hidden = 0
 
 
 class Store:
-    """An open store; what is wrong with it is told as one unreadable file."""
+    """Open store; any error in it is raised as UnreadableFileError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._steps = 0
-        with ExitStack() as opened, self._told():
+        with ExitStack() as opened, _StoreErrors(self._path):
             address = self._address(opened)
             self._connection = opened.enter_context(closing(sqlite3.connect(address, uri=True)))
             self._connection.text_factory = bytes
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LINE_BYTES.most, 10**9))
             self._connection.set_progress_handler(self._stepped, STEPS_AT_ONCE)
-            # An index on an expression (Kilo has one) makes SQLite refuse the whole schema otherwise.
+            # An index on an expression (Kilo has one) makes SQLite reject the whole schema otherwise.
             self._connection.execute("PRAGMA trusted_schema = ON")
             self.tables = self._tables()
             self._connection.set_authorizer(self._allowed)
@@ -52,7 +52,7 @@ class Store:
         path, waiting = self._path, Path(f"{self._path}-wal")
         if not waiting.exists() or not waiting.stat().st_size:
             return f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
-        if not Path(f"{path}-shm").exists():  # nobody has it open, and SQLite would make that file and leave it there
+        if not Path(f"{path}-shm").exists():  # no process has it open; SQLite would create that file and leave it there
             folder = opened.enter_context(scratch_folder())
             path = Path(copyfile(path, folder / path.name))
             copyfile(waiting, f"{path}-wal")
@@ -70,7 +70,7 @@ class Store:
         wanted = ", ".join(f'"{name}"' if name in there else "NULL" for name in columns)
         ordered = ", ".join(f'"{name}"' for name in order if name in there) or "1"
         query = f'SELECT {wanted} FROM "{table}" ORDER BY {ordered}'  # noqa: S608 # names that our own formats give
-        with self._told(), closing(self._connection.execute(query)) as rows:
+        with _StoreErrors(self._path), closing(self._connection.execute(query)) as rows:
             yield from rows
 
     def close(self) -> None:
@@ -86,12 +86,9 @@ class Store:
         self._steps += 1
         return self._steps > MAX_STEPS
 
-    def _told(self) -> _Told:
-        return _Told(self._path)
 
-
-class _Told:
-    """Turns SQLite's complaints into ours."""
+class _StoreErrors:
+    """Context that turns SQLite's errors into UnreadableFileError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

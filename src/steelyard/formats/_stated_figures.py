@@ -1,4 +1,4 @@
-"""What a harness states of all its runs, beside what the runs give under either policy for those without a verdict."""
+"""Figures stated by a harness, compared with those of its runs under either policy for runs without a verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECIMALS = 4
 
 
 def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: Verdicts) -> Finding:
-    """A harness's own accuracy beside ours over the scored runs, both with what they divide by."""
+    """Compare a harness's own accuracy with ours over the scored runs, both with their denominators."""
     scored = [verdict for verdict in verdicts if verdict is not None]
     passed = sum(scored)
     ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no scored runs"
@@ -26,15 +26,15 @@ def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: V
         for policy, count in ((EXCLUDE, len(scored)), (FAIL, len(verdicts)))
         if count and _same(passed / count, stated)
     ]
-    told = _reproduced(reproducing)
-    message = f"reported accuracy: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); ours: {ours}; {told}"
+    note = _reproduced(reproducing)
+    message = f"reported accuracy: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); ours: {ours}; {note}"
     # a figure over other runs than those in the file is no contradiction
     contradicts = not reproducing and of == len(verdicts)
     return Finding(code="stated_accuracy", severity="warning" if contradicts else "info", message=message, where=where)
 
 
 def stated_pass_at_k(where: str, stated: object, verdicts: Mapping[str, Verdicts]) -> Iterator[Finding]:
-    """A harness's own pass@k (by k as text) beside ours; `verdicts` are those of each task's attempts."""
+    """Compare a harness's own pass@k (by k as text) with ours; `verdicts` are those of each task's attempts."""
     figures = _figures(stated)
     if not figures:
         return
@@ -69,12 +69,12 @@ def _figures(stated: object) -> dict[int, float]:
     }
 
 
-def _is_fraction(value: Any) -> bool:  # Any: what stands in the file
+def _is_fraction(value: Any) -> bool:  # Any: a value of the file
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _pass_at_k(verdicts: Mapping[str, Sequence[bool]], ks: Sequence[int]) -> dict[int, float | None]:
-    """The mean over the tasks with k attempts or more; None where no task has so many."""
+    """Return the mean over the tasks with at least k attempts; None without such a task."""
     from steelyard.statistics import pass_at_k  # brings numpy and scipy, and few files state it
 
     means: dict[int, float | None] = {}

@@ -1,8 +1,8 @@
 """Run records as table rows.
 
 A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
-name with JSON in the cell. Tokens may stand without their `usage.`. Columns of the user's own keep the types that
-the format has; cells without a type (CSV, columns of bytes) are read as `custom_value` says.
+name with JSON in the cell. Tokens may omit their `usage.`. Columns of the user's own keep the types that
+the format has; cells without a type (CSV, columns of bytes) are read by `custom_value`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NESTED: dict[str, type[Record]] = {
     "output": Output,
     "source": Origin,
 }
-"""The parts whose fields can stand in columns of their own."""
+"""The parts whose fields can be columns of their own."""
 
 FIELDS: tuple[str, ...] = tuple(name for name in Run.__struct_encode_fields__ if name != "x_")
 ALIASES: dict[str, str] = {name: f"usage.{name}" for name in Usage.__struct_fields__}
@@ -108,20 +108,20 @@ def run_of_row(row: dict[str, Any], *, from_text: bool, own_typed: bool = False)
             values[name] = _field(name, cell)
     try:
         return convert_run(values, from_text=from_text)
-    except DecodeError as refused:
-        raise (_in_plain_words(refused, row) if from_text else refused) from refused
+    except DecodeError as error:
+        raise (_with_cell_text(error, row) if from_text else error) from error
 
 
-def _in_plain_words(refused: DecodeError, row: dict[str, Any]) -> DecodeError:  # Any: cells of any type
-    """The refusal of a text that is no flag or number, with the text itself and what may stand there."""
-    said = _NOT_THE_TYPE.match(refused.reason)
-    if said is None:
-        return refused
-    cell = next((cell for column, cell in row.items() if ALIASES.get(column, column) == said["name"]), None)
+def _with_cell_text(error: DecodeError, row: dict[str, Any]) -> DecodeError:  # Any: cells of any type
+    """Return the error for a text that is no flag or number, with the text itself and the allowed values."""
+    match = _NOT_THE_TYPE.match(error.reason)
+    if match is None:
+        return error
+    cell = next((cell for column, cell in row.items() if ALIASES.get(column, column) == match["name"]), None)
     if not isinstance(cell, str):
-        return refused
-    what, hint = _EXPECTED[said["type"]]
-    return DecodeError(f"{said['name']}: {cell[:100]!r} {what}", hint)
+        return error
+    what, hint = _EXPECTED[match["type"]]
+    return DecodeError(f"{match['name']}: {cell[:100]!r} {what}", hint)
 
 
 def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
@@ -135,7 +135,7 @@ def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
     return _cell(cell)
 
 
-def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
+def _own(cell: Any) -> Any:  # Any: a typed cell, and its JSON value
     """The value of a typed cell; bytes have no type of their own, and times become the text that JSON has for them."""
     if isinstance(cell, bytes):
         try:

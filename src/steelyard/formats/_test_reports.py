@@ -1,4 +1,4 @@
-"""What all test reports have in common: they are about the run they lie beside, or stand for a run of their own."""
+"""What all test reports have in common: they are about the run in the same folder, or are a run of their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def report_part(
     ended: datetime | None = None,
     seconds: float | None = None,
 ) -> RunPart:
-    """The part of a run that a test report is. Tests that did not run say nothing of it."""
+    """The part of a run that a test report is. Tests that did not run are ignored."""
     tests = TestResults(passed=tuple(passed), failed=tuple(failed), errors=tuple(errors))
     good = None if tests.total == 0 else tests.not_passed == 0
     run = run_from(

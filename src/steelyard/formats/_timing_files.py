@@ -1,4 +1,4 @@
-"""Timing files: the format that recognizes one, and what it says."""
+"""Timing files: the format that recognizes one, and its content."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from steelyard.records import Finding, Rejected, Timing
 from steelyard.settings import shown_path
 
 _NOT_RESULTS = frozenset({"benchmarks.json", "machine.json"})
-"""What asv keeps beside its results."""
+"""Files that asv keeps next to its results."""
 _RESULT_ENDINGS = (".json", ".json.gz", ".jsonl", ".txt", ".csv")
 
 
 def open_timings(path: Path) -> tuple[OpenedFile, TimingFormat]:
-    """The file and the format that recognizes it; refused by name when none does."""
+    """Return the file and the format that recognizes it; raise an error that names the file when none does."""
     text = read_text(path)
     path = shown_path(path)
     for_json = text.lstrip()[:1] in ("{", "[") or not text.strip()

@@ -14,7 +14,7 @@ from steelyard.records import Finding, Rejected, Run, Snapshot, TestResults, Tim
 
 @dataclass(frozen=True, slots=True)
 class TimingFile:
-    """What one file says: timings, and what else it knows of the run that made them."""
+    """Content of one file: timings, and metadata of the run that made them."""
 
     path: str
     format: str
@@ -41,7 +41,7 @@ class OpenedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingFormat:
-    """One format that tells of timings. `steelyard.formats` says what its author writes."""
+    """Format of timings. `steelyard.formats` documents how to write one."""
 
     name: str
     """How its files are named in results and messages."""
@@ -52,7 +52,7 @@ class TimingFormat:
     recognizes: Callable[[OpenedFile], bool]
     """Whether the file is one of the format's; asked with the text alone first, then with its JSON; never raises."""
     read: Callable[[OpenedFile], TimingFile]
-    """What the file says; raises UnreadableFileError when it says nothing."""
+    """Reads the file; raises UnreadableFileError when it has no content."""
     folder_pattern: str | None = None
     """The files in a folder that make one side together (`**/new/sample.json`); None when a side is one file."""
     kind: ClassVar[Literal["timings"]] = "timings"

@@ -83,7 +83,7 @@ _TOGETHER = (
     ("input_tokens",),
     ("output_tokens",),
     ("cache_read_tokens",),
-    ("cache_write_5m_tokens", "cache_write_1h_tokens"),  # a total does not always say how long a write is kept
+    ("cache_write_5m_tokens", "cache_write_1h_tokens"),  # a total may lack the lifetime of a cache write
     ("reasoning_tokens",),
 )
 
@@ -152,7 +152,7 @@ def run_from(
 ) -> Run:  # Any: the values of a Run's fields, checked here
     """A Run whose every value is checked, with its origin and how each number came; empty fields are left out.
 
-    An empty list of files is kept: the agent created none. Any other empty list says that the log shows nothing.
+    An empty list of files is kept: the agent created none. Any other empty list means that the log has no such data.
     """
     values = {
         name: value
@@ -172,7 +172,7 @@ def run_from(
 
 
 def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
-    """Refuses counts that nothing can have, of a call, of all calls together and of the run; none is below 0."""
+    """Reject impossible counts of a call, of all calls together and of the run, such as negative ones."""
     everything = map(astuple, calls if usage is None else (usage, *calls))
     if sum(filter(None, chain.from_iterable(everything))) <= MAX_VALUE:
         return  # so each of them is less, as it is in every log but a forged one

@@ -1,4 +1,4 @@
-"""What an agent's logs tell: how many times it acted, and how many tokens it took.
+"""Trajectory from an agent's logs: how many times it acted, and how many tokens it took.
 
 Interactions come from a JSON log, else from the keys pressed in a terminal recording. Tokens come from the last entry
 of a JSON log that states them accumulated.
@@ -31,7 +31,7 @@ class Trajectory:
 
 
 def trajectory_of(paths: Sequence[Path]) -> Trajectory | Missing:
-    """The trajectory that the logs tell: JSON logs first, recordings only when no JSON log can be counted."""
+    """Return the trajectory in the logs: JSON logs first, recordings only when no JSON log can be counted."""
     for path in sorted(path for path in paths if path.suffix == ".json"):
         length = _json_length(parse_json(read_text(path), path))
         if length is not None:

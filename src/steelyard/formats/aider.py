@@ -33,7 +33,7 @@ BROKEN_IN = b"run_test_real"
 
 
 class Properties(msgspec.Struct):
-    """What an event says; only `message_send` has tokens, and `message_send_exception` an exception."""
+    """Content of an event; only `message_send` has tokens, and `message_send_exception` an exception."""
 
     main_model: str | None = None
     exception: str | None = None
@@ -155,8 +155,8 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
             cost_usd=sum_in_order(stated) if stated else None,
             iterations=len(calls) or None,
         )
-    except DecodeError as refused:
-        yield Rejected(path=str(path), line=line, reason=refused.reason, hint=refused.hint)
+    except DecodeError as error:
+        yield Rejected(path=str(path), line=line, reason=error.reason, hint=error.hint)
         return
     note = Finding(code="aider_counts", severity="info", message=_COUNTS, where=f"{path}:{line}")
     yield RunPart(run=run, path=str(path), line=line, role="session", notes=(note,) if sends else ())
@@ -168,10 +168,10 @@ def _model(name: str | None) -> str | None:
 
 
 def _unanswered(events: list[Event]) -> Failure:
-    said = next(
+    exception = next(
         (event.properties.exception for event in events if event.properties and event.properties.exception), None
     )
-    return failure_of(said or "the model returned no answer; aider's log does not report a reason")
+    return failure_of(exception or "the model returned no answer; aider's log does not report a reason")
 
 
 def _exercise(result: Result, path: str) -> RunPart:
@@ -212,12 +212,12 @@ def _exercise(result: Result, path: str) -> RunPart:
 
 def _place(result: Result, path: str) -> tuple[str | None, str | None]:
     """The benchmark run and the exercise; the same exercise in two languages is two tasks."""
-    beside = PurePath(path).parent.as_posix()
-    for folder in (result.testdir or "", beside):
+    parent = PurePath(path).parent.as_posix()
+    for folder in (result.testdir or "", parent):
         *_, run, language, exercises, practice, _name = ("",) * 5 + PurePosixPath(folder.replace("\\", "/")).parts
         if (exercises, practice) == ("exercises", "practice"):
             return run, f"{language}/{result.testcase or _name}"
-    return None, result.testcase or PurePosixPath(beside).name
+    return None, result.testcase or PurePosixPath(parent).name
 
 
 def _instance(instance: Instance, path: str) -> RunPart:

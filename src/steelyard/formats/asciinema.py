@@ -40,7 +40,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """How long the recording is, and how often somebody typed."""
+    """Duration of the recording and its number of inputs."""
     lines = numbered_lines(path)
     first = next(lines, (1, b""))[1]
     try:

@@ -87,12 +87,12 @@ _TRAJECTORY = msgspec.json.Decoder(Trajectory)
 
 
 def recognizes(head: Head) -> bool:
-    """A schema version that says ATIF."""
+    """Whether the schema version is one of ATIF."""
     return str(head.shape.get("schema_version", "")).startswith("ATIF")
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The run that the trajectory tells of."""
+    """Yield the run of the trajectory."""
     trajectory = document(path, _TRAJECTORY)
     name = str(path)
     steps = list(_steps(trajectory))

@@ -71,7 +71,7 @@ def recognizes(head: Head) -> bool:
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per session that the file holds."""
     sessions: dict[str, SessionSoFar] = {}
-    before: list[Line] = []  # lines before the first that names a session; they tell when it began
+    before: list[Line] = []  # lines before the first that names a session; they show when it began
     decode = _LINE.decode
     lines = Lines(path)
     for line in lines:
@@ -146,7 +146,7 @@ def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
     try:
         report = _RESULT.decode(line)
     except JSON_ERRORS:
-        return  # a shape of result that says nothing of files
+        return  # a shape of result without files
     session = sessions.get(report.session or "")
     result = report.result
     if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
@@ -171,11 +171,11 @@ def _account(
         return None, None, "unknown"  # the client was killed before it could give another
     totals, cost, sure = account_of([state for _, state in session.states])
     rows = itemized(calls, totals)
-    if rows is None:  # its counters may have begun anew: earlier accounts tell
-        told = SessionSoFar(line=session.line)
+    if rows is None:  # its counters may have been reset: use earlier accounts
+        full = SessionSoFar(line=session.line)
         for place, line in lines.states_from(0):
-            _note_state(place, line, {session.states[-1][1].session or "": told})
-        totals, cost, sure = account_of([state for _, state in told.states])
+            _note_state(place, line, {session.states[-1][1].session or "": full})
+        totals, cost, sure = account_of([state for _, state in full.states])
         rows = itemized(calls, totals)
     return (rows, cost, sure) if rows else (None, None, "unknown")
 
@@ -234,7 +234,7 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
 
 
 def _failure(session: SessionSoFar) -> Failure | None:
-    """Why the session broke off: its last call was refused."""
+    """Return why the session failed: its last call was rejected."""
     if session.refusal is None or session.refusal[0] < session.last_call:
         return None
     line = session.refusal[1]
@@ -247,12 +247,12 @@ def _failure(session: SessionSoFar) -> Failure | None:
 
 
 def _unsplit(session: SessionSoFar) -> int:
-    """Cache writes of which the log does not say how long they are kept."""
+    """Return cache writes whose lifetime the log lacks."""
     return sum([call.last.usage.unsplit for call in session.calls.values() if call.last.usage is not None])
 
 
 def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
-    """When the session began and ended, as far as its lines tell."""
+    """Return the start and end of the session, as far as its lines have them."""
     started, ended = moment(session.began or None), moment(session.ended or None)
     if started is not None and ended is not None and ended < started:
         return started, None

@@ -60,12 +60,12 @@ def recognizes(head: Head) -> bool:
         return False
     if first.get("type") == "system" and "session_id" in first and "subtype" in first:
         return True
-    told = [record for record in head.records if "session_id" in record and "parentUuid" not in record]
-    return any(record.get("type") in ("assistant", "user") for record in told) and len(head.records) > 1
+    records = [record for record in head.records if "session_id" in record and "parentUuid" not in record]
+    return any(record.get("type") in ("assistant", "user") for record in records) and len(head.records) > 1
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per session in the stream; two streams may stand in one file."""
+    """One part per session in the stream; one file may contain two streams."""
     runs: dict[str, list[Event]] = {}
     for item in records(path, _EVENT):
         if not isinstance(item, tuple):

@@ -1,7 +1,7 @@
 """Cline CLI: a session and its messages, what `--json` prints, and the task files of the extension (and its kin).
 
 What its input includes follows the provider: cached input too, but for Anthropic's. Reasoning is part of the output. A
-cost of 0 means that no price was known. What is printed does not name the session; the tool calls in it tell.
+cost of 0 means that no price was known. Printed output does not name the session; its tool calls identify it.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Request(msgspec.Struct, rename="camel"):
     streaming_failed_message: str | None = None
 
 
-class Said(msgspec.Struct, rename="camel"):
+class TaskMessage(msgspec.Struct, rename="camel"):
     """A message of the extension's task file."""
 
     ts: Any = None  # Any: milliseconds, or ISO text
@@ -173,7 +173,7 @@ class Said(msgspec.Struct, rename="camel"):
 _SESSION = msgspec.json.Decoder(Session)
 _MESSAGES = msgspec.json.Decoder(Messages)
 _EVENT = msgspec.json.Decoder(Event)
-_TASK = msgspec.json.Decoder(list[Said])
+_TASK = msgspec.json.Decoder(list[TaskMessage])
 _REQUEST = msgspec.json.Decoder(Request)
 
 
@@ -189,7 +189,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The session or task that the file tells of."""
+    """Yield the session or task of the file."""
     shape = head_of(path).shape
     if "session_id" in shape:
         yield _session(document(path, _SESSION), path)
@@ -209,8 +209,8 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def _session(session: Session, path: Path) -> RunPart:
-    told = session.metadata or Metadata()
-    total = told.aggregate_usage or told.usage
+    metadata = session.metadata or Metadata()
+    total = metadata.aggregate_usage or metadata.usage
     usage = _counted(total, session.provider)
     failure = _ending(session.status, f"status {session.status}, exit code {session.exit_code}")
     started, ended = moment(session.started_at), moment(session.ended_at)
@@ -278,11 +278,11 @@ def _printed(events: list[Event], path: Path) -> RunPart:
     inner = [event.event for event in events if event.event is not None]
     tools = dict.fromkeys(event.tool_call_id for event in inner if event.tool_call_id)
     times = sorted(t for event in events if (t := moment(event.ts)) is not None)
-    said = [event.error or event.message for event in inner if event.type == "error"]
+    errors = [event.error or event.message for event in inner if event.type == "error"]
     if ended is None:
-        failure: Failure | None = failure_of(said[-1] if said else "the stream ends without a result")
+        failure: Failure | None = failure_of(errors[-1] if errors else "the stream ends without a result")
     else:
-        failure = _ending(ended.finish_reason, said[-1] if said else ended.text)
+        failure = _ending(ended.finish_reason, errors[-1] if errors else ended.text)
     return _part(
         path,
         total.total_cost if total else None,
@@ -299,14 +299,14 @@ def _printed(events: list[Event], path: Path) -> RunPart:
     )
 
 
-def _ending(word: str | None, said: Any) -> Failure | None:  # Any: text, or an error object
+def _ending(word: str | None, error: Any) -> Failure | None:  # Any: text, or an error object
     cause = ENDINGS.get(word or "completed", "unknown")
-    return None if cause is None else failure_of(said, otherwise=cause)
+    return None if cause is None else failure_of(error, otherwise=cause)
 
 
-def _task(said: list[Said], path: Path) -> RunPart:
-    requests: list[tuple[Said, Request]] = []
-    for message in said:
+def _task(messages: list[TaskMessage], path: Path) -> RunPart:
+    requests: list[tuple[TaskMessage, Request]] = []
+    for message in messages:
         if message.say == "api_req_started":
             try:
                 requests.append((message, _REQUEST.decode(message.text or "{}")))
@@ -318,7 +318,7 @@ def _task(said: list[Said], path: Path) -> RunPart:
         if (usage := _of_request(message, request)) is not None
     )
     costs = [request.cost for _, request in requests if request.cost]
-    times = sorted(t for message in said if (t := moment(message.ts)) is not None)
+    times = sorted(t for message in messages if (t := moment(message.ts)) is not None)
     last = requests[-1][1] if requests else Request()
     broken = last.cancel_reason is not None
     whose: FailureCause = "cancelled" if last.cancel_reason == "user_cancelled" else "unknown"
@@ -338,7 +338,7 @@ def _task(said: list[Said], path: Path) -> RunPart:
     )
 
 
-def _of_request(message: Said, request: Request) -> Usage | None:
+def _of_request(message: TaskMessage, request: Request) -> Usage | None:
     tokens = Tokens(
         input_tokens=request.tokens_in,
         output_tokens=request.tokens_out,
@@ -349,7 +349,7 @@ def _of_request(message: Said, request: Request) -> Usage | None:
     return _counted(tokens, provider)
 
 
-def _model(message: Said, request: Request) -> str | None:
+def _model(message: TaskMessage, request: Request) -> str | None:
     return label(message.model_info.model_id if message.model_info else request.model)
 
 

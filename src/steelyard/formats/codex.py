@@ -2,7 +2,7 @@
 
 `token_count` events state the thread's cumulative total and repeat it: a call is the difference between two totals, and
 the run's tokens are the last total. A forked thread or a subagent replays its parent's history, counters included,
-before its own; what is replayed is not counted. A replayed turn began before the thread did: its id or its start says
+before its own; what is replayed is not counted. A replayed turn began before the thread did: its id or its start shows
 so, while the times of the lines may be those of the replay.
 """
 
@@ -25,7 +25,7 @@ from steelyard.records import JSON_ERRORS, Call, Count, Failure, FailureCause, F
 
 NAME = "codex"
 REPLAY = timedelta(seconds=2)
-"""Where turns do not say when they began: replayed history is written at once, and no model answers so fast."""
+"""Where turns have no start time: replayed history is written at once, and no model answers so fast."""
 CAUSES: dict[str, FailureCause] = {
     "context_window_exceeded": "agent",
     "session_budget_exceeded": "agent",
@@ -95,10 +95,10 @@ class Trouble(msgspec.Struct):
 
     def failure(self) -> Failure:
         """The failure, with whose fault it is."""
-        word, told = (
+        word, detail = (
             next(iter(self.kind.items()), ("", None)) if isinstance(self.kind, dict) else (str(self.kind), None)
         )
-        status = told.get("http_status_code") if isinstance(told, dict) else None
+        status = detail.get("http_status_code") if isinstance(detail, dict) else None
         return failure_of(self.message or word or None, status=status, otherwise=CAUSES.get(word, "unknown"))
 
 
@@ -130,12 +130,12 @@ class Payload(msgspec.Struct):
     success: Any = None  # Any: whether a patch was applied
 
     def trouble(self) -> Trouble:
-        """What an `error` event says."""
+        """Decode an `error` event."""
         try:
-            said, kind = (msgspec.json.decode(part) if bytes(part) else None for part in (self.message, self.kind))
+            message, kind = (msgspec.json.decode(part) if bytes(part) else None for part in (self.message, self.kind))
         except JSON_ERRORS:
             return Trouble()
-        return Trouble(said if isinstance(said, str) else None, kind)
+        return Trouble(message if isinstance(message, str) else None, kind)
 
 
 class Line(msgspec.Struct):
@@ -159,11 +159,11 @@ class Thread:
     id: str | None = None
     parent: str | None = None
     replays: bool = False
-    """Whether another thread's history stands before this one's own."""
+    """Whether another thread's history precedes this one's own."""
     born: datetime | None = None
     """The second in which the thread was made."""
     turn_is_copied: bool | None = None
-    """Whether the turn that is being read is the other thread's; None where turns do not tell."""
+    """Whether the turn that is being read is the other thread's; None where turns do not show it."""
     cwd: str | None = None
     version: str | None = None
     model: str | None = None
@@ -241,7 +241,7 @@ class Thread:
             self.turn_is_copied = began < self.born
 
     def _copied(self, at: datetime | None) -> bool:
-        """Whether what stands here was done by the other thread."""
+        """Whether the other thread did this."""
         if not self.replays or self.turn_is_copied is not None:
             return self.replays and bool(self.turn_is_copied)
         return not self.calls and at is not None and self.first is not None and at - self.first <= REPLAY
@@ -255,8 +255,8 @@ class Thread:
         elif self._copied(at):
             return
         elif event.type == "turn_aborted":
-            said = str(event.reason) if event.reason is not None else "aborted"
-            self.failure = Failure(cause="cancelled", message=said[:500])
+            reason = str(event.reason) if event.reason is not None else "aborted"
+            self.failure = Failure(cause="cancelled", message=reason[:500])
         elif event.type == "error":
             self.failure, self.turn_failed = event.trouble().failure(), True
         elif event.type == "task_complete" and isinstance(event.error, Trouble):

@@ -63,7 +63,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The thread that the stream tells of."""
+    """Yield the thread of the stream."""
     events: list[Event] = []
     for item in records(path, _EVENT):
         if not isinstance(item, tuple):
@@ -118,13 +118,13 @@ def _failure(events: list[Event]) -> Failure | None:
     ended = next((event for event in reversed(events) if event.type in {"turn.completed", "turn.failed"}), None)
     if ended is not None and ended.type == "turn.completed":
         return None
-    said = next(
+    message = next(
         (e.error.message if e.error else e.message for e in reversed(events) if e.type in {"turn.failed", "error"}),
         None,
     )
     if ended is None:
-        return failure_of(said or "the stream ends before the turn is complete")
-    return failure_of(said)
+        return failure_of(message or "the stream ends before the turn is complete")
+    return failure_of(message)
 
 
 FORMAT = LogFormat(

@@ -95,7 +95,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The session that the events tell of."""
+    """Yield the session of the events."""
     events: list[Event] = []
     for item in records(path, _EVENT):
         if isinstance(item, tuple):
@@ -182,7 +182,7 @@ def _failure(events: list[Event]) -> Failure | None:
     if trouble is not None:
         return failure_of(trouble.message, status=trouble.status_code)
     if ended is None:
-        return None  # a session that goes on, or that was killed: its events do not tell
+        return None  # a session that continues or was killed: its events do not show which
     return failure_of(f"exit code {ended.exit_code}" if ended.exit_code else f"shutdown: {ended.data.shutdown_type}")
 
 

@@ -1,4 +1,4 @@
-"""CTRF test reports. The specification counts milliseconds, but some writers seconds: magnitude tells them apart."""
+"""CTRF test reports. The specification counts milliseconds, but some writers seconds: magnitude distinguishes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "ctrf"
 MILLISECONDS_FROM = 1e11
 """As seconds this is the year 5138, as milliseconds 1973: no report is from either."""
 DATES_FROM = 1e9
-"""A smaller time (as seconds, 2001) is a clock of the runner's own and says nothing of the day."""
+"""A smaller time (as seconds, 2001) is a clock of the runner's own and does not give the day."""
 
 
 class Test(msgspec.Struct):

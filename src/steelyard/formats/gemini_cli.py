@@ -67,7 +67,7 @@ class Message(msgspec.Struct):
 
 
 class Changed(msgspec.Struct):
-    """Fields of the session that a line sets anew; a compressed or resumed history comes as a whole."""
+    """Fields of the session that a line resets; a compressed or resumed history comes as a whole."""
 
     messages: list[Message] | None = None
 
@@ -145,7 +145,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The run that the file tells of, whichever of the four layouts it has."""
+    """Yield the run of the file, whichever of the four layouts it has."""
     head = head_of(path)
     if head.shape.get("type") == "init":
         yield from _stream(path)
@@ -171,7 +171,7 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
         if line.session and name is None:
             name, times = line.session, (line.started, None)
         elif line.changed is not None:
-            for message in line.changed.messages or ():  # what was said before was paid for, even if it is left out now
+            for message in line.changed.messages or ():  # earlier messages were paid for, even if they are left out now
                 if message.id and (message.id not in messages or message.tokens is not None):
                     messages[message.id] = message
         elif line.rewound_to in messages:

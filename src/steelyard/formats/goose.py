@@ -67,9 +67,9 @@ def read(path: Path) -> Iterator[ReadItem]:
             session = _text(fields["id"])
             try:
                 part = _part(fields, path, answers=answers.get(session, 0), tools=tuple(tools.get(session, ())))
-            except DecodeError as refused:
-                reason = f"session {session[:200]!r}: {refused.reason}"
-                yield Rejected(path=str(path), reason=reason, hint=refused.hint)
+            except DecodeError as error:
+                reason = f"session {session[:200]!r}: {error.reason}"
+                yield Rejected(path=str(path), reason=reason, hint=error.hint)
                 continue
             if part is not None:
                 yield part

@@ -139,7 +139,7 @@ class Trial(msgspec.Struct, kw_only=True):
     step_results: list[Step] | None = None
 
     def with_steps(self) -> Trial:
-        """The trial with what only its steps say: tokens and cost added up, the first exception, when the agent ran."""
+        """Return the trial with its steps' tokens and cost added up, first exception and times of the agent."""
         steps = self.step_results or ()
         spans = [step.agent_execution for step in steps if step.agent_execution is not None]
         results = [step.agent_result for step in steps if step.agent_result is not None]
@@ -206,7 +206,7 @@ def recognizes(head: Head) -> bool:
 
 
 def holds_no_run(head: Head) -> bool:
-    """The configuration of a trial or a job, which lies beside each result.json and repeats none of its results."""
+    """The configuration of a trial or a job, which is next to each result.json and repeats none of its results."""
     return head.has("trials_dir", "task") or head.has("jobs_dir", "agents")
 
 

@@ -36,7 +36,7 @@ PASSES = {"C": True, "I": False, "P": False, "N": False, "correct": True, "incor
 
 
 class ModelUsage(msgspec.Struct):
-    """What one model used; whether input includes cached input is told by the total."""
+    """What one model used; the total shows whether input includes cached input."""
 
     input_tokens: Count | None = None
     output_tokens: Count | None = None
@@ -145,7 +145,7 @@ class ScoreSummary(msgspec.Struct):
     name: str | None = None
     metrics: dict[str, Metric] = {}
     scored_samples: int | None = None
-    """What the metrics divide by: epochs taken together, broken samples left out. Older logs do not say."""
+    """What the metrics divide by: epochs taken together, broken samples left out. Older logs lack it."""
 
 
 class Results(msgspec.Struct):

@@ -1,6 +1,6 @@
 """JUnit XML, as most test runners write it. Cases are counted; totals that suites state can be wrong and are not used.
 
-Entities that a file declares itself are refused: they are how a small file becomes a large one.
+Entities that a file declares itself are rejected: they are how a small file becomes a large one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from steelyard.settings import MAX_NESTING, XML_TOKEN_BYTES
 
 NAME = "junit"
 NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
-"""What runners that mark a test in an attribute alone, as GoogleTest does, say of one that did not run."""
+"""What runners that mark a test in an attribute alone, as GoogleTest does, write for one that did not run."""
 NOT_PASSED = frozenset({"error", "errored", "fail", "failed", "failure"})
 _SUITE = re.compile(rb"<(?:[\w.-]+:)?testsuites?(?:[\s/>]|$)")
 
@@ -94,7 +94,7 @@ class Cases:
             self.seconds += seconds
             self.timed = True
 
-    def refuse(self, *declaration: Any) -> None:  # Any: what expat says of the entity
+    def reject(self, *declaration: Any) -> None:  # Any: expat's description of the entity
         """An entity is declared."""
         raise UnreadableFileError(
             str(self.path),
@@ -130,11 +130,11 @@ def read(path: Path) -> Iterator[ReadItem]:
     cases = Cases(path)
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    if hasattr(parser, "SetReparseDeferralEnabled"):  # deferred, it would not say where it is; older ones never defer
+    if hasattr(parser, "SetReparseDeferralEnabled"):  # deferred, its position would be unknown; older ones never defer
         parser.SetReparseDeferralEnabled(False)
     parser.StartElementHandler = cases.start
     parser.EndElementHandler = cases.end
-    parser.EntityDeclHandler = cases.refuse
+    parser.EntityDeclHandler = cases.reject
     try:
         fed = 0
         for chunk in file_chunks(path):

@@ -1,6 +1,6 @@
 """lm-evaluation-harness: `samples_<task>_<time>.jsonl` (`--log_samples`), a line a question, and `results_<time>.json`.
 
-The results file of the same time, where it lies beside, says the model, the start and what the harness computed. A
+The results file of the same time, if in the same folder, has the model, the start and what the harness computed. A
 question is listed once for each filter, of which the first counts. Nothing marks the metric that is the verdict: it is
 the first for which every question has 0 or 1.
 """
@@ -72,7 +72,7 @@ def _are_samples(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per question; nothing but a note for the results file, whose questions stand in others."""
+    """One part per question; only a note for the results file, whose questions are in other files."""
     if not _are_samples(head_of(path)):
         yield _of_summary(document(path, _SUMMARY), path)
         return
@@ -92,14 +92,14 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield from _evaluated(lines, path)
 
 
-def _score(value: Any) -> float | None:  # Any: what stands under the metric's name
+def _score(value: Any) -> float | None:  # Any: the metric's value
     return float(value) if isinstance(value, bool) else number(value)
 
 
 def _evaluated(lines: Sequence[_Line], path: Path) -> Iterator[ReadItem]:
     named = _FILE.fullmatch(path.stem)
     task = named["task"] if named else path.stem
-    summary, notes = _summary_beside(path, named["time"] if named else None)
+    summary, notes = _summary(path, named["time"] if named else None)
     yield from notes
     filters = list(dict.fromkeys(line.question.filter for line in lines))
     kept = [line for line in lines if line.question.filter == filters[0]]
@@ -121,8 +121,8 @@ def _evaluated(lines: Sequence[_Line], path: Path) -> Iterator[ReadItem]:
         }
         try:
             run = _run(line, identity, summary, verdict, path)
-        except DecodeError as refused:
-            yield Rejected(path=str(path), line=line.line, reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            yield Rejected(path=str(path), line=line.line, reason=error.reason, hint=error.hint)
         else:
             yield RunPart(run=run, path=str(path), line=line.line, role="owner")
     yield from _stated(kept, summary, task=task, filter_=filters[0] if filters else None, verdict=verdict, path=path)
@@ -171,12 +171,12 @@ def _moment(seconds: float | None) -> datetime | None:
         return None
 
 
-def _summary_beside(path: Path, time: str | None) -> tuple[Summary | None, list[Finding]]:
+def _summary(path: Path, time: str | None) -> tuple[Summary | None, list[Finding]]:
     """The results of the same evaluation. A folder may hold several evaluations, so the time in the name decides."""
-    beside = path.parent / f"results_{time}.json"
-    if time is not None and beside.is_file():
+    results = path.parent / f"results_{time}.json"
+    if time is not None and results.is_file():
         try:
-            return document(beside, _SUMMARY), []
+            return document(results, _SUMMARY), []
         except UnreadableFileError as error:
             message = f"unknown model: {error.message}"
             return None, [Finding(code="unreadable_results", message=message, where=error.where)]
@@ -187,7 +187,7 @@ def _summary_beside(path: Path, time: str | None) -> tuple[Summary | None, list[
 def _stated(
     lines: Sequence[_Line], summary: Summary | None, *, task: str, filter_: str | None, verdict: str | None, path: Path
 ) -> Iterator[Finding]:
-    """The harness's own figure beside ours."""
+    """Compare the harness's own figure with ours."""
     if verdict is None:
         if lines:
             names = ", ".join(dict.fromkeys(name for line in lines for name in line.question.metrics)) or "no metric"

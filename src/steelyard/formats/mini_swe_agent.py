@@ -86,7 +86,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The run that the trajectory tells of."""
+    """Yield the run of the trajectory."""
     bare = head_of(path).text.startswith(b"[")
     log = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
     answers = [message for message in log.messages if message.role == "assistant" or message.object == "response"]

@@ -47,8 +47,8 @@ def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:
         return Rejected(path=path, line=row.line, reason=problem, hint=SHORT_OR_LONG)
     try:
         run = run_of_row(dict(zip(header.cells, row.cells, strict=True)), from_text=True)
-    except DecodeError as refused:
-        return Rejected(path=path, line=row.line, reason=refused.reason, hint=refused.hint)
+    except DecodeError as error:
+        return Rejected(path=path, line=row.line, reason=error.reason, hint=error.hint)
     return PlacedRun(run, path, row.line)
 
 

@@ -1,4 +1,4 @@
-"""Our own run records as one JSON array; past some size, one record a line is the form that can be streamed."""
+"""Our own run records as one JSON array; large files are better streamed as one record per line."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     for number, element in enumerate(elements, 1):
         try:
             yield PlacedRun(decode_run(bytes(element)), name, number)
-        except DecodeError as refused:
-            yield Rejected(path=name, line=number, reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            yield Rejected(path=name, line=number, reason=error.reason, hint=error.hint)
 
 
 FORMAT = LogFormat(

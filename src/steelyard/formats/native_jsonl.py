@@ -12,7 +12,7 @@ from steelyard.records import DecodeError, Rejected, decode_run
 
 
 def recognizes(head: Head) -> bool:
-    """One of the first whole lines is a run record; a first line that goes past the beginning must look like one."""
+    """One of the first whole lines is a run record; a first line longer than the beginning must look like one."""
     if head.text[:1] != b"{":
         return False
     return any_is_run(head.records) if b"\n" in head.text or head.records else is_cut_run(head.shape)
@@ -24,18 +24,18 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     for number, line in numbered_lines(path):
         try:
             yield PlacedRun(decode_run(line), name, number)
-        except DecodeError as refused:
-            yield too_long(path, number, line) or _rejected(refused, name, number, cut=not line.endswith(b"\n"))
+        except DecodeError as error:
+            yield too_long(path, number, line) or _rejected(error, name, number, cut=not line.endswith(b"\n"))
 
 
-def _rejected(refused: DecodeError, path: str, line: int, *, cut: bool) -> Rejected:
-    if cut and refused.reason.startswith("not JSON"):
+def _rejected(error: DecodeError, path: str, line: int, *, cut: bool) -> Rejected:
+    if cut and error.reason.startswith("not JSON"):
         reason = "the file ends within this record"
         hint = (
             "if the file is still being written, read it again later; otherwise copy it again or remove the last line"
         )
         return Rejected(path=path, line=line, reason=reason, hint=hint)
-    return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
+    return Rejected(path=path, line=line, reason=error.reason, hint=error.hint)
 
 
 FORMAT = LogFormat(

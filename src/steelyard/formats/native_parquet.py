@@ -46,8 +46,8 @@ def _one_by_one(
     for number, row in enumerate(rows, start):
         try:
             yield PlacedRun(run_of_row(row, from_text=False), path, number)
-        except DecodeError as refused:
-            yield Rejected(path=path, line=number, reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            yield Rejected(path=path, line=number, reason=error.reason, hint=error.hint)
 
 
 FORMAT = LogFormat(

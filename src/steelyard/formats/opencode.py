@@ -34,7 +34,7 @@ from steelyard.records import (
 
 NAME = "opencode"
 KILO = "kilo"
-"""A tool made from opencode that writes the same; only where its files lie tells the two apart."""
+"""A tool made from opencode that writes the same; only the place of its files distinguishes the two."""
 
 
 class Cache(msgspec.Struct):
@@ -64,7 +64,7 @@ class Tokens(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """How a tool call stands."""
+    """State of a tool call."""
 
     status: str | None = None
 
@@ -104,7 +104,7 @@ class Place(msgspec.Struct):
 
 
 class StoredMessage(msgspec.Struct, kw_only=True):
-    """A message's content in the store, where ids stand in columns of their own; only the assistant's have tokens."""
+    """A message's content in the store, where ids are columns of their own; only the assistant's have tokens."""
 
     role: str
     time: Times | None = None
@@ -220,9 +220,9 @@ def _stored(path: Path) -> Iterator[ReadItem]:
             parent, folder = (text.decode("utf-8", "replace") for text in homes.get(session, (b"", b"")))
             own_tools = tuple(tools.get(session, ()))
             name = session.decode("utf-8", "replace")
-            told = _session(name, messages, path, folder=folder, tools=own_tools, parent=parent)
-            if told is not None:
-                yield told
+            session_part = _session(name, messages, path, folder=folder, tools=own_tools, parent=parent)
+            if session_part is not None:
+                yield session_part
 
 
 def _session(

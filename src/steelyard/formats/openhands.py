@@ -1,7 +1,7 @@
 """OpenHands: rows of output.jsonl, event lists, and the conversations that its CLI keeps.
 
 A conversation is a folder: base_state.json holds what each use of a model came to, events/ a file for each event. A
-cost of 0 beside tokens means that no price was known.
+cost of 0 with tokens means that no price was known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Tokens(msgspec.Struct):
             cache_read=self.cache_read_tokens,
             cache_write=self.cache_write_tokens,
             output_with_reasoning=self.completion_tokens,
-            reasoning=self.reasoning_tokens or None,  # 0 is also what is written where nobody counted
+            reasoning=self.reasoning_tokens or None,  # 0 is also written where nothing was counted
         )
 
 
@@ -157,7 +157,7 @@ _EVENTS = msgspec.json.Decoder(list[Event])
 _EVENT = msgspec.json.Decoder(Event)
 _CONVERSATION = msgspec.json.Decoder(Conversation)
 MAX_EVENTS = 100_000
-"""So many event files of a conversation are read."""
+"""Maximum number of event files read per conversation."""
 IDLE = frozenset({"message", "system", "change_agent_state", "recall", "null", "think", "finish"})
 """Actions that call no tool."""
 
@@ -166,13 +166,13 @@ def recognizes(head: Head) -> bool:
     """Rows with an instance, a history and metrics, or a list of events with their sources."""
     if head.has("instance_id", "instruction") and (head.has("metadata") or head.has("history")):
         return True
-    if head.has("id", "agent.llm"):  # what follows the agent may lie behind the part that is looked at
+    if head.has("id", "agent.llm"):  # fields after the agent may be outside the part that is looked at
         return "stats.usage_to_metrics" in head.shape or len(head.start) >= HEAD_BYTES
     return head.has("[].source", "[].timestamp") and (head.has("[].action") or head.has("[].observation"))
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per row, or the one that a list of events or a conversation tells of."""
+    """Yield one part per row, or the one of a list of events or a conversation."""
     head = head_of(path)
     if "agent.llm" in head.shape:
         yield _conversation(document(path, _CONVERSATION), path)
@@ -189,8 +189,8 @@ def read(path: Path) -> Iterator[ReadItem]:
             continue
         try:
             yield _part(item[1], path, item[0])
-        except DecodeError as refused:
-            yield Rejected(path=str(path), line=item[0], reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            yield Rejected(path=str(path), line=item[0], reason=error.reason, hint=error.hint)
 
 
 def _conversation(state: Conversation, path: Path) -> RunPart:
@@ -202,12 +202,12 @@ def _conversation(state: Conversation, path: Path) -> RunPart:
         accumulated_token_usage=_added(totals) if totals else None,
         token_usages=[used for use in uses for used in use.token_usages or ()],
     )
-    events = list(_events_beside(path))
+    events = list(_events(path))
     trouble: Any = None  # Any: text
     if state.execution_status in ("error", "stuck"):
-        told = [event.detail for event in events if event.kind == "ConversationErrorEvent" and event.detail]
+        texts = [event.detail for event in events if event.kind == "ConversationErrorEvent" and event.detail]
         trouble = (
-            "Stuck" if state.execution_status == "stuck" else told[-1] if told else "the conversation was interrupted"
+            "Stuck" if state.execution_status == "stuck" else texts[-1] if texts else "the conversation was interrupted"
         )
     llm = state.agent.llm if state.agent else None
     row = Row(
@@ -230,7 +230,7 @@ def _added(totals: list[Tokens]) -> Tokens:
     return Tokens(**{name: sum(counts) if counts else None for name, counts in known.items()})
 
 
-def _events_beside(path: Path) -> Iterator[Event]:
+def _events(path: Path) -> Iterator[Event]:
     """The conversation's events, those that can be read; no token hangs on one of them."""
     files = sorted(path.parent.joinpath("events").glob("event-*.json"))
     for file in files[:MAX_EVENTS]:

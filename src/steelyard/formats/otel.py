@@ -37,7 +37,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per conversation; of a session that events and counters tell of, the events alone."""
+    """One part per conversation; if events and counters report a session, only the events count."""
     spans: dict[str | int, Span] = {}
     events: list[LogRecord] = []
     metrics: list[Metric] = []
@@ -56,11 +56,11 @@ def read(path: Path) -> Iterator[ReadItem]:
     for name, group in groups.items():
         try:
             yield _part(name, group, str(path))
-        except DecodeError as refused:
-            yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
-    told = list(event_parts(events, format=NAME, path=str(path)))
-    known = {part.run.id for part in told}
-    yield from told
+        except DecodeError as error:
+            yield Rejected(path=str(path), reason=error.reason, hint=error.hint)
+    parts = list(event_parts(events, format=NAME, path=str(path)))
+    known = {part.run.id for part in parts}
+    yield from parts
     yield from (part for part in counter_parts(metrics, format=NAME, path=str(path)) if part.run.id not in known)
 
 

@@ -1,8 +1,8 @@
 """promptfoo results: the JSON document, or the same rows as JSON lines. A row is a run of a provider on a test.
 
 Repetitions (`--repeat`) are tests of their own that nothing ties together, so rows with the same prompt, provider,
-variables and assertions are attempts, numbered in the order of the tests. `tokenUsage.cached` tells of answers from
-promptfoo's own cache on disk; the provider's cache stands in `completionDetails`.
+variables and assertions are attempts, numbered in the order of the tests. `tokenUsage.cached` counts answers from
+promptfoo's own cache on disk; the provider's cache is in `completionDetails`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from steelyard.records import (
 
 NAME = "promptfoo"
 MAX_TASK_LENGTH = 200
-"""Variables that are longer than this are shortened to name a task, and told apart by a digest."""
+"""Variables that are longer than this are shortened to name a task, and distinguished by a digest."""
 _OUTCOMES: dict[int, Outcome] = {0: "passed", 1: "failed", 2: "errored"}
 _MODES = frozenset({"assistant", "chat", "completion", "embedding", "embeddings", "messages", "realtime", "responses"})
 _NO_MODELS = frozenset({"browser", "exec", "file", "golang", "http", "https", "package", "python", "ruby", "webhook"})
@@ -43,7 +43,7 @@ _NO_MODELS = frozenset({"browser", "exec", "file", "golang", "http", "https", "p
 
 
 class Details(msgspec.Struct, rename="camel"):
-    """Parts of prompt and completion; 0 where the provider does not say."""
+    """Parts of prompt and completion; 0 where the provider reports none."""
 
     reasoning: Count | None = None
     cache_read_input_tokens: Count | None = None
@@ -111,7 +111,7 @@ class Row(msgspec.Struct, rename="camel"):
 
     @property
     def outcome(self) -> Outcome:
-        """How the row ended. `error` also holds what an assertion says, so it decides only in older files."""
+        """How the row ended. `error` also contains assertion messages, so it decides only in older files."""
         if self.failure_reason in _OUTCOMES:
             return _OUTCOMES[self.failure_reason]
         if self.success is None:
@@ -180,13 +180,13 @@ def read(path: Path) -> Iterator[ReadItem]:
     for (line, row), attempt in zip(rows, attempts, strict=True):
         try:
             yield RunPart(run=_run(row, attempt, evaluation, path), path=str(path), line=line, role="owner")
-        except DecodeError as refused:
-            yield Rejected(path=str(path), line=line, reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            yield Rejected(path=str(path), line=line, reason=error.reason, hint=error.hint)
     yield from _findings([row for _, row in rows], evaluation.results.stats, str(path))
 
 
 def _attempts(rows: Sequence[Row]) -> list[int]:
-    """Which attempt at its test each row is, by the number of the test: rows stand in the order in which they ended."""
+    """Which attempt at its test each row is, by the number of the test: rows are in the order in which they ended."""
     groups: dict[bytes, list[int]] = {}
     for at, row in enumerate(rows):
         test = row.test_case or TestCase()
@@ -245,7 +245,7 @@ def _failure(row: Row) -> Failure:
 
 
 def _usage(row: Row) -> Usage | None:
-    """The tokens; all zeros mean that nobody counted, or that a broken assertion took the counts with it."""
+    """The tokens; all zeros mean that nothing was counted, or that a broken assertion took the counts with it."""
     used = row.token_usage or Tokens()
     if not used.prompt and not used.completion:
         total = used.total or used.cached

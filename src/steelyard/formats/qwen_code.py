@@ -1,7 +1,7 @@
 """Qwen Code: the chat that it keeps, and what `--output-format json` and `stream-json` print.
 
 The envelope is like Claude Code's, the numbers are OpenAI's: input includes cached input, output includes thoughts.
-When every request failed, the printed result still says that it was a success, with 0 tokens.
+When every request failed, the printed result still reports success, with 0 tokens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME = "qwen-code"
 def _disjoint(
     prompt: int | None, cached: int | None, answer: int | None, thoughts: int | None, total: int | None
 ) -> Usage:
-    """Disjoint kinds; a total that has the thoughts on top, as Gemini's has, says that the answer excludes them."""
+    """Disjoint kinds; a total that has the thoughts on top, as Gemini's has, shows that the answer excludes them."""
     apart = None not in (prompt, answer, thoughts, total) and total == (prompt or 0) + (answer or 0) + (thoughts or 0)
     usage = disjoint_usage(
         input_with_cache=prompt,

@@ -69,7 +69,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The run that the trajectory tells of."""
+    """Yield the run of the trajectory."""
     trajectory = document(path, _TRAJECTORY)
     stats = trajectory.info.model_stats or Stats()
     config = _config(trajectory.replay_config)

@@ -143,8 +143,8 @@ def _run(path: Path, task: str, **fields: Any) -> Run:  # Any: fields of a Run
 def _prediction(prediction: Prediction, path: Path, line: int | None) -> RunPart | Rejected:
     try:
         run = _run(path, prediction.instance_id, agent=label(prediction.model_name_or_path), outcome="not_scored")
-    except DecodeError as refused:
-        return Rejected(path=str(path), line=line, reason=refused.reason)
+    except DecodeError as error:
+        return Rejected(path=str(path), line=line, reason=error.reason)
     return RunPart(run=run, path=str(path), line=line, role="prediction")
 
 
@@ -204,7 +204,7 @@ def _report(report: RunReport, path: Path) -> Iterator[ReadItem]:
 
 
 def _broken(report: RunReport, name: str) -> Failure | None:
-    """What the harness says kept it from judging the instance; where it is not sure, neither are we."""
+    """Return why the harness could not judge the instance; the cause is unknown unless it reports one."""
     reason = report.failure_reasons.get(name, "")[:500] or None
     if name in report.infra_failure_ids:
         return Failure(cause="infrastructure", message=reason)

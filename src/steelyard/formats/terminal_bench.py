@@ -81,7 +81,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per trial; for a whole run also the figures that it states beside ours."""
+    """One part per trial; for a whole run also its stated figures, compared with ours."""
     whole = "results" in head_of(path).shape
     if not whole:
         trial = document(path, _TRIAL)
@@ -95,7 +95,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def _metadata(folder: Path) -> Metadata:
-    """What run_metadata.json says; a run without one, or with a broken one, is still a run."""
+    """Return the content of run_metadata.json; a run without one, or with a broken one, is still a run."""
     path = folder / "run_metadata.json"
     try:
         metadata = document(path, _METADATA)

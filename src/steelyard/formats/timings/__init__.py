@@ -1,1 +1,1 @@
-"""Formats of timings, one file each. They stand apart so that `speedup` need not import the formats of logs."""
+"""Formats of timings, one file each. They are separate so that `speedup` need not import the formats of logs."""

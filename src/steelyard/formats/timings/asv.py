@@ -2,8 +2,8 @@
 
 In format 2 a row follows `result_columns` and drops trailing nulls, so rows are ragged. A null result is a failure, NaN
 a benchmark that skipped itself. Results, samples and statistics are lists over the product of the parameters.
-`benchmarks.json`, beside the file or one folder up, says units and classes. Nobody named that file, so one that cannot
-be read is a finding, and names say what they can.
+`benchmarks.json`, next to the file or one folder up, has units and classes. No user named that file, so one that cannot
+be read is a finding, and names are the fallback.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _interval_end(stats: Any, end: int) -> Any:  # Any: JSON values
 
 
 class _Bad:
-    """A cell of the wrong shape; it is refused with the benchmark's name."""
+    """A cell of the wrong shape; it is rejected with the benchmark's name."""
 
     def __init__(self, value: object) -> None:
         self.kind = type(value).__name__
@@ -187,13 +187,13 @@ def _environment(values: dict[str, Any]) -> str | None:  # Any: JSON values
 
 
 def _benchmarks_of(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JSON values
-    """What asv's list says of each benchmark, and a finding where there is a list that cannot be read."""
+    """Return asv's entry for each benchmark, and a finding where there is a list that cannot be read."""
     for folder in (path.parent, path.parent / ".."):
-        beside = folder / "benchmarks.json"
-        if not beside.is_file() or beside == path:
+        listing = folder / "benchmarks.json"
+        if not listing.is_file() or listing == path:
             continue
         try:
-            values = parse_json(read_text(beside), beside)
+            values = parse_json(read_text(listing), listing)
         except UnreadableFileError as error:
             message = f"units and classes are inferred from benchmark names: {error.message}"
             return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)

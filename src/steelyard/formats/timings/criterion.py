@@ -1,7 +1,7 @@
 """Criterion.rs: `new/sample.json` below `target/criterion`, one file a benchmark; the folder is one side.
 
-`times` are the totals of growing numbers of iterations, in nanoseconds. `benchmark.json` beside it says the name. What
-lies in `base/` is the run before, which nobody chose as a baseline, so it is not read.
+`times` are the totals of growing numbers of iterations, in nanoseconds. `benchmark.json` next to it has the name. What
+is in `base/` is the previous run, which no user chose as a baseline, so it is not read.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def _times(iterations: list[Any], times: list[Any]) -> list[float]:  # Any: JSON
 
 
 def _about(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JSON values
-    """What Criterion says of the benchmark, and a finding where that cannot be read."""
-    beside = path.parent / "benchmark.json"
-    if not beside.is_file():
+    """Return Criterion's description of the benchmark, and a finding where that cannot be read."""
+    description = path.parent / "benchmark.json"
+    if not description.is_file():
         return {}, ()
     try:
-        values = parse_json(read_text(beside), beside)
+        values = parse_json(read_text(description), description)
     except UnreadableFileError as error:
         message = f"the benchmark is named after its directory: {error.message}"
         return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)

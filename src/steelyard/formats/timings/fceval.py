@@ -1,7 +1,7 @@
 """FC-Eval: its results.json (`parser_extra_metrics.agent_metrics_by_agent`) and the blocks in its logs.
 
 These files state speedups over the unchanged code instead of times, for several agents, each with the oracle's
-speedup beside its own. Keys are `agent:model`; `nop` and `oracle` are the baselines.
+speedup and its own. Keys are `agent:model`; `nop` and `oracle` are the baselines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steelyard.records import Missing, Rejected, Snapshot, TestResults, Timing, 
 _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
 _METRICS = "agent_metrics_by_agent"
 NO_BLOCK = Snapshot(status="missing")
-"""What a missing snapshot block says: FC-Eval's harness takes it for a status that is not passed."""
+"""Status of a missing snapshot block: FC-Eval's harness takes it for a status that is not passed."""
 NOT_SCORED = Missing("no verdict from the harness (is_resolved is null)")
 NOT_THE_DIFFERENCE = "the reported advantage differs from agent/nop - oracle/nop, which is used"
 
@@ -40,7 +40,7 @@ class TrialAgent:
     contradicting: tuple[str, ...] = ()
     """Benchmarks whose stated advantage is not the difference of their speedups."""
     harness: bool | Missing | None = None
-    """The harness's own verdict, or why it gave none; None where it has no say."""
+    """The harness's own verdict, or why it gave none; None where it does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
     return metrics if isinstance(metrics, dict) else None
 
 
-def _refuse(opened: OpenedFile) -> TimingFile:
+def _reject(opened: OpenedFile) -> TimingFile:
     raise UnreadableFileError(
         str(opened.path),
         "an FC-Eval file contains several agents",
@@ -121,7 +121,7 @@ def _trial(task: str, result: dict[str, Any], metrics: dict[str, Any]) -> Trial:
             oracle_tests, oracle_snapshot = tests, snapshot
         elif not is_baseline(key, "nop"):
             stated = payload.get("success")
-            # the trial's own verdict is that of the last agent, so among several it tells of none
+            # the trial's own verdict is that of the last agent, so among several it belongs to none
             not_scored = alone and "is_resolved" in result and result["is_resolved"] is None
             harness = NOT_SCORED if not_scored else stated if isinstance(stated, bool) else None
             agents[key] = _agent(payload, tests, snapshot or NO_BLOCK, harness)
@@ -212,7 +212,7 @@ def tests_of(values: Any) -> TestResults | None:  # Any: JSON values
     """Test results from `{passed, failed, error, ...}`, as counts or as lists of names; None when there are none.
 
     A block whose only word is that the tests could not be run counts as one error. One that states something else than
-    a count, say -1 or "2", says nothing: leaving that part out would call the tests passed.
+    a count, such as -1 or "2", gives None: leaving that part out would call the tests passed.
     """
     if not isinstance(values, dict):
         return None
@@ -224,7 +224,7 @@ def tests_of(values: Any) -> TestResults | None:  # Any: JSON values
     stated = {
         "passed": _first(values, "passed", "test_passed"),
         "failed": _first(values, "failed", "test_failed"),
-        "errors": int(bool(errors)) if isinstance(errors, str) else errors,  # a sentence tells of one
+        "errors": int(bool(errors)) if isinstance(errors, str) else errors,  # a sentence means one
     }
     parts = {name: _outcome(value) for name, value in stated.items()}
     if any(value is not None and parts[name] is None for name, value in stated.items()):
@@ -277,7 +277,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
     for key in sorted(by_agent):
         if _is_any_baseline(key):
             continue
-        # the blocks speak of the last agent; of the others the log does not say how they fared
+        # the blocks are those of the last agent; the log lacks the results of the others
         tests = tests_of(blocks["TESTS"]) if key == last else None
         snapshot = (snapshot_of(blocks["SNAPSHOT"]) or NO_BLOCK) if key == last else None
         agents[key] = _agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot)
@@ -294,7 +294,7 @@ def is_log(text: str) -> bool:
 
 
 def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # Any: JSON values
-    """What stands in a block (TESTS, RESULT or SNAPSHOT) of a log's text; None when the text has no such block."""
+    """Return the content of a block (TESTS, RESULT or SNAPSHOT) of a log's text; None when there is no such block."""
     start, end = f"FORMULACODE_{block}_START", f"FORMULACODE_{block}_END"
     _, opening, rest = text.partition(start)
     if not opening:
@@ -314,5 +314,5 @@ FCEVAL = FORMAT = TimingFormat(
     title="FC-Eval results.json or log",
     yields=("benchmarks", "tests", "snapshot", "cost_usd", "trajectory_length"),
     recognizes=_recognizes,
-    read=_refuse,
+    read=_reject,
 )

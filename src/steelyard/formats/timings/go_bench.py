@@ -1,7 +1,7 @@
 """What `go test -bench` prints, as text or with `-json`: a line for each measurement, so `-count` gives the samples.
 
-The number of processors at the end of a name (`BenchmarkJoin-8`) says where it was measured, so it is no part of the
-name where all lines have the same; under `-cpu 1,2` it tells measurements apart and stays. A benchmark that is
+The number of processors at the end of a name (`BenchmarkJoin-8`) depends on the machine, so it is no part of the
+name where all lines have the same; under `-cpu 1,2` it distinguishes measurements and stays. A benchmark that is
 announced without a result is listed as missing, failed or skipped.
 """
 
@@ -67,11 +67,11 @@ def _read(opened: OpenedFile) -> TimingFile:
     results = [benchmark for benchmark in benchmarks.values() if benchmark.samples]
     ends = {match[1] if (match := _PROCESSORS.search(benchmark.name)) else None for benchmark in results}
     processors = ends.pop() if len(ends) == 1 else None
-    told = sorted((benchmark.package or "", _bare(benchmark.name, processors)) for benchmark in results)
+    measured = sorted((benchmark.package or "", _bare(benchmark.name, processors)) for benchmark in results)
     timings = [
         _timing(benchmark, processors)
         for benchmark in benchmarks.values()
-        if benchmark.samples or not _is_told(benchmark.package or "", _bare(benchmark.name, processors), told)
+        if benchmark.samples or not _has_result(benchmark.package or "", _bare(benchmark.name, processors), measured)
     ]
     return collected(opened.path, "go-bench", (*rejected, *timings))
 
@@ -133,11 +133,11 @@ def _add(benchmark: _Benchmark, measured: str) -> None:
         benchmark.status = "ok"
 
 
-def _is_told(package: str, name: str, told: list[tuple[str, str]]) -> bool:
-    """Whether an announced benchmark has a result, or holds others that have one; `told` is sorted."""
-    own, below = (bisect_left(told, (package, sought)) for sought in (name, f"{name}/"))
-    return told[own : own + 1] == [(package, name)] or any(
-        other == package and inner.startswith(f"{name}/") for other, inner in told[below : below + 1]
+def _has_result(package: str, name: str, measured: list[tuple[str, str]]) -> bool:
+    """Whether an announced benchmark has a result, or holds others that have one; `measured` is sorted."""
+    own, below = (bisect_left(measured, (package, sought)) for sought in (name, f"{name}/"))
+    return measured[own : own + 1] == [(package, name)] or any(
+        other == package and inner.startswith(f"{name}/") for other, inner in measured[below : below + 1]
     )
 
 

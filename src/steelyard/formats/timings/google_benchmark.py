@@ -1,6 +1,6 @@
 """Google Benchmark JSON (`--benchmark_out_format=json`): a row for each repetition, and rows that sum repetitions up.
 
-The wall time (`real_time`) counts. Each row has a unit of its own. Options that only say how long was measured
+The wall time (`real_time`) counts. Each row has a unit of its own. Options that only set how long was measured
 (`/repeats:3`, `/min_time:0.1`) are no part of the name, so that two sides match whatever they were measured with.
 """
 
@@ -17,7 +17,7 @@ from steelyard.records import Timing, TimingStatus, TimingSummary
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MEASURED_HOW = re.compile(r"(?:repeats|min_time|min_warmup_time|iterations):[^/]*")
 _OLD_AGGREGATE = re.compile(r"(.+)_(mean|median|stddev|cv|BigO|RMS)")
-"""What tells rows that sum others up in files of before 1.5, which have no `run_type`."""
+"""Marks rows that sum others up in files of before 1.5, which have no `run_type`."""
 
 Row = dict[str, Any]  # Any: JSON values
 

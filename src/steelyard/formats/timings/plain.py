@@ -1,4 +1,4 @@
-"""Times that somebody wrote down: a table of names and seconds, one line a sample, or a JSON object of the same.
+"""Times written by hand: a table of names and seconds, one line per sample, or a JSON object of the same.
 
 The header of the table is `name,seconds` (or `benchmark`); the object is `{"parse": [0.19, 0.2], "join": 0.5}`.
 """

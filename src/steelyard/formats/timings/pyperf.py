@@ -62,7 +62,7 @@ def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any
 
 
 def _run_metadata(runs: list[Any]) -> dict[str, Any]:  # Any: JSON values
-    """What the first run says of itself: pyperf keeps at the top only what all runs share."""
+    """Return the first run's own metadata: pyperf keeps at the top only what all runs share."""
     return _table(runs[0].get("metadata")) if runs and isinstance(runs[0], dict) else {}
 
 
