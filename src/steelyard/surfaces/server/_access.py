@@ -31,7 +31,7 @@ class Access:
     async def require_token(self, request: Request, scope: Scope | None, *, always: bool = False) -> Token | None:
         """Return the token of the request; None if none is required, unless `always` is set.
 
-        Without one the request is refused.
+        Without one the request is rejected.
         The store is asked every time, so that a revocation holds at the next request, in every process.
         """
         if scope is None and self.public_read and not always:

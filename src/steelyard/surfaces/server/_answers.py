@@ -181,12 +181,12 @@ def value_of(row: Any, name: str) -> Any:  # Any: rows and values of any route
 
 def _json(call: Call, shown: Shown) -> Any:  # Any: a JSON value
     """Return the same JSON as `--json`; for a list, one page as `items`."""
-    told = shown.part.to_dict() if isinstance(shown.part, Result) else msgspec.to_builtins(shown.part)
+    fields = shown.part.to_dict() if isinstance(shown.part, Result) else msgspec.to_builtins(shown.part)
     if shown.total is None or call.route.rows is None:
-        return told
-    items = told.pop(call.route.rows)
+        return fields
+    items = fields.pop(call.route.rows)
     paging = {"total": shown.total, "next": shown.next, "version": shown.version, "as_of": shown.as_of}
-    return {**told, "items": items, **paging}
+    return {**fields, "items": items, **paging}
 
 
 def _csv(call: Call, view: View) -> str:

@@ -95,7 +95,7 @@ class Application:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer(call, form)
-        except NoValidInputError as error:  # nobody sent anything wrong: the source has nothing of the kind
+        except NoValidInputError as error:  # the request is valid, but the source has no such data
             error.http_status = 200 if form == "html" and not values else 404  # the navigation leads to such pages
             raise
         except TimeoutError:
@@ -109,7 +109,7 @@ class Application:
         await receive()
         await self.site.live.start()
         warming = asyncio.create_task(self._warm())
-        warming.add_done_callback(lambda task: task.cancelled() or task.exception())  # the first request tells of it
+        warming.add_done_callback(lambda task: task.cancelled() or task.exception())  # the first request reports it
         await asyncio.wait([warming], timeout=WARM_SECONDS)
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -121,13 +121,13 @@ class Application:
         """Prepare the pages of the navigation in the available time, so that visitors need not wait."""
         until = time.monotonic() + WARM_SECONDS
         await anyio.to_thread.run_sync(self.site.source.warm)
-        nobody = Request({"type": "http", "method": "GET", "headers": [], "query_string": b""})
+        anonymous = Request({"type": "http", "method": "GET", "headers": [], "query_string": b""})
         for _, path in navigation(self.site.source.kind):
             if time.monotonic() >= until:
                 return
             route, values = self._match.find(path, api=False)["GET"]
-            with suppress(SteelyardError):  # such as that there is nothing yet: who asks for the page is told
-                await answer(Call(self.site, route, nobody, values, read_query(route.query, "")), "html")
+            with suppress(SteelyardError):  # such as no data yet: a request for the page reports it
+                await answer(Call(self.site, route, anonymous, values, read_query(route.query, "")), "html")
 
 
 def _is_api(path: str) -> bool:

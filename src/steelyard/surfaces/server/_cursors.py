@@ -34,22 +34,22 @@ class Cursors:
 
     def write(self, cursor: Cursor) -> str:
         """Encode a cursor."""
-        told = msgspec.msgpack.encode(cursor)
-        return urlsafe_b64encode(self._signature(told) + told).decode().rstrip("=")
+        encoded = msgspec.msgpack.encode(cursor)
+        return urlsafe_b64encode(self._signature(encoded) + encoded).decode().rstrip("=")
 
     def read(self, text: str) -> Cursor:
         """Decode a cursor; reject a forged one."""
         try:
             signed = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
-            signature, told = signed[:SIGNATURE_BYTES], signed[SIGNATURE_BYTES:]
-            if hmac.compare_digest(signature, self._signature(told)):
-                return msgspec.msgpack.decode(told, type=Cursor)
+            signature, encoded = signed[:SIGNATURE_BYTES], signed[SIGNATURE_BYTES:]
+            if hmac.compare_digest(signature, self._signature(encoded)):
+                return msgspec.msgpack.decode(encoded, type=Cursor)
         except (NotBase64, ValueError, msgspec.MsgspecError):
             pass
         raise _not_ours()
 
-    def _signature(self, told: bytes) -> bytes:
-        return hmac.digest(self.key, told, "sha256")[:SIGNATURE_BYTES]
+    def _signature(self, encoded: bytes) -> bytes:
+        return hmac.digest(self.key, encoded, "sha256")[:SIGNATURE_BYTES]
 
 
 def list_digest(parts: object) -> str:

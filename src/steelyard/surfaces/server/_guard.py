@@ -61,15 +61,15 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
-                # Who waits to be told to go on has sent nothing, and who was too slow will not hurry now.
+                # A client waiting for 100 Continue has sent no body, and a timed-out one would be slow again.
                 if message["status"] >= 400 and message["status"] != 408 and not _waits(scope):
                     await body.discard()
             await send(message)
 
         try:
             limit = self._check(scope)
-        except RequestError as refusal:
-            response = problem_response(refusal, _shown_path(scope))
+        except RequestError as error:
+            response = problem_response(error, _shown_path(scope))
             await response(scope, body.receive, send_guarded)
             return
         await self.app(scope, self._bounded(body, limit[0], is_streamed=limit[1]), send_guarded)
@@ -86,7 +86,7 @@ class Guard:
                 raise RequestError(403, "cross_site", "cross-site reads are not allowed")
             return 0, False
         self._check_origin(headers, site)
-        if scope["method"] != "POST":  # nothing else is possible anywhere, and the application says so
+        if scope["method"] != "POST":  # the application rejects other methods
             return 0, False
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in BODY_BYTES:

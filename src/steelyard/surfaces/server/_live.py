@@ -1,6 +1,6 @@
 """Server-sent events with the new version when the source changes. Pages then reload their data.
 
-One watcher in a process looks at the version and tells every stream.
+One watcher per process checks the version and notifies every stream.
 """
 
 from __future__ import annotations

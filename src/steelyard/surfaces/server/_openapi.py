@@ -84,7 +84,7 @@ class _Parts:
         if name not in self.schemas:
             items = self.reference(get_type_hints(kind)[rows])
             fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
-            told = {field: schema for field, schema in fields.items() if field != rows}
+            others = {field: schema for field, schema in fields.items() if field != rows}
             cursor = {
                 "type": ["string", "null"],
                 "description": "Cursor of the next page (`after`); null on the last page.",
@@ -93,7 +93,7 @@ class _Parts:
                 kind,
                 {
                     "schema_version": {"const": SCHEMA_VERSION},
-                    **told,
+                    **others,
                     "items": items,
                     "total": {"type": "integer", "minimum": 0, "description": "Total number of rows."},
                     "next": cursor,

@@ -56,22 +56,21 @@ def problem_of(error: Exception, instance: str) -> Problem:
     if not isinstance(error, SteelyardError):
         identity = secrets.token_hex(8)
         LOG.error("error %s while handling %s", identity, clean(instance)[:500], exc_info=error)
-        refusal: SteelyardError = RequestError(
+        problem: SteelyardError = RequestError(
             500, "internal", "internal server error", hint=f"see {identity} in the server log"
         )
         instance = f"{instance}#{identity}"
     else:
-        refusal = error
-    told = (refusal.message, refusal.hint, refusal.where)
-    shown = Redaction().tree(told)  # the nearest name may be one that holds a key
+        problem = error
+    shown = Redaction().tree((problem.message, problem.hint, problem.where))  # a suggested name may contain a key
     detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in shown)
     return Problem(
-        type=f"/problems/{refusal.kind}",
-        title=HTTPStatus(refusal.http_status).phrase,
-        status=refusal.http_status,
+        type=f"/problems/{problem.kind}",
+        title=HTTPStatus(problem.http_status).phrase,
+        status=problem.http_status,
         detail=detail or "",
         instance=instance[:2_000],
-        kind=refusal.kind,
+        kind=problem.kind,
         hint=hint,
         where=where,
     )

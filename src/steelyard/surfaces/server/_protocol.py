@@ -46,8 +46,8 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Return problem details for invalid HTTP."""
-        refusal = RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request")
-        problem = problem_response(refusal, "")
+        error = RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request")
+        problem = problem_response(error, "")
         headers = [*problem.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
         for event in (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),

@@ -63,7 +63,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def of_holder(self, token: Token | None) -> Query:
         """Return the query with the token owner as the submitter."""
-        assert token is not None  # asked of whoever brought one
+        assert token is not None  # `mine` requires a token
         many = isinstance(getattr(self, "submitter", None), tuple)
         return msgspec.structs.replace(self, mine=False, submitter=(token.holder,) if many else token.holder)
 
@@ -234,8 +234,8 @@ def read_query(query: type[Query], text: str) -> Query:
     try:
         return msgspec.convert(values, query, strict=False)
     except msgspec.ValidationError as error:
-        told = problem_text(error).replace("Object missing required field", "missing query parameter")
-        raise UsageError(told, hint=f"see {API}/openapi.json") from error
+        message = problem_text(error).replace("Object missing required field", "missing query parameter")
+        raise UsageError(message, hint=f"see {API}/openapi.json") from error
 
 
 def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:

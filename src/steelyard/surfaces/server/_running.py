@@ -133,9 +133,9 @@ def serve(
 ) -> None:
     """Serve the run files, or the arena if there are none, until a signal arrives.
 
-    `ready` is told the address, `warn` of files from which nothing is shown.
+    `ready` receives the address, `warn` an error for each file without runs.
     """
-    # what cannot be served is refused before a port is taken
+    # validate before binding the port
     source = open_source(paths, store, map=options.map)
     site = site_of(source, options)
     for error in source.unrecognized() if isinstance(source, RunsSource) else ():
@@ -158,7 +158,7 @@ def _answer(site: Site, options: ServeOptions, listening: socket.socket, ready: 
 
 def _answer_in_worker(paths: Sequence[Path], store: str, options: ServeOptions, listening: socket.socket) -> None:
     """Run one of several processes on the same port."""
-    with suppress(KeyboardInterrupt):  # the process that started this one tells of it
+    with suppress(KeyboardInterrupt):  # the parent process reports it
         _answer(site_of(open_source(paths, store, map=options.map), options), options, listening, lambda: None)
 
 

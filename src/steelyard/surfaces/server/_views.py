@@ -1,8 +1,8 @@
 """Cache of results, computed once per version of the source.
 
 A build runs in a worker thread, one for a key and at most four at once. Under steady writes an answer is built again
-at most every ten times the processor time of its last build: until then the last one is given, and says as of when.
-Whoever is given an older one has the next one built when that time is over, so that under steady reads nobody waits.
+at most every ten times the processor time of its last build: until then the last one is returned, with its time.
+Returning an older one schedules the next build for the end of that time, so steady reads do not wait.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Views:
 
     def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
         shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
-        # whoever asked may be gone by then: nobody is left to hear of an error
+        # retrieve the exception, since the client may have disconnected
         shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
         return shelf.building
 

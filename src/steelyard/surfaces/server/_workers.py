@@ -21,7 +21,7 @@ MIN_WORKER_SECONDS = 5.0
 
 def keep_running(work: Callable[[], None], count: int) -> None:
     """Run the work in this many processes until a signal arrives."""
-    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may stand still
+    context = multiprocessing.get_context("spawn")  # forking a process with threads may deadlock
     is_over = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
