@@ -114,7 +114,7 @@ class RemoteArena:
         self,
         given: Iterable[Submission | Mapping[str, Any] | Rejected],
         *,
-        artifacts_root: Path | None = None,  # noqa: ARG002 # the server refuses what names artifacts, and says so
+        artifacts_root: Path | None = None,  # noqa: ARG002 # the server rejects submissions with artifacts
         progress: Callable[[Sequence[Outcome]], None] | None = None,
     ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
         """Submit in batches and return the outcome of each submission, in order. Submissions are idempotent."""
@@ -132,13 +132,13 @@ class RemoteArena:
         self, submission_id: str, decision: str, *, by: str | None = None, reason: str | None = None
     ) -> Reviewed:
         """Review a submission: `accept`, `exclude` or `reinstate`. The log shows the name of the token."""
-        _refuse_by(by)
+        _reject_by(by)
         body = {"decision": decision, "reason": reason}
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/review", body), Reviewed)
 
     def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
         """Withdraw a submission as the owner of the token."""
-        _refuse_by(by)
+        _reject_by(by)
         body = {"reason": reason}
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/withdraw", body), Reviewed)
 
@@ -283,8 +283,8 @@ class RemoteArena:
 
     def weights(self, *, fit: bool = False) -> WeightVersions:
         """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
-        told = self._server.post("/weights", {}) if fit else self._server.get("/weights")
-        return _converted(told, WeightVersions)
+        response = self._server.post("/weights", {}) if fit else self._server.get("/weights")
+        return _converted(response, WeightVersions)
 
     def abilities(self, *, version: int | None = None) -> AbilityRanking:
         """Return tool abilities and task difficulties."""
@@ -324,11 +324,11 @@ class RemoteArena:
         return _converted({**whole, rows: items[:top]}, kind)
 
 
-def _converted(told: dict[str, Any], kind: type[Answer]) -> Answer:  # Any: JSON values
+def _converted(fields: dict[str, Any], kind: type[Answer]) -> Answer:  # Any: JSON values
     """Convert a JSON object to a result."""
     if kind is TaskLeaderboard:
-        told["task_id"] = told.pop("task")
-    return msgspec.convert(told, kind)
+        fields["task_id"] = fields.pop("task")
+    return msgspec.convert(fields, kind)
 
 
 def _line(given: Submission | Mapping[str, Any] | Rejected) -> bytes | Rejected:  # Any: JSON values
@@ -358,10 +358,10 @@ def _portions(lines: Iterable[bytes | Rejected]) -> Iterator[list[bytes | Reject
         yield portion
 
 
-def _outcome(told: dict[str, Any]) -> Outcome:  # Any: JSON values
-    if "submission_id" in told:
-        return msgspec.convert(told, Receipt)
-    return Rejected(path=told.get("where") or "", reason=told["detail"], hint=told.get("hint"), code=told["kind"])
+def _outcome(line: dict[str, Any]) -> Outcome:  # Any: JSON values
+    if "submission_id" in line:
+        return msgspec.convert(line, Receipt)
+    return Rejected(path=line.get("where") or "", reason=line["detail"], hint=line.get("hint"), code=line["kind"])
 
 
 def _segment(name: str) -> str:
@@ -377,6 +377,6 @@ def _reject_unblind(*, unblind: bool) -> None:
         raise UsageError("ratings on a server are always blinded", hint="open the store directly to use unblind=True")
 
 
-def _refuse_by(by: str | None) -> None:
+def _reject_by(by: str | None) -> None:
     if by is not None:
         raise UsageError("decisions on a server are logged under the token name", hint="remove by=")

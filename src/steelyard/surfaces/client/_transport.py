@@ -74,12 +74,12 @@ class Transport:
         """Post lines and return the result of each line, followed by the totals."""
         answer = self._send("POST", path, b"\n".join(lines) + b"\n", NDJSON)
         try:
-            told: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(answer.body)  # Any: as above
+            rows: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(answer.body)  # Any: as above
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._not_ours(answer) from error
-        if len(told) != len(lines) + 1:
-            raise StoreUnavailableError(self.url, f"sent {len(lines)} lines but received {len(told) - 1} results")
-        return told
+        if len(rows) != len(lines) + 1:
+            raise StoreUnavailableError(self.url, f"sent {len(lines)} lines but received {len(rows) - 1} results")
+        return rows
 
     def _object(self, answer: Answer) -> dict[str, Any]:  # Any: JSON values
         try:
@@ -122,10 +122,10 @@ class Transport:
     def _problem(self, answer: Answer) -> SteelyardError:
         """Return the error described by a problem object."""
         try:
-            told = answer.json()
+            problem = answer.json()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._not_ours(answer)
-        kind, detail, hint, where = (_text(told.get(name)) for name in ("kind", "detail", "hint", "where"))
+        kind, detail, hint, where = (_text(problem.get(name)) for name in ("kind", "detail", "hint", "where"))
         if kind is None or detail is None:
             return self._not_ours(answer)
         known = _KINDS.get(kind)
