@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import StoreOption
 from steelyard.surfaces.cli._options import Json, OnePath
-from steelyard.surfaces.cli._output import tell_written
+from steelyard.surfaces.cli._output import print_written
 from steelyard.surfaces.cli._print import print_json, show_results
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _print(season: Season, out: Path | None, *, json: bool) -> int:
     if json:
         print_json(season.to_dict())
     elif out is not None:
-        tell_written(out, [season_line(season)])
+        print_written(out, [season_line(season)])
     else:
         show_results([season_line(season)])
     return 0

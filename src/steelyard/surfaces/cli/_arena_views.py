@@ -33,7 +33,7 @@ from steelyard.surfaces.cli._arena_options import (
     TopOption,
 )
 from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, NoCsvEscape, Seconds
-from steelyard.surfaces.cli._output import check_csv_escape, check_drawing, save_result, tell_written
+from steelyard.surfaces.cli._output import check_csv_escape, check_drawing, print_written, save_result
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, show_results
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def leaderboard(
     is_drawn = check_out(kind, figure, out, no_csv_escape=no_csv_escape)
     _check_leaderboard(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
     if not is_of_task:
-        _refuse_of_task({"--until": until, "--submitter": submitter, "--metrics": metrics})
+        _reject_task_options({"--until": until, "--submitter": submitter, "--metrics": metrics})
     order = sort or "overall"
     result: TaskLeaderboard | AllLeaderboards | Leaderboard
     if task is not None:
@@ -153,7 +153,7 @@ def _check_leaderboard(*, is_of_task: bool, by: str | None, sort: str | None, ou
         raise UsageError("--sort requires a task", hint="name a task or remove --sort")
 
 
-def _refuse_of_task(options: Mapping[str, str | None]) -> None:
+def _reject_task_options(options: Mapping[str, str | None]) -> None:
     for option, given in options.items():
         if given is not None:
             raise UsageError(f"{option} requires a task", hint=f"name a task or remove {option}")
@@ -229,7 +229,7 @@ def print_result(
     elif out is None:
         show_results(parts)
     else:
-        tell_written(out, list(islice((part for part in parts if isinstance(part, str)), 1)))
+        print_written(out, list(islice((part for part in parts if isinstance(part, str)), 1)))
     return 0
 
 

@@ -99,9 +99,9 @@ class Output(Showing):
             show()
         elif always_show:
             show()
-            tell_written(self.out)
+            print_written(self.out)
         else:
-            tell_written(self.out, sentences())
+            print_written(self.out, sentences())
 
 
 OUTPUT = Output()
@@ -153,7 +153,7 @@ def save_result(result: Result, figure: str | None, out: Path | None, *, no_csv_
         console(stderr=True).print(f"redacted in {out}: {taken_out}")
 
 
-def tell_written(out: Path, sentences: Iterable[str] = ()) -> None:
+def print_written(out: Path, sentences: Iterable[str] = ()) -> None:
     """Print the sentences and the name of the file."""
     print_lines([*sentences, f"wrote {out}"])
 

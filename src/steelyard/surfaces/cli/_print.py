@@ -124,13 +124,13 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
     """Print the error: as JSON on stdout for scripts, as a sentence on stderr for people."""
     if as_json:
         print_json({"error": error.as_dict()})
-        sys.stdout.flush()  # one that stdout does not take is told on stderr, once
+        sys.stdout.flush()  # so a write error on stdout is reported once, on stderr
     terminal = console(stderr=True)
-    for told, before in [(error, "steelyard: "), *((part, "  ") for part in error.parts)]:
-        place = f"{told.where}: " if told.where else ""
-        terminal.print(clean(f"{before}{place}{told.message}"), style="red", indent="  ")
-        if told.hint:
-            terminal.print(clean(f"  hint: {told.hint}"), indent="  ")
+    for each, before in [(error, "steelyard: "), *((part, "  ") for part in error.parts)]:
+        place = f"{each.where}: " if each.where else ""
+        terminal.print(clean(f"{before}{place}{each.message}"), style="red", indent="  ")
+        if each.hint:
+            terminal.print(clean(f"  hint: {each.hint}"), indent="  ")
 
 
 def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = False) -> None:
@@ -142,8 +142,8 @@ def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = Fa
 
     terminal = console(stderr=True)
     whole = whole_off_terminal and not sys.stderr.isatty()
-    told = [finding for finding in findings if finding.severity != "info" or not finding.holds_everywhere]
-    ordered = sorted(told, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
+    reported = [finding for finding in findings if finding.severity != "info" or not finding.holds_everywhere]
+    ordered = sorted(reported, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
     shown = len(ordered) if whole else FINDINGS_SHOWN
     for finding in ordered[:shown]:
         style = _STYLES.get(finding.severity)

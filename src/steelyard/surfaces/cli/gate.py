@@ -53,8 +53,8 @@ def _show(result: Gate) -> None:
     from steelyard.reports import gate_table
 
     terminal = console()
-    told = gate_sentence(result)
-    terminal.print(told.text, style=told.style)
+    sentence = gate_sentence(result)
+    terminal.print(sentence.text, style=sentence.style)
     terminal.print()
     terminal.print(gate_table(result))
     for check in result.checks:

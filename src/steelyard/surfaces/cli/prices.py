@@ -101,14 +101,14 @@ def _print_lines(
     same = "" if model_prices.id == model else f" ({model_prices.id})"
     provider = f" by {model_prices.provider}" if model_prices.provider else ""
     day = f" on {on.isoformat()}" if on else ""
-    told = f"{model}{same}{provider}{day}, in USD per million tokens."
+    title = f"{model}{same}{provider}{day}, in USD per million tokens."
     table = plain_table()
     columns = _columns(lines)
     for heading in columns:
         table.add_column(heading, justify="right", spare=1 if heading.startswith("cache write") else 0)
     for row in zip(*columns.values(), strict=True):
         add_row(table, *row)
-    show_results([told, table, f"Price table {price_table.label}. Times are UTC."])
+    show_results([title, table, f"Price table {price_table.label}. Times are UTC."])
 
 
 def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from steelyard.reports import (
 )
 from steelyard.settings import named_path
 from steelyard.surfaces.cli._options import Csv, NoCsvEscape, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_csv_escape, check_printed, tell_written
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_csv_escape, check_printed, print_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import ReadOptions
@@ -71,7 +71,7 @@ def read(
     summary = reading.summary
     _show(summary, json=showing.json, csv=csv, raw=no_csv_escape)
     if out is not None and not showing.json and not csv:
-        tell_written(place)
+        print_written(place)
     if not showing.quiet:
         print_findings(summary.findings)
     return showing.status(summary.rejected_count, useless=summary.total.runs == 0)

@@ -24,8 +24,8 @@ from steelyard.surfaces.cli._output import (
     check_csv_escape,
     check_drawing,
     check_printed,
+    print_written,
     save_result,
-    tell_written,
 )
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.surfaces.cli._typed import Typed, typed
@@ -107,7 +107,7 @@ def repeatability_command(
     elif csv:
         print_text(csv_text(result.to_dicts(), raw=no_csv_escape))
     elif out is not None:
-        tell_written(out, [repeatability_sentence(result)])
+        print_written(out, [repeatability_sentence(result)])
     else:
         _show(result, list_outputs=list_outputs)
     if not showing.quiet:

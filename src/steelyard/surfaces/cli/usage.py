@@ -82,9 +82,9 @@ def _sentences(result: UsageSummary) -> list[str]:
 
 
 def _budget_line(budget: Budget) -> str:
-    said = {
+    verdicts = {
         "pass": "within budget",
         "fail": "over budget",
         "inconclusive": "inconclusive; the known cost is within budget, but part of the cost is unknown",
     }
-    return f"Budget {exact_dollars(budget.usd)}: {said[budget.status]}."
+    return f"Budget {exact_dollars(budget.usd)}: {verdicts[budget.status]}."
