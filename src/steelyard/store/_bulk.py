@@ -17,7 +17,7 @@ PARAMETERS_AT_ONCE = 32_000
 
 
 COPY_FROM = 100
-"""From so many rows on PostgreSQL is sent a stream of rows."""
+"""Minimum number of rows for COPY in PostgreSQL."""
 
 
 _AS_NUMBER = {True: 1, False: 0, None: None}
@@ -106,7 +106,7 @@ def _copy(connection: Connection, table: Table, columns: Mapping[str, Sequence[A
 def _insertion(
     connection: Connection, table: Table, columns: Sequence[str], *, rows: int = 1, fixed: Sequence[str] = ()
 ) -> str:
-    """The statement that inserts so many rows, the first columns with `fixed` parameters. Names are the table's own."""
+    """Return the statement that inserts `rows` rows, the first columns with `fixed` parameters."""
     quote = connection.dialect.identifier_preparer.quote
     mark = "%s" if connection.dialect.name == "postgresql" else "?"
     names = ", ".join(quote(table.c[name].name) for name in columns)
@@ -124,7 +124,7 @@ def _addition(connection: Connection, table: Table, columns: Mapping[str, Sequen
 
 
 def look_up(connection: Connection, key: Column[Any], value: Column[Any], wanted: Sequence[str]) -> dict[str, Any]:
-    """The value beside each key that is there, whatever the number of keys. Any: column values."""
+    """Return the value of each existing key, for any number of keys. Any: column values."""
     if not wanted:
         return {}
     quote = connection.dialect.identifier_preparer.quote

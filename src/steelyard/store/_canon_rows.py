@@ -51,7 +51,7 @@ def canon_history(store: Store, prompt: str | None = None) -> list[Canon]:
         query = query.where(canons.c.prompt == prompt)
     with store.read() as connection:
         all_canons = [_canon(row) for row in connection.execute(query).mappings()]
-    return sorted(all_canons, key=lambda canon: canon.prompt)  # databases order text by the customs of a language
+    return sorted(all_canons, key=lambda canon: canon.prompt)  # collation differs between databases
 
 
 def retire_canon(store: Store, prompt: str) -> Canon:

@@ -107,18 +107,18 @@ def is_writable(path: Path) -> bool:
 def connect_for_reading(path: Path) -> sqlite3.Connection:
     """Connect to an existing file without changing the file or its WAL.
 
-    An ordinary connection moves what stands in the log to the file when it is the last to close, and one that is
+    An ordinary connection moves the log to the file when it is the last to close, and one that is
     opened with `mode=ro` leaves an empty log behind where there was none: which of the two is used depends on the log.
     """
     if not is_writable(path):
-        # Without a log nobody writes, and SQLite need not make files beside this one; with one, it must be read too.
+        # Without a log there is no writer, and SQLite need not create files; with one, it must be read too.
         return _connect(path, "mode=ro" if _has_log(path) else "mode=ro&immutable=1")
     return _connect(path, "mode=ro" if _has_log(path) else "mode=rw", "query_only=ON")
 
 
 def _connect_for_writing(path: Path) -> sqlite3.Connection:
     if path.exists() and not is_writable(path):
-        return connect_for_reading(path)  # the first write says that it may not
+        return connect_for_reading(path)  # the first write fails with the reason
     # with synchronous=NORMAL a power cut may take back what was acknowledged
     return _connect(path, "mode=rwc", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 

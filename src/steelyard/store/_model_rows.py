@@ -1,6 +1,6 @@
 """Stored model versions: numbered within their kind, written once, never changed.
 
-Whoever learns reads in one transaction, works outside of any, and keeps the version in another: nobody waits for it.
+A fit reads in one transaction, computes outside of any, and stores the version in another, so it blocks no writer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def save_model(connection: Connection, kind: str, *, digest: str, seen: int, con
         return KeptVersion(latest, is_new=False)
     number = 1 if latest is None else latest.number + 1
     version = ModelVersion(kind, number, now_microseconds(), seen, digest, content)
-    # Of two writers at once, PostgreSQL refuses the second number: its transaction is run again and finds the first.
+    # Of two writers at once, PostgreSQL rejects the second number: its transaction is run again and finds the first.
     connection.execute(insert(models), version._asdict())
     return KeptVersion(version, is_new=True)
 

@@ -262,7 +262,7 @@ canons = Table(
     Column("retired_at", BigInteger),
 )
 
-# The database itself refuses a second canon in force, whoever sets it at the same moment.
+# Rejects a second canon in force, even from concurrent writers.
 Index(
     "canons_one_in_force",
     canons.c.prompt,
@@ -286,7 +286,7 @@ tokens = Table(
     Column("person", String(1024)),
 )
 
-# The database itself refuses a second token of a name, whoever makes it at the same moment.
+# Rejects a second token of a name, even from concurrent writers.
 Index(
     "tokens_one_of_a_name",
     tokens.c.name,
