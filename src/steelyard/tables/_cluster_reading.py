@@ -1,7 +1,7 @@
 """Reading on a cluster: the same files through the same formats, put together by unit, in the order of a local reading.
 
-Whoever executes is handed in as a `Cluster`: it spreads rows over workers, brings rows of one key together and gives
-rows back in order. What is done with them stands here and in `_file_rows.py`, and knows no cluster.
+The executor is passed in as a `Cluster`: it spreads rows over workers, brings rows of one key together and gives
+rows back in order. The work on them is here and in `_file_rows.py`, and knows no cluster.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Work = Callable[[Iterator[Row]], Iterator[Row]]
 
 
 class Rows(Protocol):
-    """Rows that lie in a cluster."""
+    """Rows in a cluster."""
 
     def mapped(self, work: Work) -> Self:
         """What the workers make of the rows, each of those it holds."""
@@ -94,9 +94,9 @@ class Cluster(Protocol):
 
 
 TASK_BYTES = 32 << 20
-"""Neighboring files of so many bytes are read by one task,"""
+"""Maximum bytes of neighboring files that one task reads."""
 TASK_FILES = 256
-"""or so many files."""
+"""Maximum number of files that one task reads."""
 
 
 class How(NamedTuple):
@@ -108,7 +108,7 @@ class How(NamedTuple):
 
 
 def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: GatheringCount) -> Iterator[Gathered]:
-    """The runs of all files below the paths, what was rejected, and findings, as a local reading tells them.
+    """The runs of all files below the paths, what was rejected, and findings, in the order of a local reading.
 
     The paths are those that workers see; one that is relative is taken from the folder that this process works in.
     """
@@ -139,7 +139,7 @@ def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: Gath
         joined = read.tagged(PARTS).moved(units_of(links)).by_key(joined_rows)
         everything = read.tagged(ITEMS).with_rows(joined).kept()
         try:
-            yield from _told(everything.in_order(), repeated, absent)
+            yield from _in_local_order(everything.in_order(), repeated, absent)
         finally:
             everything.dropped()
     finally:
@@ -179,7 +179,9 @@ def _count_files(rows: Iterator[Row], how: How, counted: GatheringCount, total: 
     return repeated
 
 
-def _told(rows: Iterator[Row], repeated: AbstractMapping[bytes, str], absent: Sequence[Row]) -> Iterator[Gathered]:
+def _in_local_order(
+    rows: Iterator[Row], repeated: AbstractMapping[bytes, str], absent: Sequence[Row]
+) -> Iterator[Gathered]:
     """Everything in the order of a local reading: file by file, paths that are not there, then what was joined."""
     waiting = list(absent)
     for order, several in groupby(rows, key=lambda row: (row.tag, row.order[:-4])):

@@ -1,6 +1,6 @@
-"""The same run read twice counts once; an id that comes back with other content is refused.
+"""The same run read twice counts once; an id that comes back with other content is rejected.
 
-The rule is `RunIds`; here only the rows are looked for that it must see, those whose name stands more than once.
+The rule is `RunIds`; here only the rows are looked for that it must see, those whose name occurs more than once.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MADE_FROM_CONTENT = "^[0-9a-f]{64}$"
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What was found: the frame with each run once, the records that were refused, and what is to be said."""
+    """Frame with each run once, rejected records and findings."""
 
     frame: pl.LazyFrame
-    refused: tuple[Rejected, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
@@ -50,17 +50,17 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
         admitted = _Admitted(numbered, pl.concat([wanted, taken]).unique(), nameless)
     kept = _with_new_ids(frame.with_row_index(ROW), admitted.renamed)
     kept = kept.filter(~pl.col(ROW).is_in(pl.Series(admitted.dropped, dtype=pl.UInt32).implode()))
-    return Duplicates(kept.drop(ROW), tuple(admitted.refused), tuple(admitted.ids.findings()))
+    return Duplicates(kept.drop(ROW), tuple(admitted.rejected), tuple(admitted.ids.findings()))
 
 
 class _Admitted:
-    """What `RunIds` says of some rows, asked in their order."""
+    """Answers of `RunIds` for some rows, asked in their order."""
 
     def __init__(self, numbered: pl.LazyFrame, wanted: pl.Series, nameless: dict[int, bytes]) -> None:
         self.ids = RunIds()
         self.renamed: dict[int, str] = {}
         self.dropped: list[int] = []
-        self.refused: list[Rejected] = []
+        self.rejected: list[Rejected] = []
         rows = numbered.filter(pl.col(ROW).is_in(wanted.implode())).select(ROW, "id", *PLACE_COLUMNS).collect()
         flat = _digests(rows.filter(pl.col(CONTENT_HASH).is_null() & pl.col("id").is_not_null()))
         for row, name, path, line, content, id_given in rows.iter_rows():
@@ -73,13 +73,13 @@ class _Admitted:
             answer = self.ids.admit_digest(id_, digest, path=path, line=line)
             if not isinstance(answer, str):
                 self.dropped.append(row)
-                self.refused += [answer] if answer is not None else []
+                self.rejected += [answer] if answer is not None else []
             elif answer != name:
                 self.renamed[row] = answer
 
 
 def _names(numbered: pl.LazyFrame, nameless: dict[int, bytes], twice: pl.Series) -> pl.DataFrame:
-    """The rows whose name may stand more than once, with their names."""
+    """Return the rows whose name may occur more than once, with their names."""
     known = pl.col("id").is_not_null()
     if not nameless:
         known = known & pl.col("id").hash().is_in(twice.implode())
@@ -91,7 +91,7 @@ def _names(numbered: pl.LazyFrame, nameless: dict[int, bytes], twice: pl.Series)
 def _nameless_digests(numbered: pl.LazyFrame) -> dict[int, bytes]:
     """Digests of the rows of flat files without an id, if a record was given an id such as their content makes.
 
-    Otherwise each of them counts by itself, whatever it says, and need not be read as a record.
+    Otherwise each of them counts by itself, whatever its content, and need not be read as a record.
     """
     nameless = pl.col("id").is_null()
     if not numbered.select(nameless.any()).collect().item():
@@ -122,9 +122,9 @@ def _named(numbered: pl.LazyFrame, names: list[str]) -> pl.Series:
 
 
 def _hashes_twice(frame: pl.LazyFrame) -> pl.Series:
-    """The hashes of names that stand more than once, a part of all hashes at a time.
+    """Return the hashes of names that occur more than once, a part of all hashes at a time.
 
-    Sorting numbers tells it ten times faster than grouping them.
+    Sorting numbers is ten times faster than grouping them.
     """
     rows = int(frame.select(pl.len()).collect().item())
     parts = -(-rows // HASHES_AT_ONCE) or 1

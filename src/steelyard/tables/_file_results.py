@@ -31,12 +31,12 @@ def mapped_result(number: int, file: Found, mapping: Mapping) -> FileResult:
     return FileResult(number, "unknown")
 
 
-def told_parts(result: FileResult, file: Found) -> list[RunPart]:
+def shown_parts(result: FileResult, file: Found) -> list[RunPart]:
     """The parts of runs that a file gave."""
     return [_renamed_part(part, file) for part in result.parts] if file.depth else result.parts
 
 
-def told_items(result: FileResult, file: Found) -> Iterator[Gathered]:
+def shown_items(result: FileResult, file: Found) -> Iterator[Gathered]:
     """What else it gave: whole runs, what was rejected, and findings."""
     real = file.location
     renamed = file.depth > 0
@@ -54,17 +54,17 @@ def told_items(result: FileResult, file: Found) -> Iterator[Gathered]:
 
 
 def _not_recognized(file: Found) -> Rejected:
-    """What is said of a file that the user named and no format recognizes."""
+    """Return the rejection of a file that the user named and no format recognizes."""
     from steelyard.mappings import shipped_for  # makes some twenty classes that readers of logs do not need
 
     proposes = f"steelyard mapping suggest {shlex.quote(file.shown)}"
     hint = f"`{proposes}` suggests a mapping; see also: steelyard formats"
     reason, line = "unknown format", None
-    refused = run_refusal(head_of(file.path))
-    if refused is not None:
-        reason, line = f"unknown format; as run records: {refused.reason}", 1
-        told = (refused.hint or "").replace("steelyard mapping suggest FILE", proposes)
-        hint = told if proposes in told else f"{told}; or {hint}" if told else hint
+    refusal = run_refusal(head_of(file.path))
+    if refusal is not None:
+        reason, line = f"unknown format; as run records: {refusal.reason}", 1
+        advice = (refusal.hint or "").replace("steelyard mapping suggest FILE", proposes)
+        hint = advice if proposes in advice else f"{advice}; or {hint}" if advice else hint
     shipped = shipped_for(PurePath(file.shown).name)
     if shipped:
         hint = f"{' or '.join(f'--map {name}' for name in shipped)} may read it; {hint}"

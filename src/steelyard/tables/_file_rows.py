@@ -1,6 +1,6 @@
 """What a worker of a cluster does: walk, read files, find what binds them, put units together. Rows in, rows out.
 
-A row's order is that in which a local reading would tell it: file by file and round by round (what archives hold is
+A row's order is that of a local reading: file by file and round by round (what archives hold is
 read in the next round), then what was put together, by place.
 """
 
@@ -19,16 +19,16 @@ from steelyard.files import Found, content_of, files_below, files_in
 from steelyard.formats import FileKind, FileResult, PlacedRun, ReadJob, RunPart, read_file
 from steelyard.records import Finding, Rejected
 from steelyard.scratch import scratch_folder
-from steelyard.tables._file_results import Gathered, mapped_result, own_items, told_items, told_parts
+from steelyard.tables._file_results import Gathered, mapped_result, own_items, shown_items, shown_parts
 from steelyard.tables._joining import PartPlace, join
 from steelyard.tables._units import bonds_of, digest_number, linked
 from steelyard.version import __version__
 
 WALKED, FILE, ITEMS, PARTS, BOND, LINK, COPIES = range(7)
-"""What a row holds: paths given, a file, what is told of it, its parts, a key of it, two files that belong together,
+"""What a row holds: paths given, a file, its items, its parts, a key of it, two files that belong together,
 and how many calls were counted once."""
 WALKING, READING, ABSENT, TRIALS, CALLS, RUNS = (bytes([level]) for level in range(6))
-"""What is told one after another; the first byte of every order."""
+"""Stages of the output; the first byte of every order."""
 OWN_AT_ONCE = 500
 """Runs of our own records in one row."""
 
@@ -72,9 +72,9 @@ class FileSeen(msgspec.Struct, frozen=True, array_like=True):
     format: str | None
     alone: bool
     inside: bool
-    """Whether it lies in an archive."""
+    """Whether it is in an archive."""
     content: bytes | None = None
-    """A digest of its bytes, where a copy of it would tell nothing new."""
+    """A digest of its bytes, where a copy of it would add nothing."""
 
 
 class _FileParts(msgspec.Struct, frozen=True, array_like=True):
@@ -87,7 +87,7 @@ class _FileParts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Item(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of what is told."""
+    """Run, rejected record or finding."""
 
     run: PlacedRun | None = None
     rejected: Rejected | None = None
@@ -102,7 +102,7 @@ _decode_parts = msgspec.msgpack.Decoder(_FileParts).decode
 
 
 def encode_items(items: Sequence[Gathered]) -> bytes:
-    """What is told, as bytes."""
+    """Encode runs, rejected records and findings."""
     return _items.encode([_item(item) for item in items])
 
 
@@ -113,11 +113,11 @@ def _item(item: Gathered) -> _Item:
 
 
 def decode_items(value: bytes) -> Iterator[Gathered]:
-    """What is told."""
+    """Decode runs, rejected records and findings."""
     for item in _decode_items(value):
-        told = item.run or item.rejected or item.finding
-        assert told is not None
-        yield told
+        content = item.run or item.rejected or item.finding
+        assert content is not None
+        yield content
 
 
 def _number(value: int) -> bytes:
@@ -142,7 +142,7 @@ def walked_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]
                 elif isinstance(item, Finding):
                     yield Row(ITEMS, 0, WALKING + order, encode_items([item]))
                 else:
-                    absent = item if isinstance(item, Rejected) else _name_refused(item)
+                    absent = item if isinstance(item, Rejected) else _name_rejected(item)
                     yield Row(ITEMS, 0, ABSENT + order, encode_items([absent]))
 
 
@@ -150,7 +150,7 @@ def _is_text(name: str) -> bool:
     return name.isprintable() or name.encode("utf-8", "ignore").decode() == name
 
 
-def _name_refused(file: Found) -> Rejected:
+def _name_rejected(file: Found) -> Rejected:
     shown = os.fsencode(file.shown).decode("utf-8", "backslashreplace")
     return Rejected(path=shown, reason="a cluster cannot read a file whose name is not UTF-8", code="unreadable_file")
 
@@ -178,7 +178,7 @@ class _Worker:
         self._archives = 0
 
     def file_rows(self, file: Found, numbers: tuple[int, ...]) -> Iterator[Row]:
-        """All that one file gives; the numbers say where it stands, in the archives around it first."""
+        """Yield the rows of one file; the numbers are its place, in the archives around it first."""
         result = self._result(file)
         place = READING + bytes([len(numbers), 0]) + b"".join(map(_number, numbers))
         by_place = self._mapping is not None and self._mapping.reads_its_place
@@ -187,11 +187,11 @@ class _Worker:
             str(file.path), file.shown, file.size, result.kind, result.format, file.alone, file.depth > 0, content
         )
         yield Row(FILE, 0, place, msgspec.msgpack.encode(seen))
-        told = list(told_items(result, file))
-        if told or result.kind == "own":
-            yield Row(ITEMS, 0, place + _number(0), encode_items(told))
+        items = list(shown_items(result, file))
+        if items or result.kind == "own":
+            yield Row(ITEMS, 0, place + _number(0), encode_items(items))
         if result.parts:
-            yield from _part_rows(told_parts(result, file), file, place)
+            yield from _part_rows(shown_parts(result, file), file, place)
         if result.kind == "own":
             yield from self._own_rows(file, str(result.format), place)
         elif result.kind == "archive":
@@ -215,10 +215,10 @@ class _Worker:
 
     def _inner_rows(self, archive: Found, numbers: tuple[int, ...]) -> Iterator[Row]:
         self._archives += 1
-        refused = READING + bytes([len(numbers), 1]) + b"".join(map(_number, numbers))
+        place = READING + bytes([len(numbers), 1]) + b"".join(map(_number, numbers))
         for number, inside in enumerate(files_in(archive, self._scratch / str(self._archives)), 1):
             if isinstance(inside, Rejected):
-                yield Row(ITEMS, 0, refused + _number(number), encode_items([inside]))
+                yield Row(ITEMS, 0, place + _number(number), encode_items([inside]))
             else:
                 yield from self.file_rows(inside, (*numbers, number))
 
@@ -248,12 +248,12 @@ def joined_rows(rows: Iterator[Row]) -> Iterator[Row]:
         first: dict[bytes, str] = {}
         copies: dict[str, str] = {}
         for row in unit:
-            told = _decode_parts(row.value)
-            parts += told.parts
-            if told.content is not None and first.setdefault(told.content, told.shown) != told.shown:
-                copies[told.shown] = first[told.content]
+            file = _decode_parts(row.value)
+            parts += file.parts
+            if file.content is not None and first.setdefault(file.content, file.shown) != file.shown:
+                copies[file.shown] = first[file.content]
         joined = join(parts, copies)
-        for number, (place, item) in enumerate(joined.told):
+        for number, (place, item) in enumerate(joined.trial_notes):
             yield Row(ITEMS, 0, TRIALS + _place_bytes(place) + _number(number), encode_items([item]))
         if joined.copied_calls:
             yield Row(COPIES, 0, CALLS + _number(0), joined.copied_calls.to_bytes(8, "big"))

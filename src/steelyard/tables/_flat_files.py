@@ -1,6 +1,6 @@
 """Flat Parquet files go to the table as columns, without a record for each row: ten million runs fit and are fast.
 
-A row that any check finds suspicious is read again as a record, so that it is judged, and if need be refused, by the
+A row that any check finds suspicious is read again as a record, so that it is judged, and if need be rejected, by the
 same code as every other record.
 """
 
@@ -34,7 +34,7 @@ def _declared(record: Any, column: str) -> Any:  # Any: as above
     for name in column.split("."):
         (field,) = (field for field in declared.fields if field.encode_name == name)
         choices = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
-        # Names of tests may stand where their number does; a flat file has numbers.
+        # Names of tests may replace their number; a flat file has numbers.
         (declared,) = (
             choice
             for choice in choices

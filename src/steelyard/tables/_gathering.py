@@ -15,7 +15,7 @@ from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_
 from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
 from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Rejected, Run, RunIds
 from steelyard.scratch import scratch_folder
-from steelyard.tables._file_results import Gathered, mapped_result, own_items, told_items, told_parts
+from steelyard.tables._file_results import Gathered, mapped_result, own_items, shown_items, shown_parts
 from steelyard.tables._joining import assemble
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.tables._cluster_reading import Cluster
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes of how many have been read."""
+"""Called with the bytes read so far and their total."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def gather(
     """The runs of all files below the paths, what was rejected, and findings.
 
     Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
-    else is put together when all files have been read, since one run may be told of by several. With a mapping, it
+    else is put together when all files have been read, since several may report one run. With a mapping, it
     alone reads: the files that were named, and in folders and archives those that it takes by their names. With a
     cluster, its workers read, our own records too.
     """
@@ -99,7 +99,7 @@ class NamedRun(NamedTuple):
 
 
 def each_once(gathered: Iterable[Gathered], labels: Labels = NO_LABELS) -> Iterator[NamedRun | Rejected | Finding]:
-    """Each run once, under its id and with its labels; at the end what is to be said of them."""
+    """Each run once, under its id and with its labels; at the end the findings about them."""
     ids, labeler = RunIds(), Labeler(labels)
     for item in gathered:
         if not isinstance(item, PlacedRun):
@@ -165,8 +165,8 @@ def _gathered(
             round_number += 1
             reading = _Round(files, how, counted)
             for result, file in reading.results():
-                parts += told_parts(result, file)
-                yield from told_items(result, file)
+                parts += shown_parts(result, file)
+                yield from shown_items(result, file)
                 if any(part.run.id is None for part in result.parts):
                     shown[file.path] = file.shown
                     if (earlier := seen.again(file.path)) in shown:

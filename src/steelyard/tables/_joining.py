@@ -1,4 +1,4 @@
-"""Puts parts together: what harness, agent's log, test report and recording say of the same run becomes one Run."""
+"""Join parts: data of harness, agent's log, test report and recording on the same run becomes one Run."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ HARNESS_DIFFERENCE = 0.01
 """From this share on, a harness's count that differs from the agent's own is a finding."""
 
 _OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "experiment")
-"""What a trial's own record says, or leaves open, whatever the agent's log says."""
+"""Fields that only a trial's own record sets, whatever the agent's log has."""
 
 
 _TELLING = ("usage", "cost_usd", "tool_calls", "iterations")
-"""Fields of which a run says how they came."""
+"""Fields with a provenance in the run."""
 
 
 PartPlace = tuple[bool, str, int, str]
-"""Whether a whole file is meant, which is told last; path, line and id: the order in which runs are told."""
+"""Whether a whole file is meant, which comes last; path, line and id: the order of the runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
     """What parts were joined to, each with the place that orders it."""
 
-    told: Sequence[tuple[PartPlace, Rejected | Finding]]
-    """What is to be said of trials that several files tell of."""
+    trial_notes: Sequence[tuple[PartPlace, Rejected | Finding]]
+    """Rejections and findings about trials that several files report."""
     copied_calls: int
-    """How many calls stand in a session besides the one they were made in."""
+    """How many calls are in a session other than the one they were made in."""
     runs: Iterator[tuple[PartPlace, PlacedRun | Finding]]
-    """The runs, what should be known of each before it, and at the end the files that tell nothing new."""
+    """The runs, what should be known of each before it, and at the end the files that add nothing."""
 
 
 def assemble(
@@ -51,13 +51,13 @@ def assemble(
     `copied_files` names, for a file with the same bytes as one before, that one.
     """
     joined = join(parts, copied_files)
-    yield from (item for _, item in joined.told)
+    yield from (item for _, item in joined.trial_notes)
     yield from calls_counted_once(joined.copied_calls)
     yield from (item for _, item in joined.runs)
 
 
 def calls_counted_once(copies: int) -> Iterator[Finding]:
-    """What is said of calls that several sessions hold."""
+    """Yield the finding about calls that several sessions contain."""
     if copies:
         message = f"{copies:,} calls appear in more than one session; each is counted once, in the session that made it"
         yield Finding(code="copied_calls", severity="info", message=message)
@@ -69,27 +69,27 @@ def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> Joined:
     roles: dict[str, list[RunPart]] = {}
     for part in ordered:
         roles.setdefault(part.role, []).append(part)
-    owners, told = _owners(roles.get("owner", []))
+    owners, trial_notes = _owners(roles.get("owner", []))
     sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
     sessions = _with_subagents(sessions)
     for session in sessions:
         with_totals(session)
-    sessions = _told_once(sessions)
+    sessions = _reported_once(sessions)
     sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []))
     sessions = _folded(owners, sessions)
-    beside = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
-    alone = [report for report in beside if not _attached(report, owners, sessions)]
-    return Joined(told, copies, _entries([*owners, *sessions, *alone], copied_files))
+    reports = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
+    alone = [report for report in reports if not _attached(report, owners, sessions)]
+    return Joined(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files))
 
 
 def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
-    """Trials by id. The same trial in two files is one; the file that says most leads, and what others add is taken."""
+    """Trials by id. The same trial in two files is one; the fullest file leads, and others fill in what it lacks."""
     groups: dict[tuple[str, str], list[Building]] = {}
     for number, part in enumerate(parts):
         building = Building.of(part)
         groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
     trials: list[Building] = []
-    told: list[tuple[PartPlace, Rejected | Finding]] = []
+    notes: list[tuple[PartPlace, Rejected | Finding]] = []
     for group in groups.values():
         if len(group) == 1:
             trials += group
@@ -100,13 +100,13 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPl
         for other in group[1:]:
             if _contradicts(first.run, other.run):
                 reason = f"id {first.run.id!r} has a different verdict or cost in {first.path}"
-                told.append((place, Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict")))
+                notes.append((place, Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict")))
             else:
-                told.append((place, repeated_run(first, other)))
+                notes.append((place, repeated_run(first, other)))
                 first.run = _filled(first.run, other.run)
                 first.owns = first.owns or other.owns
         trials.append(first)
-    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), told
+    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), notes
 
 
 def _richness(run: Run) -> int:
@@ -167,7 +167,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
     return main_sessions
 
 
-def _told_once(sessions: list[Building]) -> list[Building]:
+def _reported_once(sessions: list[Building]) -> list[Building]:
     """Sessions without those that were derived from another's own log, as telemetry is; what they add is taken."""
     own = {session.run.id: session for session in sessions if session.declared.precedence != "last"}
     kept = []
@@ -191,7 +191,7 @@ def _told_once(sessions: list[Building]) -> list[Building]:
 
 
 def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: Sequence[RunPart]) -> list[Building]:
-    """Sessions with the verdicts on their tasks; predictions and verdicts of no session stand for themselves."""
+    """Sessions with the verdicts on their tasks; predictions and verdicts of no session are runs themselves."""
     judged = list(sessions)
     agents: dict[str, set[str | None]] = {session.run.task: set() for session in sessions}
     for part in predictions:
@@ -211,12 +211,12 @@ def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: 
 
 
 class _Judged:
-    """Runs by task, and by whom and in which experiment where both are told: a verdict looks at few of them."""
+    """Runs by task, and by agent and experiment where both are known: a verdict looks at few of them."""
 
     def __init__(self, buildings: Sequence[Building]) -> None:
         self._all: dict[str, list[Building]] = {}
         self._open: dict[str, list[Building]] = {}
-        self._told: dict[tuple[str, str, str], list[Building]] = {}
+        self._exact: dict[tuple[str, str, str], list[Building]] = {}
         for building in buildings:
             self.add(building)
 
@@ -226,15 +226,15 @@ class _Judged:
         if building.role == "session" or run.agent is None or run.experiment is None:
             self._open.setdefault(run.task, []).append(building)
         else:
-            self._told.setdefault((run.task, run.agent, run.experiment), []).append(building)
+            self._exact.setdefault((run.task, run.agent, run.experiment), []).append(building)
 
     def may_be_of(self, verdict: Run) -> list[Building]:
         """The run that the verdict can be on; two where there are more."""
         if verdict.agent is None or verdict.experiment is None:
             looked_at: Iterable[Building] = self._all.get(verdict.task, ())
         else:
-            told = self._told.get((verdict.task, verdict.agent, verdict.experiment), ())
-            looked_at = chain(self._open.get(verdict.task, ()), told)
+            exact = self._exact.get((verdict.task, verdict.agent, verdict.experiment), ())
+            looked_at = chain(self._open.get(verdict.task, ()), exact)
         return list(islice((building for building in looked_at if _may_be_of(verdict, building)), 2))
 
 
@@ -259,7 +259,7 @@ def _verdict(run: Run, verdict: Run) -> Run:
 
 
 def _folded(owners: Sequence[Building], sessions: Sequence[Building]) -> list[Building]:
-    """Sessions that lie in an owner's folder tell of its trial; the others are runs themselves."""
+    """Fold sessions in an owner's folder into its trial; the others are runs themselves."""
     places = _places(owners)
     inner: dict[int, list[Building]] = {}
     alone: list[Building] = []
@@ -316,29 +316,29 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     filling = chosen[0].run
     for session in chosen[1:]:
         filling = _filled(filling, session.run)
-    told = {
+    provenance = {
         k: v
         for k, v in (filling.provenance or {}).items()
         if k not in ("usage", "passed") and not k.startswith("usage.")
     }
     if run.cost_usd is None and filling.cost_usd is not None:
-        owner.how(cost_usd=told.get("cost_usd"))
-    owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=told, **dict.fromkeys(_OWN)))
+        owner.how(cost_usd=provenance.get("cost_usd"))
+    owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=provenance, **dict.fromkeys(_OWN)))
     if owner.run.tool_calls is not None and len(chosen) > 1:
         owner.change(tool_calls=sum(session.run.tool_calls or 0 for session in chosen))
 
 
 def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[Building]) -> bool:
-    """Gives a test report or a recording to the run it lies beside; False when there is none, or more than one."""
+    """Attach a test report or a recording to the run in its folder; False when there is none, or more than one."""
     home = _above(_places(owners), report.folder)
     if home is None:
-        beside = [building for building in (*owners, *sessions) if building.folder == report.folder]
-        if len(beside) != 1:
-            if beside:
-                message = f"next to {len(beside)} runs; assigned to none of them"
+        neighbors = [building for building in (*owners, *sessions) if building.folder == report.folder]
+        if len(neighbors) != 1:
+            if neighbors:
+                message = f"next to {len(neighbors)} runs; assigned to none of them"
                 report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
             return False
-        home = beside[0]
+        home = neighbors[0]
     name = report.path.rpartition("/")[2]
     if report.role == "tests":
         if home.run.tests is None or home.declared.kind == "tests":
@@ -374,11 +374,11 @@ def _entries(
     """What was put together; a copy of a file of runs without ids counts once, as a file of our own records does."""
     originals = set(copied_files.values())
     nameless = [building for building in buildings if building.run.id is None]
-    said = {(building.path, content_digest(building.run)) for building in nameless if building.path in originals}
+    known = {(building.path, content_digest(building.run)) for building in nameless if building.path in originals}
     repeated: set[str] = set()
     for building in sorted(buildings, key=_place):
         run, original, place = building.run, copied_files.get(building.path), _place(building)
-        if run.id is None and original is not None and (original, content_digest(run)) in said:
+        if run.id is None and original is not None and (original, content_digest(run)) in known:
             repeated.add(building.path)
             continue
         if building.notes:

@@ -52,12 +52,12 @@ COPIES = 4
 """How often a row is held while its facts are made and priced."""
 
 Progress = Callable[[str, int], None]
-"""Told the file and how many more records were read."""
+"""Called with the file and how many more records were read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """What a table was read from and how, for whoever needs the whole records of its runs."""
+    """Source and options of a table, to read the whole records of its runs."""
 
     inputs: Any  # Any: what `read` takes
     """Paths, records or data frames, which are read again."""
@@ -134,7 +134,7 @@ class RunTable:
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     def _facts(self, most: int) -> pl.DataFrame:
-        """The first rows, without the columns that only tell runs apart."""
+        """Return the first rows, without the columns that only identify runs."""
         names = [name for name in self.frame.collect_schema().names() if not name.startswith("_")]
         return self.frame.select(names).head(most).collect()
 
@@ -160,7 +160,7 @@ class TableBuilder:
         progress: Progress | None = None,
         holds_files: bool = True,
     ) -> None:
-        """Without `holds_files`, flat files stay on disk, whatever their size: for engines that work past memory."""
+        """Without `holds_files`, flat files stay on disk, whatever their size: for engines that work beyond memory."""
         self._price_table = price_table
         self._rows_to_hold = IN_MEMORY_ROWS if holds_files else 0
         self._labeler = Labeler(labels)
@@ -241,7 +241,7 @@ class TableBuilder:
         return True
 
     def _flat_labels(self, path: Path, names: Sequence[str]) -> dict[str, object] | None:
-        """The columns that labels add; None where one must be held against what each record says."""
+        """The columns that labels add; None where one must be compared with each record."""
         try:
             labels = self._labeler.values(str(path))
         except DecodeError:
@@ -327,7 +327,7 @@ class TableBuilder:
         if spooled is None:
             spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
         deduplicated = without_duplicates(spooled)
-        for rejected in deduplicated.refused:
+        for rejected in deduplicated.rejected:
             self.reject(rejected)
         findings += deduplicated.findings
         frame = deduplicated.frame
@@ -362,5 +362,5 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[PlacedRun | Rejected]
         line = int(row.pop("_row")) + 1
         try:
             yield PlacedRun(run_of_row(row, from_text=False), path, line)
-        except DecodeError as refused:
-            yield Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            yield Rejected(path=path, line=line, reason=error.reason, hint=error.hint)

@@ -36,7 +36,7 @@ def with_totals(session: Building) -> None:
 
 
 def _say_at_least(session: Building) -> None:
-    """Calls what was added up from the lines a lower bound, since some of them are lost; a stated total stands."""
+    """Mark sums over the lines as lower bounds, since some lines are lost; a stated total is kept."""
     run = session.run
     words = run.provenance or {}
     calls = run.calls or ()

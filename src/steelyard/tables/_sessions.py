@@ -1,4 +1,4 @@
-"""Sessions that several files tell of become one; a call that several sessions hold is counted in one."""
+"""Merge sessions that several files report; count a call that several sessions contain in one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Building:
 
     @property
     def folder(self) -> str:
-        """The folder it lies in."""
+        """Its folder."""
         return self.path.rpartition("/")[0]
 
     @property
@@ -88,7 +88,7 @@ class Building:
         self.run = msgspec.structs.replace(self.run, **fields)
 
     def how(self, **words: Provenance | None) -> None:
-        """Says how fields came; dots in names are written as two underscores."""
+        """Set the provenance of fields; dots in names are written as two underscores."""
         known = dict(self.run.provenance or {})
         for name, word in words.items():
             key = name.replace("__", ".")
@@ -134,14 +134,14 @@ def _merged(group: Sequence[Building]) -> Building:
             building.run.ended_at or building.run.started_at or _NEVER,
         ),
     )
-    told = totals[-1].run if totals else last.run
+    final = totals[-1].run if totals else last.run
     first.change(
         experiment=_first(run.experiment for run in runs),
         model=_first(run.model for run in (*(building.run for building in totals), *runs)),
         started_at=min((run.started_at for run in runs if run.started_at), default=None),
         ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
-        outcome=told.outcome,
-        failure=told.failure,
+        outcome=final.outcome,
+        failure=final.failure,
         success=_first(run.success for run in runs),
         iterations=_iterations(group),
         files_created=_files_created(runs),
@@ -165,7 +165,7 @@ def _leading(building: Building) -> tuple[bool, bool, str, int]:
 
 
 def _tells_the_same(first: Building, other: Building) -> bool:
-    """Whether two logs of one format are copies, and not the parts of a session that goes on in another file."""
+    """Whether two logs of one format are copies, and not parts of a session that continues in another file."""
     if first.format != other.format or other.run.id is None:
         return False
     if first.run.calls is None and other.run.calls is None:
@@ -179,13 +179,13 @@ def _without_place(run: Run) -> Run:
 
 
 def repeated_run(first: Building, other: Building) -> Finding:
-    """What is said of a run that another file tells of too."""
+    """Return the finding about a run that another file reports too."""
     place = other.path if other.line is None else f"{other.path}:{other.line}"
     return repeated_finding([Place(where=place, message=f"{first.run.id}, as in {first.path}")])
 
 
 def _cost(group: Sequence[Building]) -> float | None:
-    """Costs of parts that tell of different calls add up; of parts that tell of the same ones the fullest counts."""
+    """Add up the costs of parts with different calls; of parts with the same calls, the fullest counts."""
     seen: set[str | None] = set()
     costs: list[float] = []
     for building in sorted(group, key=lambda building: (-len(building.run.calls or ()), building.path)):
@@ -217,9 +217,9 @@ def _together(words: Iterable[dict[str, Provenance] | None]) -> dict[str, Proven
 
 
 def _files_created(runs: Sequence[Run]) -> tuple[str, ...] | None:
-    """All files that a part names, none where parts say so; None when no part tells of files."""
-    told = [run.files_created for run in runs if run.files_created is not None]
-    return tuple(dict.fromkeys(path for paths in told for path in paths)) if told else None
+    """Return all files that the parts name; None when no part reports files."""
+    reported = [run.files_created for run in runs if run.files_created is not None]
+    return tuple(dict.fromkeys(path for paths in reported for path in paths)) if reported else None
 
 
 def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of x_ keys
@@ -230,7 +230,7 @@ def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of
 
 
 def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Building]) -> None:
-    """Stated totals win over counted calls; each call is kept as far as they allow, so that more logs tell more."""
+    """Stated totals win over counted calls; each call is kept as far as they allow, so that more logs add detail."""
     distinct = _of_different_calls(first, totals)
     costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
     stated = [call for building in distinct for call in building.run.calls or ()]
@@ -265,7 +265,7 @@ def weakest(buildings: Sequence[Building], name: str) -> Provenance | None:
 
 
 def _of_different_calls(first: Building, totals: Sequence[Building]) -> list[Building]:
-    """Those totals that do not tell of the same calls."""
+    """Return the totals that are not of the same calls."""
     distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
     own = [building for building in distinct if building.declared.leads_family]
     others = [building for building in distinct if not building.declared.leads_family]
@@ -316,7 +316,7 @@ def _output(call: Call) -> int:
 def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
     """Gives a call that several sessions hold to the one it was made in; sessions that only copy others are left out.
 
-    A copy is told by its own mark, else by the session that started first and, of those, ended first.
+    A copy is known by its own mark, else by the session that started first and, of those, ended first.
     """
     if not _have_calls_in_common(sessions):
         return list(sessions), 0
@@ -351,7 +351,7 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
 
 
 def _have_calls_in_common(sessions: Sequence[Building]) -> bool:
-    """Whether an id occurs twice in a family, as it seldom does: told sooner than which one."""
+    """Whether an id occurs twice in a family, as it seldom does: faster to check than which one."""
     ids: dict[str, list[str | None]] = {}
     for session in sessions:
         ids.setdefault(session.family, []).extend([call.id for call in session.run.calls or ()])

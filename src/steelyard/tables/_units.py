@@ -1,8 +1,8 @@
-"""Which files must be put together at once: those that may tell of the same run, or hold the same call.
+"""Which files must be put together at once: those that may report the same run, or hold the same call.
 
 A file's parts name what they have to do with other files as keys. Files that share a key are one unit, and units are
 put together apart from each other, wherever that is done. A key too many only makes a unit larger, so keys may be
-short digests, and one that some files merely offer (the folder they lie in) binds only where another asks for it (the
+short digests, and one that some files merely offer (their folder) binds only where another asks for it (the
 trial that owns the folder).
 """
 
@@ -18,7 +18,7 @@ Bond = tuple[int, bool]
 
 
 def digest_number(*texts: str | bytes) -> int:
-    """A number of 63 bits for what the texts say, the same on every machine.
+    """Return a 63-bit hash of the texts, the same on every machine.
 
     >>> digest_number("a", "b") == digest_number("ab")
     False
@@ -33,7 +33,7 @@ def digest_number(*texts: str | bytes) -> int:
 def bonds_of(parts: Sequence[RunPart], content: bytes | None = None) -> dict[int, bool]:
     """What a file's parts have to do with other files: each key, and whether the file asks for it.
 
-    `content` is the digest of the file's bytes, where a copy of the file would tell nothing new.
+    `content` is the digest of the file's bytes, where a copy of the file would add nothing.
     """
     bonds: dict[int, bool] = {}
     for part in parts:
@@ -88,7 +88,7 @@ def linked(holders: Iterable[tuple[int, bool]]) -> Iterator[tuple[int, int]]:
 
 
 def units_of(links: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """For each file that is linked with another the file that stands for its unit.
+    """Map each file that is linked with another to the file that represents its unit.
 
     >>> units_of([(1, 2), (5, 6), (2, 3)])
     {1: 1, 2: 1, 5: 5, 6: 5, 3: 1}
