@@ -38,14 +38,14 @@ class Estimate:
     rank: str = ""
     """The places that the data leave open: `1-3`."""
     note: str = ""
-    """What else its tooltip says: how many tasks, why it is unknown."""
+    """Further text of its tooltip: how many tasks, why it is unknown."""
     faint: bool = False
     """Whether it proves nothing: its interval holds the reference, or too few values made it."""
     limit: float | None = None
     """What it is held against: the limit of a rule."""
     text: str = ""
     """The value as it is written at the right; its number by default."""
-    said: str = ""
+    tooltip: str = ""
     """The whole tooltip; made from the numbers by default."""
 
 
@@ -109,7 +109,7 @@ def _reference(reference: float | None, scale: Scale, rows: Rows, count: int) ->
 
 
 def _bands(shown: Sequence[Estimate], rows: Rows, top: float, room: float) -> list[Mark]:
-    """The places at the very left, and what they are where there is room to say it."""
+    """Return the ranks at the very left, with a heading if there is room."""
     marks = [
         words(EDGE, rows.label_y(index), each.rank, room=room + 1, look="strong")
         for index, each in enumerate(shown)
@@ -139,8 +139,8 @@ def _row(each: Estimate, rows: Rows, index: int, scale: Scale) -> Mark:
 
 
 def _title(each: Estimate, axis: Axis) -> str:
-    if each.said:
-        return each.said
+    if each.tooltip:
+        return each.tooltip
     parts = [f"{brief(each.label)}: {each.text or value_text(each.value, axis.unit)}"]
     if each.low is not None and each.high is not None:
         parts.append(f"{value_text(each.low, axis.unit)} to {value_text(each.high, axis.unit)}")
@@ -150,6 +150,6 @@ def _title(each: Estimate, axis: Axis) -> str:
 
 
 def _description(estimates: Sequence[Estimate], axis: Axis, note: str) -> str:
-    said = [_title(each, axis) for each in estimates[:5]]
+    titles = [_title(each, axis) for each in estimates[:5]]
     more = f" and {len(estimates) - 5:,} more" if len(estimates) > 5 else ""
-    return f"{axis.title}, {note or 'one dot per row'}. " + ("; ".join(said) + more if said else "No values") + "."
+    return f"{axis.title}, {note or 'one dot per row'}. " + ("; ".join(titles) + more if titles else "No values") + "."

@@ -173,8 +173,8 @@ class TaskLeaderboard(ArenaResult):
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         others = [field.name for field in fields(self) if field.name not in ("task_id", "leaderboard")]
-        told = as_object({name: getattr(self, name) for name in others})
-        return {"task": self.task_id, "leaderboard": self.listed(), **told}
+        shared = as_object({name: getattr(self, name) for name in others})
+        return {"task": self.task_id, "leaderboard": self.listed(), **shared}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

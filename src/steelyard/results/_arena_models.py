@@ -204,7 +204,7 @@ class AbilityRanking(FieldsResult):
     """Tools ranked by ability, with their plain mean, and tasks by difficulty."""
 
     version: VersionOf | None
-    """None if no model has been fitted; the reason says why."""
+    """None if no model has been fitted (see `reason`)."""
     model: Abilities
     findings: tuple[Finding, ...] = ()
     """Anomalous scores, for manual review."""
@@ -249,7 +249,7 @@ class PredictedScores(FieldsResult):
     """Predicted score of every tool on a task, attempted or not, best first."""
 
     version: VersionOf | None
-    """None if no model has been fitted; the reason says why."""
+    """None if no model has been fitted (see `reason`)."""
     task_id: str
     task: TaskDifficulty | None
     """None if the task was not in the fit; predictions are then for an average task."""
@@ -291,7 +291,7 @@ class CorrectnessEstimates(FieldsResult):
     """The correctness model, its calibration, and its predictions for a task without tests."""
 
     version: VersionOf | None
-    """None if no model has been fitted; the reason says why."""
+    """None if no model has been fitted (see `reason`)."""
     model: CorrectnessModel
     predictions: tuple[CorrectnessPrediction, ...] = ()
     """Predictions for the submissions to the requested task."""

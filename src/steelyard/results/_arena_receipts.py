@@ -62,7 +62,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     """`manual_review` if the flags recommend it and no reviewer has accepted or excluded the submission."""
 
 
-def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values
+def _problems(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values
     return {
         "rejected": [refusal.to_dict() for refusal in rejected],
         "findings": [finding_dict(note) for note in notes],
@@ -97,7 +97,7 @@ class Submitted(ArenaResult):
         return flat_rows(self.receipts)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object({"receipts": self.receipts, **_told(self.rejected, self.notes)})
+        return as_object({"receipts": self.receipts, **_problems(self.rejected, self.notes)})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -123,4 +123,4 @@ class AddedTasks(ArenaResult):
         return [{"id": task.id, "new": new} for task, new in self.tasks]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"tasks": self.to_dicts(), **_told(self.rejected, self.notes)}
+        return {"tasks": self.to_dicts(), **_problems(self.rejected, self.notes)}

@@ -41,7 +41,7 @@ SCHEMA_VERSION = 1
 
 MAX_REPR_LENGTH = 110
 USUAL_WIDTH, MIN_WIDTH = 80, 40
-"""Columns of a text where neither COLUMNS nor a terminal says, and at least."""
+"""Columns of a text without COLUMNS or a terminal, and the minimum."""
 
 
 def versioned(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
@@ -115,17 +115,17 @@ class Result(ABC):
         In CSV, a string that looks like a spreadsheet formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
         return) is prefixed with a quote, unless `no_csv_escape` is set.
         """
-        from steelyard.reports import write_result  # renders, and stands above results
+        from steelyard.reports import write_result  # a higher layer
 
         write_result(self, Path(path), no_csv_escape=no_csv_escape)
 
     def _repr_html_(self) -> str:
-        from steelyard.reports import result_html  # renders, and stands above results
+        from steelyard.reports import result_html  # a higher layer
 
         return result_html(self)
 
     def __str__(self) -> str:
-        from steelyard.reports import result_text  # renders, and stands above results
+        from steelyard.reports import result_text  # a higher layer
 
         return result_text(self, width=max(get_terminal_size((USUAL_WIDTH, 24)).columns, MIN_WIDTH))
 

@@ -23,15 +23,15 @@ class Canons(Result):
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a canon; its contract is JSON text."""
-        return [_told(canon) for canon in self.canons]
+        return [_row(canon) for canon in self.canons]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
-            "canons": [_told(canon) | {"contract": msgspec.json.decode(canon.contract)} for canon in self.canons],
+            "canons": [_row(canon) | {"contract": msgspec.json.decode(canon.contract)} for canon in self.canons],
         }
 
 
-def _told(canon: Canon) -> dict[str, Any]:  # Any: cells of any type
+def _row(canon: Canon) -> dict[str, Any]:  # Any: cells of any type
     """The canon's fields, moments as text."""
     shape = {name: getattr(canon, name) for name in canon.__struct_fields__}
     for name in ("set_at", "retired_at"):

@@ -1,4 +1,4 @@
-"""Figures of two sides: what differs, on which tasks, and what the rules of a gate say."""
+"""Figures of two sides: what differs, on which tasks, and the rules of a gate."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def rule_dots(result: Gate, width: int) -> Figure:
     for check in result.checks:
         metric = catalog()[check.rule.metric]
         is_sure = check.status != "inconclusive"
-        text, said, limit = check.status, check.sentence, check.rule.offset
-        rows.append(_scaled(check.interval, metric, check.rule.text, text, said, is_sure=is_sure, limit=limit))
+        text, sentence, limit = check.status, check.sentence, check.rule.offset
+        rows.append(_scaled(check.interval, metric, check.rule.text, text, sentence, is_sure=is_sure, limit=limit))
     level = confidence_text(result.level, [check.interval for check in result.checks])
     note = f"{level}, {counted(result.tasks, 'task')}; vertical tick: limit; hollow: inconclusive"
     axis = _own_scales("lower", "higher")
@@ -81,7 +81,7 @@ def _scaled(
     metric: Metric,
     label: str,
     text: str,
-    said: str,
+    sentence: str,
     *,
     is_sure: bool,
     limit: float | None = None,
@@ -104,7 +104,7 @@ def _scaled(
         limit=share(limit),
         text=text,
         note=interval.reason or "",
-        said=f"{said} {_signed(interval.estimate, metric)}{_limits(interval, metric)}",
+        tooltip=f"{sentence} {_signed(interval.estimate, metric)}{_limits(interval, metric)}",
     )
 
 

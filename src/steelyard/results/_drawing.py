@@ -108,7 +108,7 @@ def check_figure(kind: type[Result], name: str | None) -> str:
 
 
 def check_keywords(kind: type[Result], unknown: Iterable[str]) -> None:
-    """Refuse options that figures do not have, with those that they have and the figures that there are."""
+    """Reject options that figures do not have, listing the valid options and figures."""
     for keyword in unknown:
         names = ", ".join(repr(name) for name in figure_names(kind))
         drawn = f", where name is {names}" if names else ""

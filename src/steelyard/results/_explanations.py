@@ -155,7 +155,7 @@ class Explanation:
         return shown | {name: value for name, value in optional.items() if value is not None}
 
     def rows(self, *, run: str) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a value of the tree, this one first; text and lists stand under `text`."""
+        """Return one flat row per value of the tree, this one first; text and lists are in `text`."""
         return [
             {
                 "run": run,
@@ -186,7 +186,7 @@ class RunExplanation(Result):
         return f"{self.root.name} of {self.run}: {'missing' if isinstance(value, Missing) else value}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a value of the tree, the metric itself first; text and lists stand under `text`."""
+        """Return one flat row per value of the tree, the metric itself first; text and lists are in `text`."""
         return self.root.rows(run=self.run)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
@@ -201,7 +201,7 @@ def _walked(part: Explanation, depth: int = 0) -> Iterator[tuple[int, Explanatio
 
 
 def _cells(value: Any) -> dict[str, Any]:  # Any: a number, text or flag; Missing where there is none
-    """A column holds one type: numbers and flags (as 0 and 1) stand apart from text."""
+    """Split values by column type: numbers and flags (as 0 and 1), and text."""
     if isinstance(value, Missing):
         return {"value": None, "text": None, "reason": value.reason}
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""What `matrix` gives: one metric of every task by every group, and what each task says about the groups."""
+"""Result of `matrix`: one metric of every task by every group, with task discrimination."""
 
 from __future__ import annotations
 

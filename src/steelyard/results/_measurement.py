@@ -103,7 +103,7 @@ OF_COMPONENT = {
     "component_cost_usd": "cost_usd",
     "component_cost_fraction": "cost_fraction",
 }
-"""Where a component's metric stands among what is known of a component."""
+"""Key of each metric in a component's figures."""
 
 
 def group_label(names: Iterable[str], values: Iterable[str | int | None]) -> str:
@@ -227,7 +227,7 @@ class Measurement(Result):
                 row |= {"metric": name, "value": value.value, "count": value.count, "missing": value.missing}
                 yield row | {"reason": value.reason, "profile": self.profile}
 
-    def _told_metrics(self) -> set[str]:
+    def _listed_metrics(self) -> set[str]:
         """Metrics of the overview, requested metrics, and others for which any group has a value."""
         always = {*self.asked, *(metric.name for metric in catalog().overview())}
         return always | {
@@ -239,10 +239,10 @@ class Measurement(Result):
 
     def _group_rows(self) -> list[dict[str, Any]]:  # Any: cells of any type
         rows: list[dict[str, Any]] = []
-        told = self._told_metrics()
+        listed = self._listed_metrics()
         for group in self.groups:
             for name, value in group.metrics.items():
-                if name not in told:
+                if name not in listed:
                     continue
                 row: dict[str, Any] = {
                     **scheme_dict(self.tier_scheme),
@@ -276,12 +276,12 @@ class Measurement(Result):
 
 
 def scheme_dict(tier_scheme: str | None) -> dict[str, str]:
-    """The scheme of all tiers, beside keys that do not hold it."""
+    """Return the scheme of all tiers, for keys that do not contain it."""
     return {} if tier_scheme is None else {"tier_scheme": tier_scheme}
 
 
 def tier_name_dict(key: Mapping[str, str | int | None], tier_scheme: str | None) -> dict[str, str]:
-    """What the tier of a key stands for, where its scheme says."""
+    """Return the meaning of the tier of a key, if its scheme defines one."""
     scheme = key.get("tier_scheme", tier_scheme)
     meaning = tier_meaning(str(key.get("tier")), None if scheme is None else str(scheme))
     return {} if meaning is None else {"tier_name": meaning}
@@ -361,5 +361,5 @@ def _one_across(across: Across) -> dict[str, Any]:  # Any: JSON values
     partial = {
         name: {"count": value.count, "missing": value.missing} for name, value in across.values.items() if value.missing
     }
-    beside = {"reasons": reasons, "tiers_used": partial}
-    return {"base": across.base, **named, **values, **{name: notes for name, notes in beside.items() if notes}}
+    extra = {"reasons": reasons, "tiers_used": partial}
+    return {"base": across.base, **named, **values, **{name: notes for name, notes in extra.items() if notes}}

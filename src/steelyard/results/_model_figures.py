@@ -20,7 +20,7 @@ SHOWN = 60
 
 def ability_dots(result: AbilityRanking, width: int) -> Figure:
     """Plot the predicted score of each tool on an average task."""
-    told = result.model
+    model = result.model
     rows = [
         Estimate(
             label=_tool(tool.key),
@@ -30,9 +30,9 @@ def ability_dots(result: AbilityRanking, width: int) -> Figure:
             note=f"plain mean {tool.mean_score:.2f} (rank {tool.mean_rank}), {tool.tasks:,} tasks",
             text=f"{tool.ability.estimate:.2f}",
         )
-        for tool in told.tools[:SHOWN]
+        for tool in model.tools[:SHOWN]
     ]
-    note = told.reason or f"{confidence_text(told.confidence)}, {told.submissions:,} submissions"
+    note = model.reason or f"{confidence_text(model.confidence)}, {model.submissions:,} submissions"
     return dots(
         rows, title="Tools by ability", axis=Axis(title="Predicted score on an average task"), note=note, width=width
     )

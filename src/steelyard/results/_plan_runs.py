@@ -92,9 +92,9 @@ class PlanRun(Result):
             "judged": sum(group.done for group in self.groups if group.kind == "judge"),
             "for calibration": sum(group.done for group in self.groups if group.kind == "calibration"),
         }
-        told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        states = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
         begin = "nothing to run, " if self.had_nothing_to_run else ""
-        count = f"{self.done:,} of {_trials_text(self.trials)} done" + (f" ({told})" if told else "")
+        count = f"{self.done:,} of {_trials_text(self.trials)} done" + (f" ({states})" if states else "")
         parts = [f"{self.name}: {begin}{count}"]
         unfinished = sum(group.unfinished for group in self.groups)
         if unfinished:

@@ -51,7 +51,7 @@ def metric_axis(metric: Metric, title: str = "") -> Axis:
 
 
 def key_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> str:
-    """A group's values in one line, a tier with what it stands for; a dash only where it has none of them."""
+    """Return a group's values in one line, with the meaning of a tier; a dash if it has none."""
     scheme = key.get("tier_scheme", tier_scheme)
     known = {name: value for name, value in key.items() if name != "tier_scheme" and value is not None}
     values = [
@@ -62,17 +62,17 @@ def key_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> st
 
 
 def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
-    """The level of intervals as a note says it, with how many are known to fall short of it.
+    """Return the level of intervals as a note, with how many are known to fall short of it.
 
     >>> confidence_text(0.95)
     '95% CIs'
     """
-    said = f"{exact_percent(level)} CIs"
+    text = f"{exact_percent(level)} CIs"
     reached = sorted(interval.approx_coverage for interval in intervals if interval.approx_coverage is not None)
     if not reached:
-        return said
+        return text
     ends = list(dict.fromkeys(percent(share, decimals=0) for share in (reached[0], reached[-1])))
-    return f"{said}, {len(reached)} of {len(intervals)} with ~{' to '.join(ends)} actual coverage"
+    return f"{text}, {len(reached)} of {len(intervals)} with ~{' to '.join(ends)} actual coverage"
 
 
 def rank_dots(result: Ranking, width: int) -> Figure:
@@ -139,8 +139,8 @@ def group_dots(result: Measurement, width: int) -> Figure:
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         label = key_name(group.key, result.tier_scheme)
         rows.append(Estimate(label=label, value=value, low=low, high=high, note=note))
-    said = "no intervals were requested" if result.interval == "none" else confidence_text(result.level, intervals)
-    note = f"{metric.figure if metric.level == 'run' else 'whole group'} of each group; {said}; {_measured(result)}"
+    level = "no intervals were requested" if result.interval == "none" else confidence_text(result.level, intervals)
+    note = f"{metric.figure if metric.level == 'run' else 'whole group'} of each group; {level}; {_measured(result)}"
     return dots(rows, title=f"{metric.title}{_by(result)}", axis=metric_axis(metric), note=note, width=width)
 
 

@@ -1,4 +1,4 @@
-"""What `read` gives beside the runs: files, runs, calls, tokens and cost by format, and what was rejected."""
+"""Summary of `read`: files, runs, calls, tokens and cost by format, and what was rejected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.results._base import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatCount:
-    """What one format gave. A sum to which no run has anything to say is None, never 0."""
+    """Totals of one format. A sum that no run reports is None, never 0."""
 
     files: int = 0
     runs: int = 0

@@ -77,7 +77,7 @@ class CallCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the run stands among those that were read."""
+    """Position of the run among those that were read."""
 
     number: int
     """Counts from 1."""
@@ -92,7 +92,7 @@ class RunDetail(Result):
 
     run: str
     record: Run
-    """The record as it was read; its output stands apart."""
+    """The record as it was read, without its output."""
     where: str
     """The file and line that it was read from."""
     profile: str

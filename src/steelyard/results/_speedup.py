@@ -1,4 +1,4 @@
-"""What `speedup` gives: the specification's payload of each attempt, our figures beside it, and summaries by agent."""
+"""Result of `speedup`: the specification's payload and our figures of each attempt, and summaries by agent."""
 
 from __future__ import annotations
 

@@ -22,14 +22,14 @@ class Tokens(Result):
         return f"{len(self.tokens):,} tokens, {active:,} active"
 
     def to_dicts(self) -> list[Row]:
-        """One row a token; its scopes are joined by commas."""
-        return [told | {"scopes": ",".join(told["scopes"])} for told in self._told()]
+        """Return one row per token; its scopes are joined by commas."""
+        return [row | {"scopes": ",".join(row["scopes"])} for row in self._rows()]
 
-    def _told(self) -> list[Row]:
-        return [_told(token, self.at) for token in self.tokens]
+    def _rows(self) -> list[Row]:
+        return [_row(token, self.at) for token in self.tokens]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"tokens": self._told()}
+        return {"tokens": self._rows()}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -37,7 +37,7 @@ class NewToken(Result):
     """A token that was just made. Its text cannot be had again."""
 
     token: str
-    """What whoever holds it sends."""
+    """The secret that the client sends."""
     record: Token
     """What the store keeps of it."""
 
@@ -49,14 +49,14 @@ class NewToken(Result):
         return Tokens(tokens=(self.record,), at=self.record.created_at).to_dicts()
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"token": self.token, **_told(self.record, self.record.created_at)}
+        return {"token": self.token, **_row(self.record, self.record.created_at)}
 
 
-def _told(token: Token, at: int) -> Row:
-    """The token's fields, moments as text, and what it is worth."""
-    told: Row = {"id": token.id, "name": token.name, "scopes": list(token.scopes), "state": token.state(at)}
-    told["person"] = token.person
+def _row(token: Token, at: int) -> Row:
+    """Return the token's fields, times as text, and its state."""
+    row: Row = {"id": token.id, "name": token.name, "scopes": list(token.scopes), "state": token.state(at)}
+    row["person"] = token.person
     for name in ("created_at", "expires_at", "last_used_at", "revoked_at"):
         moment = getattr(token, name)
-        told[name] = None if moment is None else iso(moment)
-    return told
+        row[name] = None if moment is None else iso(moment)
+    return row

@@ -68,7 +68,7 @@ def judge_reliability(result: Judges, width: int) -> Figure:
 def repair_slopes(result: Repeatability, width: int) -> Figure:
     """Mean distance to the canon before and after repair, by prompt; of a single prompt, of each output.
 
-    Where there is no canon, nothing can be repaired toward it: then the outputs are shown beside each other.
+    Without a canon there is no repair: the outputs are shown side by side.
     """
     if all(prompt.canon is None for prompt in result.prompts):
         alone = len(result.prompts) == 1 and (result.prompts[0].pair_distances or result.prompts[0].n == 1)

@@ -16,7 +16,7 @@ BudgetStatus = Literal["pass", "fail", "inconclusive"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCount:
-    """What a group used. A sum to which no call has anything to say is None, never 0."""
+    """Usage of a group. A sum that no call reports is None, never 0."""
 
     runs: int = 0
     """Runs with a call in the group; one that worked on two days is counted on both."""
@@ -40,7 +40,7 @@ class UsageCount:
     """Runs that state neither tokens nor a cost."""
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The counts for `--json`; a cost that is not known has its reason beside it."""
+        """Return the counts for `--json`, with the reason if the cost is unknown."""
         counts = {name: getattr(self, name) for name in self.__slots__} | {"tokens": dict(self.tokens)}
         if self.cost_usd is None:
             counts["reason"] = "the tokens have no price" if self.unpriced_runs else "no tokens reported"
@@ -52,7 +52,7 @@ class UsageGroup:
     """What one group used."""
 
     key: Mapping[str, str | None]
-    """The group's values by key; None where a run or call does not say."""
+    """The group's values by key; None if a run or call does not report one."""
     used: UsageCount
 
 
@@ -98,7 +98,7 @@ class UsageSummary(Result):
     """The day of the first call that counts."""
     last_day: date | None
     series_by: str
-    """What costs over days are told apart by."""
+    """The key that splits costs over days."""
     days: tuple[DayCost, ...]
     run_costs: tuple[float | None, ...]
     """The known cost of each run within the asked-for time, in rising order; None where nothing is known."""
@@ -150,7 +150,7 @@ class UsageSummary(Result):
 
     @property
     def _outside(self) -> str:
-        """Where the runs lie, when none of them has a call in the asked-for time."""
+        """When the runs happened, if none of them has a call in the requested period."""
         zone = zone_of(self.tz)
         before = "" if self.since is None else f"before {_day_or_time(datetime.fromisoformat(self.since), zone)}"
         after = "" if self.until is None else f"after {_last_in(datetime.fromisoformat(self.until), zone)}"

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from steelyard.results._usage import UsageSummary
 
 MAX_SERIES = 5
-"""Models, agents or projects that are told apart; the rest are one."""
+"""Maximum number of models, agents or projects with a series of their own; the rest are one."""
 REST = "others"
 FIVE_WEEKS = 35
-"""Up to so many days are drawn one by one where they are asked for; a report asks for months, and stays small."""
+"""Up to this many days are drawn one by one on request; a report groups by month and stays small."""
 WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 
 
