@@ -52,7 +52,7 @@ def _distances(values: Floats, margins: Floats, scale: Scale) -> Floats:
         return np.asarray(values[:, None] != values[None, :], dtype=float)
     if scale == "interval":
         return np.asarray((values[:, None] - values[None, :]) ** 2, dtype=float)
-    # ordinal: how many ratings lie between two values, the ends counted half
+    # ordinal: how many ratings are between two values, the ends counted half
     middle = np.cumsum(margins) - margins / 2
     return np.asarray((middle[:, None] - middle[None, :]) ** 2, dtype=float)
 
@@ -122,7 +122,7 @@ def krippendorff_alpha(
 def _made_up(table: Floats, scale: Scale) -> Floats:
     """Four units that units like the others could have been: two on which all judges agree, two that divide them.
 
-    Of verdicts, they have the two most frequent. Of scores, agreement lies two standard deviations from the mean, and
+    Of verdicts, they have the two most frequent. Of scores, agreement is two standard deviations from the mean, and
     the two sides between a deviation within units and one of all scores (chosen by simulation, docs/statistics.md).
     """
     sizes = np.count_nonzero(~np.isnan(table), axis=1)
@@ -222,9 +222,9 @@ def fleiss_kappa(ratings: npt.ArrayLike) -> float | None:
 
 
 def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> list[Interval]:
-    """For each judge, how far its scores lie from the mean of the others on the same units; below 0 is strict.
+    """Return, for each judge, its scores minus the mean of the others on the same units; below 0 is strict.
 
-    The interval keeps units of one cluster (task) together. Few clusters that all say exactly the same have none: their
+    The interval keeps units of one cluster (task) together. Few clusters with identical values have none: their
     variance of 0 would promise more than they can.
     """
     table = np.asarray(ratings, dtype=float)

@@ -30,7 +30,7 @@ def on_grid(columns: Floats, weight: int) -> Floats:
 
 
 def draws(clusters: int, *, resamples: int, seed: int) -> Iterator[Floats]:
-    """Blocks of rows; a row says how often each cluster was drawn. The same seed gives the same rows."""
+    """Yield blocks of rows with the number of draws of each cluster, reproducible by seed."""
     random = np.random.default_rng(seed)
     block = max(1, min(resamples, CELLS_AT_ONCE // max(clusters, 1)))
     for start in range(0, resamples, block):

@@ -17,7 +17,7 @@ from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_
 METHOD = "gaffke"
 
 _FARTHEST = 60.0
-"""How far the odds of the search go, as a logarithm: past it limits differ in no digit that shows."""
+"""How far the odds of the search go, as a logarithm: beyond it, limits do not change in any printed digit."""
 _STEPS = 100
 _CLOSE = 1e-10
 
@@ -29,7 +29,7 @@ def bounded_mean(
     weights: npt.ArrayLike | None = None,
     level: float = LEVEL,
 ) -> Interval:
-    """Interval for a mean of independent values within bounds, one a task; `weights` says how much each counts.
+    """Interval for a mean of independent values within bounds, one per task, with optional `weights`.
 
     >>> interval = bounded_mean([1.0, 1.0, 1.0, 0.8, 1.0])
     >>> round(interval.low, 2), round(interval.high, 3)

@@ -1,6 +1,6 @@
 """Probability of correctness from labeled examples: calibrated logistic regression.
 
-Regularized (ridge) on standardized features, so that coefficients compare. All that is told of how good it is comes
+Regularized (ridge) on standardized features, so that coefficients compare. All its diagnostics come
 from predictions of groups (tasks) that were left out of the fit, and so does the calibration (Platt 1999): a second
 logistic regression, on the left-out predictions, which takes back confidence that does not carry over to new tasks.
 """
@@ -20,7 +20,7 @@ BINS = 10
 STEPS = 50
 TOLERANCE = 1e-8
 RECORD_WEIGHT = 5.0
-"""A record of so many examples counts as much as what it is shrunk toward."""
+"""A record of this many examples counts as much as what it is shrunk toward."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,7 +30,7 @@ class Examples:
     features: Floats
     """One row an example; NaN where a feature is not known."""
     tools: Ints
-    """Who made it, by number from 0; -1 for somebody without a record."""
+    """Tool that made it, by number from 0; -1 for a tool without a record."""
     kinds: Ints
     """What it is alike to, by number from 0."""
     groups: Ints
@@ -203,12 +203,12 @@ def _design(given: Examples, right: Floats) -> tuple[Floats, Floats, Floats]:
     filled = np.where(known, whole, 0)
     center = filled.sum(axis=0) / counts
     scale = np.sqrt(np.where(known, (whole - center) ** 2, 0).sum(axis=0) / counts)
-    scale = np.where(scale > 1e-9, scale, 1)  # one that is the same everywhere tells nothing
+    scale = np.where(scale > 1e-9, scale, 1)  # constant features
     return _standardized(whole, center, scale), center, scale
 
 
 def _standardized(whole: Floats, center: Floats, scale: Floats) -> Floats:
-    """What is not known stands at the mean."""
+    """Impute missing features by the mean."""
     return np.where(np.isfinite(whole), (whole - center) / scale, 0).clip(-5, 5)
 
 
@@ -239,7 +239,7 @@ def _newton(columns: Floats, right: Floats, beta: Floats, ridge: Floats) -> Floa
 
 
 def _calibration(logits: Floats, right: Floats) -> tuple[float, float]:
-    """Shift and slope of the logits; never against what they say, and with few examples hardly at all with it."""
+    """Return shift and slope of the logits; the slope is never negative, and shrunk with few examples."""
     columns = np.column_stack([np.ones(len(logits)), logits])
     shift, slope = _newton(columns, right, np.array([0.0, 1.0]), np.array([1e-6, 1.0]))
     if slope <= 0:

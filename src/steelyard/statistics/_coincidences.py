@@ -18,9 +18,9 @@ SUSPICIOUS = 1e-6
 MIN_PROBABILITY = 0.01
 """A single task never counts for more than 1 in 100: runs at one task are closer to each other than to other tasks'."""
 _CERTAIN = 10
-"""Of so many results each, one pair is the same by chance: their pairs times `MIN_PROBABILITY` are 1."""
+"""Of this many results each, one pair is the same by chance: their pairs times `MIN_PROBABILITY` are 1."""
 FINE_DIGITS = 4
-"""Numbers with fewer significant digits (whole seconds, cents) agree too easily to say anything."""
+"""Numbers with fewer significant digits (whole seconds, cents) agree too easily to be evidence."""
 _EXACT_POWERS = 22
 """Up to here powers of ten are doubles, so that a division by one is rounded once, as reading a decimal number is."""
 _POWERS = np.array([float(10**power) for power in range(_EXACT_POWERS + 1)])
@@ -32,7 +32,7 @@ _MIN_SHOWN = 1e-300
 
 
 def are_fine(values: Floats) -> Bools:
-    """Whether measured numbers have enough digits to tell two results apart, written as short as they can be.
+    """Return whether measured numbers, in their shortest form, have enough digits to distinguish two results.
 
     What is missing or infinite is not fine.
 
@@ -86,12 +86,12 @@ def coincidences(
 ) -> list[Coincidence]:
     """Pairs of agents that agree at too many tasks; the arguments are the task, agent and value of each result.
 
-    With `only_fine`, results that have too few digits to tell anything do not count.
+    With `only_fine`, results with too few digits do not count.
 
     At a task, the chance that the second agent's result equals the first's value is taken to be the largest of three:
     `MIN_PROBABILITY`, the fraction of the other agents with the value on the task, and (C + 1) / (N + 1), where C of
     the N results at all other tasks have it; that is exact if the result is exchangeable with those. A value that
-    everybody has (an unchanged speed, a timeout) is thus no evidence. Several attempts add their chances up. The chance
+    all agents have (an unchanged speed, a timeout) is thus no evidence. The chances of several attempts add up. That
     of the observed number of agreeing tasks or more is that of a sum of independent events (Poisson-binomial), times
     the pairs of agents and `looks`, the number of figures that are looked at.
     """
@@ -119,7 +119,7 @@ def _counted(tasks: Codes, agents: Codes, values: Floats | None) -> Bools | None
     """Which results count: the fine ones of `values`, without them all.
 
     None where all agents tried all their tasks so often that sharing a result there is taken for certain: `_CERTAIN`
-    results of each tell, and the rest is not looked at.
+    results of each are enough.
     """
     width = int(agents.max(initial=0)) + 1
     size = (int(tasks.max(initial=0)) + 1) * width
@@ -188,7 +188,7 @@ class _Pool:
         shared = self._holders[place] > 1
         place, agent = place[shared], agent[shared]
         together: list[Ints] = []
-        for apart in range(1, int(self._holders.max(initial=1))):  # those who hold a value stand side by side
+        for apart in range(1, int(self._holders.max(initial=1))):  # agents with the same value are adjacent
             same = place[:-apart] == place[apart:]
             pair = agent[:-apart][same] * self._width + agent[apart:][same]
             together.append(self._task_of_place[place[apart:][same]] * self._width**2 + pair)
@@ -219,7 +219,7 @@ def _distinct(numbers: Ints) -> Ints:
 
 
 def at_least(count: int, chances: Floats) -> float:
-    """The chance that so many of independent events happen or more; an upper bound past some thousands of them.
+    """Return the probability of `count` or more independent events; an upper bound beyond some thousands of them.
 
     >>> at_least(2, np.array([0.5, 0.5])), at_least(1, np.array([0.5, 0.5]))
     (0.25, 0.75)

@@ -66,9 +66,9 @@ def _tied(*sides: Floats | Ints) -> int:
 
 
 def _opposite(first: Floats | Ints, second: Floats | Ints) -> int:
-    """Pairs that stand in opposite orders, found bit by bit.
+    """Count discordant pairs, bit by bit.
 
-    In the order of the first, a pair is opposite where a larger value of the second stands before a smaller one. The
+    In the order of the first, a pair is opposite where a larger value of the second is before a smaller one. The
     highest bit in which the two differ decides which is larger, and among values with the same higher bits each 0 is
     smaller than every 1 before it.
     """

@@ -108,7 +108,7 @@ class CountedGroups(GroupedValues):
 
     @classmethod
     def of(cls, values: Floats, sizes: Ints, *, ddof: int) -> CountedGroups:
-        """Groups whose rows lie side by side, so many each; NaN is missing."""
+        """Return groups of contiguous rows with these sizes; NaN is missing."""
         ordered, counts = _sorted_within_groups(values, sizes)
         size = counts[counts > 0]
         is_new = np.ones(len(ordered), dtype=bool)

@@ -17,13 +17,13 @@ from steelyard.statistics._interval import Floats, Ints
 from steelyard.statistics._joint_errors import covariance_of_effects
 
 HUBER = 1.345
-"""Deviations past which a value's weight falls: 95% as efficient as least squares on normal errors."""
+"""Deviations beyond which a value's weight falls: 95% as efficient as least squares on normal errors."""
 ROUNDS = 60
 SOLVING_ROUNDS = 200
 TOLERANCE = 1e-4
 """Of the spreads, which are known to some percent at best."""
 PRIOR_EFFECTS = 1.0
-"""The spread of a side is learned as if so many effects as large as an error had been seen before: that of a few tools
+"""The spread of a side is learned as if this many effects as large as an error had been seen: that of a few tools
 would otherwise fall to 0 by chance now and then, and their intervals with it."""
 NORMAL_MAD = 1.4826
 FEW_FREEDOM = 5
@@ -48,13 +48,13 @@ class CrossedEffects:
     repeats: float
     """The fraction of the error's variance that repeated values of a pair have in common."""
     low: float
-    """With `high`: where a new value lies by the level asked for, in deviations of a prediction."""
+    """With `high`: prediction interval of a new value at the requested level, in deviations of a prediction."""
     high: float
     standardized_residuals: Floats
     """Of each value: how far it is from what all others let expect, in deviations."""
 
     def expected(self, first: int, second: int) -> tuple[float, float, float]:
-        """What a new value of the pair is expected to be, and where it lies."""
+        """Return the expected new value of the pair, with its prediction interval."""
         middle = float(self.level + self.first[first] + self.second[second])
         width = float(np.sqrt(self.deviation**2 + self.first_error[first] ** 2 + self.second_error[second] ** 2))
         return middle, middle + self.low * width, middle + self.high * width
@@ -105,7 +105,7 @@ def crossed_effects(first: Ints, second: Ints, values: Floats, *, level: float =
         total = _robust_variance(values - fit.fitted()[pairs.of_value])
         fit.have_in_common(float(np.clip(1 - pairs.within / total, 0, 0.95)))
         fit.run()
-    return _told(fit, pairs, values, level)
+    return _result(fit, pairs, values, level)
 
 
 def _pairs(first: Ints, second: Ints, values: Floats) -> _Pairs:
@@ -202,7 +202,7 @@ class _Fit:
         return effects.own, effects.others / of_d, shared
 
 
-def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffects:
+def _result(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffects:
     own, other, shared = fit.variances(with_shared=True)
     of_fit = np.maximum(own[pairs.first] + other[pairs.second] + 2 * shared, 0)
     # what is expected without the pair itself: its pull on its own expectation taken out
@@ -230,10 +230,10 @@ def _told(fit: _Fit, pairs: _Pairs, values: Floats, level: float) -> CrossedEffe
 
 
 def _limits(standardized: Floats, level: float) -> tuple[float, float]:
-    """Between which deviations a new value lies in the share `level` of cases.
+    """Return the prediction interval of a new value at `level`, in deviations.
 
     A new value is as likely to come in each of the n + 1 gaps between n values; where the tails hold no whole gap,
-    Student's t serves, and no value that was seen lies outside.
+    Student's t serves, and no observed value is outside.
     """
     tail = (1 - level) / 2
     if tail * (len(standardized) + 1) >= 1:

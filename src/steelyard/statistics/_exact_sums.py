@@ -1,7 +1,7 @@
 """Exactly rounded sums and means by group, independent of row order and engine.
 
 A double is a whole number of 53 bits times a power of two. All numbers are moved below 1 and cut into limbs, from the
-top: what lies before the point after moving it. So few bits are cut at a time that the limbs of all rows add up below
+top: what is before the point after moving it. So few bits are cut at a time that the limbs of all rows add up below
 2^53, which doubles do exactly in any order. Python's integers join the sums, and dividing two integers rounds
 correctly.
 """
@@ -75,7 +75,7 @@ class ExactSums:
 
     @classmethod
     def of(cls, values: Floats, groups: npt.NDArray[np.integer], size: int, often: Ints | None = None) -> ExactSums:
-        """Those of values that are not NaN, by their group's code below `size`; `often` tells how often each occurs."""
+        """Those of values that are not NaN, by their group's code below `size`; `often` is how often each occurs."""
         counts = np.bincount(groups, weights=often, minlength=size).astype(np.int64)
         non_finite, finite = np.zeros(size), np.isfinite(values)
         if not finite.all():

@@ -1,7 +1,7 @@
 """Declarations of group statistics: name, computation and where each may be used.
 
 An entry here is all it takes: the engine computes it, `measure` shows it (JSON, CSV, frames, tables), the inputs of
-group metrics may name it and the documentation lists it, as the entry says. Nothing here loads numpy.
+group metrics may name it and the documentation lists it. Nothing here loads numpy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Statistic:
     reduces: bool = True
     """Whether an input of a group metric may be reduced by it."""
     between: bool = True
-    """Whether it lies between the smallest and the largest value, so that it keeps their bounds."""
+    """Whether it is between the smallest and the largest value, so that it has their bounds."""
     counts: bool = False
     """Whether it counts values: a whole number that no group lacks."""
 

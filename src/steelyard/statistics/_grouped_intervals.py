@@ -23,7 +23,7 @@ from steelyard.statistics._skewed_means import skewed_bounds
 from steelyard.statistics._weighting import WeightBy
 
 SAME = 1e-12
-"""Limits this near to each other beside their mean are what rounding leaves of none."""
+"""Limits this close relative to their mean differ by rounding only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def auto_means(
 
     Within bounds it is Gaffke's over task means, which for single attempts at a `binary` metric (0 or 1) is Clopper
     and Pearson's; without an upper bound it is Hall's, and without any (a logarithm) Student's. `figures` are the
-    means, weighted as `weight_by` says.
+    means, weighted by `weight_by`.
     """
     size = len(figures)
     cells = by_cell(values, groups, tasks)

@@ -26,7 +26,7 @@ POOLED_TOLERANCE = 5e-4
 MAX_STEP = 1.0
 FIRST_SPREAD = 0.5
 PRIOR_TASKS = 2.0
-"""The spread of discriminations is learned as if so many tasks with the first spread had been seen before."""
+"""The spread of discriminations is learned as if this many tasks with the first spread had been seen before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,7 +101,7 @@ class _Fit:
         return np.asarray(slope * (chosen - difficulty))
 
     def min_width(self) -> Floats:
-        """The posterior deviation of each ability if every answer told as much as an answer can."""
+        """Return the posterior deviation of each ability at the maximum information of every answer."""
         return np.asarray((1 + 0.25 * self.of_tools(self.attempts * np.exp(self.slope)[self.tasks] ** 2)) ** -0.5)
 
     def expect(self) -> tuple[Floats, Floats, Floats, float]:
@@ -110,9 +110,9 @@ class _Fit:
         logits = self.logits(nodes)
         # log p and log (1 - p) at once: right x logit - attempts x log(1 + exp(logit))
         log_odds = np.logaddexp(0, logits)
-        told = self.of_tools(self.right[:, None] * logits - self.attempts[:, None] * log_odds)
+        log_likelihood = self.of_tools(self.right[:, None] * logits - self.attempts[:, None] * log_odds)
         prior = -0.5 * nodes**2
-        joint = told + prior + np.log(self.w) + self.x**2 + np.log(self.width)[:, None] - 0.5 * np.log(np.pi)
+        joint = log_likelihood + prior + np.log(self.w) + self.x**2 + np.log(self.width)[:, None] - 0.5 * np.log(np.pi)
         top = joint.max(axis=1, keepdims=True)
         weights = np.exp(joint - top)
         total = weights.sum(axis=1, keepdims=True)
@@ -124,7 +124,7 @@ class _Fit:
         nodes, weights, chance, likelihood = self.expect()
         self.middle = (weights * nodes).sum(axis=1)
         width = np.sqrt((weights * (nodes - self.middle[:, None]) ** 2).sum(axis=1))
-        self.width = np.maximum(width, 0.5 * self.min_width())  # nodes that lie too far apart see one point alone
+        self.width = np.maximum(width, 0.5 * self.min_width())  # nodes too far apart see one point only
         counted = (weights * self.people[:, None])[self.tools]
         pull = counted * (self.right[:, None] - self.attempts[:, None] * chance)
         sure = counted * self.attempts[:, None] * chance * (1 - chance)
@@ -189,8 +189,8 @@ class _Fit:
         slope = self.slope[:, None] + own * across
         difficulty = self.difficulty[:, None] + under * across + last * along
         logits = np.exp(slope)[self.tasks] * (self.middle[self.tools][:, None] - difficulty[self.tasks])
-        told = self.right[:, None] * logits - self.attempts[:, None] * np.logaddexp(0, logits)
-        joint = self.of_tasks(self.people[self.tools][:, None] * told) + across**2 + along**2
+        log_likelihood = self.right[:, None] * logits - self.attempts[:, None] * np.logaddexp(0, logits)
+        joint = self.of_tasks(self.people[self.tools][:, None] * log_likelihood) + across**2 + along**2
         for values, (center, deviation) in ((slope, self.prior_slope), (difficulty, self.prior_difficulty)):
             joint = joint - 0.5 * ((values - center) / deviation) ** 2
         weights = np.outer(w, w).ravel() * np.exp(joint - joint.max(axis=1, keepdims=True))
@@ -208,7 +208,7 @@ def _learned(values: Floats, variances: Floats, before: float) -> tuple[float, f
 
 
 def item_response(seen: Responses, *, people: Floats | None = None, is_pooled: bool = True) -> ItemResponse:
-    """Fit the model. `people` says how many gave the same answers as each tool (one unless told).
+    """Fit the model. `people` is the number with the same answers as each tool (default: one).
 
     Pooled, log discriminations and difficulties come from normal distributions that are learned from all tasks
     (empirical Bayes): a task that few tried leans toward the others. Not pooled, it is plain marginal maximum
@@ -282,7 +282,7 @@ def _effects(fit: _Fit, sure: Floats) -> JointErrors:
 
 
 def _dispersion(fit: _Fit, chance: Floats, sure: Floats) -> float:
-    """How many times as far answers lie from their chances as chance alone has them; never below 1."""
+    """Return the dispersion of the answers relative to chance, at least 1."""
     counted, answers = fit.people[fit.tools], len(fit.tools)
     spare = max(answers - len(fit.people) - len(fit.slope), answers // 2, 1)
     residuals = float(np.sum(counted * (fit.right - fit.attempts * chance) ** 2))

@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from steelyard.statistics._interval import Floats, Ints
 
 MAX_JOINT_EFFECTS = 3_000
-"""Effects of the first side whose joint information is inverted; it takes some seconds. Past it each stands alone."""
+"""Effects of the first side whose joint information is inverted; it takes some seconds. Above, each is separate."""
 AT_ONCE = 1_000
 
 
@@ -26,7 +26,7 @@ class JointErrors:
     pairs: Floats
     """Covariances of the second side's neighbors 0 and 1, 2 and 3, ..."""
     together: Floats | None
-    """The first side's whole covariance; None past MAX_JOINT_EFFECTS."""
+    """The first side's whole covariance; None above MAX_JOINT_EFFECTS."""
 
     def along(self, rows: Ints, columns: Ints, cross: sparse.csr_array) -> Floats:
         """Entries of the first side's covariance times `cross`, which must have them."""

@@ -157,7 +157,7 @@ def sorted_median(ordered: Floats) -> float | None:
 
 
 def median_rank(n: int, level: float) -> int:
-    """How far from either end the bounds of an exact interval of the median lie; 0 when n is too small for one.
+    """Return the rank, from either end, of the bounds of an exact interval of the median; 0 if n is too small.
 
     The largest r with P(Binomial(n, 1/2) < r) at most half of what may fail.
     """
@@ -173,7 +173,7 @@ def median_rank(n: int, level: float) -> int:
 
 
 def median_exact(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
-    """Interval for a median between two of the ordered values; it holds at least as often as its level says.
+    """Interval for a median between two of the ordered values; its coverage is at least its level.
 
     Needs six independent values at 95%: with fewer even the smallest and the largest do not hold it often enough.
     """
@@ -183,7 +183,7 @@ def median_exact(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
 
 
 def exact_median(ordered: Floats, estimate: float | None, rank: int, *, level: float) -> Interval:
-    """The exact interval of sorted values, given how far from the ends it lies."""
+    """Return the exact interval of sorted values, given the rank of its bounds."""
     n = len(ordered)
     if rank == 0:
         reason = "no value" if n == 0 else f"{n} values are too few for a median CI"
@@ -220,7 +220,7 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
 def min_n_for_median_ci(level: float) -> int:
     """The fewest tasks for an interval of the median: even if all attempts at a task were equal, it would nearly hold.
 
-    The median then lies outside all of n tasks with a chance of 2 / 2^n; at 95% five tasks hold it in 93.75%.
+    The median is then outside all of n tasks with probability 2 / 2^n; at 95% five tasks hold it in 93.75%.
 
     >>> min_n_for_median_ci(0.95)
     5

@@ -17,7 +17,7 @@ from steelyard.statistics._proportions import normal_quantile
 from steelyard.statistics._skewed_means import skewed_bounds
 
 ENUMERATED_UP_TO = 16
-"""Up to so many tasks that differ, every pattern of signs is tried; above, random ones."""
+"""Up to this many tasks that differ, every pattern of signs is tried; above, random ones."""
 
 BLOCK = 8_000_000
 
@@ -266,7 +266,7 @@ def paired_ratios(
 ) -> tuple[Interval, Significance]:
     """Difference of two ratios of means over the same tasks, B - A: an interval and a test.
 
-    Each side gives what stands above and below, one number a task. The interval resamples tasks (percentile); the test
+    Each side is a numerator and a denominator, one number per task. The interval resamples tasks (percentile); the test
     swaps A and B within tasks at random, which changes nothing if there is no difference.
     """
     columns = np.column_stack([*a, *b])

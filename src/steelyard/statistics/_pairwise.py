@@ -119,7 +119,7 @@ def _closed(edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def rank_intervals(significantly_better: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Best and worst place when only sure differences count; entry (i, j) says that i is surely better than j.
+    """Return the best and worst rank by significant differences; entry (i, j) is whether i is better than j.
 
     >>> rank_intervals(np.array([[False, True, True], [False, False, False], [False, False, False]]))[1].tolist()
     [1, 3, 3]

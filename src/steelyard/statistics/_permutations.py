@@ -1,7 +1,7 @@
 """Permutations of runs between two sides, within tasks, preserving each side's number of attempts.
 
 Under the null hypothesis every such permutation is as likely as the observed one, however skewed the values and however
-unequal the attempts: the mean of many attempts at a skewed cost lies above that of one more often than not.
+unequal the attempts: the mean of many attempts at a skewed cost is above that of one more often than not.
 """
 
 from __future__ import annotations

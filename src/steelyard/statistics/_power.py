@@ -14,7 +14,7 @@ MAX_TASKS = 10_000_000
 
 
 def paired_power(difference: float, std_dev: float, tasks: float, *, level: float = LEVEL) -> float:
-    """Probability that a paired t test over so many tasks shows a true difference of this size.
+    """Return the power of a paired t test over `tasks` tasks for a true difference of this size.
 
     `std_dev` is the standard deviation of the differences over tasks.
     """
@@ -51,7 +51,7 @@ def tasks_needed(difference: float, std_dev: float, *, level: float = LEVEL, pow
 
 
 def std_dev_range(std_dev: float, tasks: int, *, level: float = LEVEL) -> tuple[float, float]:
-    """What so many tasks leave open of the standard deviation of their differences, taken as normal (chi-square)."""
+    """Return the confidence interval of the standard deviation of normal differences (chi-square)."""
     degrees = tasks - 1
     tails = special.chdtri(degrees, [(1 - level) / 2, 0.5 + level / 2])
     return std_dev * math.sqrt(degrees / float(tails[0])), std_dev * math.sqrt(degrees / float(tails[1]))

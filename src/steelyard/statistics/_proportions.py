@@ -38,7 +38,7 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
 
 
 def clopper_pearson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
-    """Interval for a share that holds at least as often as its level says, whatever the share (1934).
+    """Interval for a share with coverage of at least its level, whatever the share (1934).
 
     >>> interval = clopper_pearson(0, 10)
     >>> interval.low, round(interval.high, 4)

@@ -15,7 +15,7 @@ from steelyard.statistics._concordance import doubled_ranks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KruskalWallis:
-    """The test's result; without a statistic where the reason says why."""
+    """The test's result; without a statistic if there is a reason."""
 
     statistic: float | None
     """H, corrected for ties; None without a result."""

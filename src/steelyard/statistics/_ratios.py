@@ -20,7 +20,7 @@ def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike,
 
     Where the denominator may be 0 the upper bound is infinite. Without any success (denominator 0) the ratio is
     infinite and only a lower bound exists, from the largest share that zero successes in G clusters leave believable.
-    Where what stands above may be negative, a denominator that may be 0 leaves no limit at all.
+    Where the numerator may be negative, a denominator that may be 0 leaves no limit at all.
     """
     top, bottom = cluster(above, clusters), cluster(below, clusters)
     size, n = top.size, top.n
@@ -91,7 +91,7 @@ def _limits(top: Clusters, bottom: Clusters, level: float) -> tuple[float, float
         return (max(c / (2 * b), 0.0) if b > 0 else 0.0), math.inf, reason
     if inside < 0:
         return 0.0, math.inf, reason
-    # a < 0: what is not rejected lies outside the two roots, and the estimate may be on either side
+    # a < 0: what is not rejected is outside the two roots, and the estimate may be on either side
     smaller, larger = (b + math.sqrt(inside)) / a, (b - math.sqrt(inside)) / a
     return (max(larger, 0.0) if smaller < 0 else 0.0), math.inf, reason
 

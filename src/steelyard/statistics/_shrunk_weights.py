@@ -1,7 +1,7 @@
 """Weights fitted to human ratings by ridge regression toward the current weights.
 
 Within each task, quality = slope x (fixed weights . parts) + contrast . parts + chance, where the contrast sums to 0.
-The contrast is shrunk toward 0 by as much as its size against chance says (empirical Bayes), and left at 0 where a test
+The contrast is shrunk toward 0 by empirical Bayes (its size relative to chance), and left at 0 where a test
 does not show it. Weights move by contrast / slope.
 """
 
@@ -18,7 +18,7 @@ from steelyard.statistics._interval import LEVEL, Floats, Ints, check_level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightsFit:
-    """How far weights move from those that stand, and why."""
+    """Change of the weights from the current ones, with the reason."""
 
     shift: Floats
     """What is added to each weight before it is bounded; sums to 0."""
@@ -98,12 +98,12 @@ def part_diagnostics(parts: Floats, quality: Floats, groups: Ints) -> list[tuple
     n, count = parts.shape
     freedom = max(n - len(np.unique(groups)), 1)
     own, response = _centered(parts, groups), _centered(quality[:, None], groups)[:, 0]
-    told: list[tuple[float, float | None]] = []
+    diagnostics: list[tuple[float, float | None]] = []
     for place in range(count):
         std_dev = math.sqrt(float(own[:, place] @ own[:, place]) / freedom)
         both = math.sqrt(float(own[:, place] @ own[:, place]) * float(response @ response))
-        told.append((std_dev, float(own[:, place] @ response) / both if both > 0 else None))
-    return told
+        diagnostics.append((std_dev, float(own[:, place] @ response) / both if both > 0 else None))
+    return diagnostics
 
 
 def _contrasts(count: int) -> Floats:

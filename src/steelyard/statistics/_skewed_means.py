@@ -1,7 +1,7 @@
 """Intervals for a mean without an upper bound, corrected for skew: costs, durations, tokens.
 
 No interval for such a mean always holds (Bahadur and Savage 1956): a value larger than any seen may be still to come.
-So where tasks vary much, each says about how often it holds if values are log-normal with sigma 1.5.
+So where tasks vary much, each reports its approximate coverage for log-normal values with sigma 1.5.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from steelyard.statistics._means import student_quantile
 METHOD = "hall"
 
 REACHED = ((2.5, 0.92), (10.0, 0.82), (30.0, 0.83), (100.0, 0.88), (200.0, 0.90), (500.0, 0.92))
-"""Below so many tasks (counted by weight), how often a 95% CI holds at sigma 1.5, by simulation."""
+"""Coverage of a 95% CI at sigma 1.5 below this many tasks (counted by weight), by simulation."""
 
 
 HARDLY_VARIED = 0.55
@@ -42,7 +42,7 @@ def reached(tasks: float, varied: float, level: float = LEVEL) -> float | None:
 
 
 def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
-    """Interval for a mean of values of any size and sign, one a task, corrected for skew; it says nothing of tails."""
+    """Interval for a mean of values of any size and sign, one per task, corrected for skew but not for heavy tails."""
     numbers = np.sort(np.asarray(values, dtype=float))
     n = len(numbers)
     estimate = mean_of(numbers) if n else None
@@ -70,7 +70,7 @@ def skewed_bounds(
 
     Values are one a task, in sorted order; every group has two or more; unequal weights count as fewer tasks. Hall's
     transformation (1992) of Student's t, or Student's itself; the standard error and the degrees of freedom allow for
-    unequal weights (Bell and McCaffrey 2002). Where nothing lies below `floor` = 0, limits of the logarithm of the mean
+    unequal weights (Bell and McCaffrey 2002). Where nothing is below `floor` = 0, limits of the logarithm of the mean
     are taken as well, the wider on each side: with a handful of tasks the skew itself is unknown.
     """
 

@@ -1,6 +1,6 @@
 """Step-down max-T test over all pairs of groups.
 
-If nobody is better, the sign of a task is a coin toss, and one toss serves all pairs, which keeps their dependence. A
+If no group is better, the sign of a task is a coin toss, and one toss serves all pairs, which keeps their dependence. A
 pair's statistic is the sum of its differences over tasks in units of what the tosses bring it to in one of a hundred;
 in units of a standard error, heavy tails would hide differences that signs alone show. A pair is shown if few tosses
 bring it, or any pair with a smaller statistic, that far (Westfall and Young 1993; Romano and Wolf 2005; for ranks,
@@ -23,7 +23,7 @@ CELLS_AT_ONCE = 1_000_000
 MAX_CELLS = 200_000_000
 """Statistics of pairs drawn in all: some seconds of work."""
 SAME = 1e-12
-"""Differences this small beside the values are what rounding leaves of none."""
+"""Differences this small relative to the values are rounding errors."""
 
 
 def significantly_better(

@@ -28,7 +28,7 @@ class TwoWay:
     quality: Floats
     """What each unit would get from raters of mean severity."""
     quality_error: Floats
-    """Its standard error; NaN without a standard deviation to tell it from."""
+    """Its standard error; NaN without a standard deviation."""
     severity: Floats
     """How far each rater rates below (positive) or above (negative) the mean of the raters of its group."""
     severity_error: Floats
@@ -142,8 +142,8 @@ def deviations(fit: TwoWay, raters: Ints, *, level: float = LEVEL) -> list[tuple
     """For each rater what is shown against chance: `strict` or `lenient`, and `erratic` where ratings scatter more.
 
     Severity is tested by Student's t, scatter by the rater's own sum of squared residuals against that of the others
-    (F). Both are corrected for the number of raters (Holm), so that of raters who are all alike about one list in
-    twenty names anybody.
+    (F). Both are corrected for the number of raters (Holm), so that with identical raters about one list in
+    twenty contains a name.
     """
     if fit.freedom < 1 or not fit.std_dev:
         return [()] * len(fit.severity)
@@ -157,6 +157,6 @@ def deviations(fit: TwoWay, raters: Ints, *, level: float = LEVEL) -> list[tuple
     p_erratic = holm(special.fdtrc(own, rest, scatter))
     words: list[tuple[str, ...]] = []
     for place, severity in enumerate(fit.severity):
-        told = [("strict" if severity > 0 else "lenient")] if p_strict[place] < 1 - level else []
-        words.append((*told, *(["erratic"] if p_erratic[place] < 1 - level else [])))
+        severities = [("strict" if severity > 0 else "lenient")] if p_strict[place] < 1 - level else []
+        words.append((*severities, *(["erratic"] if p_erratic[place] < 1 - level else [])))
     return words
