@@ -13,7 +13,7 @@ from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, amount_drawn, is_drawn, value_text
 
 NARROWEST = 3
-"""Pixels of a bar: calls that lie closer together are one bar."""
+"""Pixels of a bar: calls closer together are one bar."""
 
 
 class CallAmount(NamedTuple):
@@ -39,8 +39,8 @@ def calls(
     width = checked_width(width)
     timed = [each for each in amounts if is_drawn(each.seconds)]
     untimed = len(amounts) - len(timed)
-    said = "; ".join(part for part in (note, f"{untimed:,} without a timestamp omitted" if untimed else "") if part)
-    head, top = heading(title, said, width)
+    subtitle = "; ".join(part for part in (note, f"{untimed:,} without a timestamp omitted" if untimed else "") if part)
+    head, top = heading(title, subtitle, width)
     body: tuple[Mark, ...] = (nothing(top, width, "No data: no call has a timestamp."),)
     bottom = top + 42
     if timed:

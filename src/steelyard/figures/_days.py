@@ -17,7 +17,7 @@ from steelyard.figures._stacked import key_of_kinds, piece
 MAX_PIECES = 70
 """Pieces of all bars together: a month of two models by the day, more of them by the week."""
 PERIODS = {1: "day", 7: "week", 28: "four weeks", 91: "quarter", 364: "year", 3640: "ten years"}
-"""What a bar of so many days is called."""
+"""Name of a bar by its number of days."""
 
 
 class DayAmount(NamedTuple):
@@ -56,11 +56,10 @@ def days(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A bar for each day, or for so many days as have room; a day of unknown amount is hatched below the axis.
+    """Draw a bar per day, or per several days if space is short; unknown amounts are hatched below the axis.
 
     With `kinds` a bar is stacked of them, in their order, each paler than the last; however many they are, up to
-    `by_day_up_to` days have a bar each. The title goes on with the days of a bar and with what kinds are told apart
-    `by`.
+    `by_day_up_to` days have a bar each. The title ends with the days per bar and the key of the kinds, `by`.
     """
     width = checked_width(width)
     ordered = sorted(amounts, key=lambda each: each.day)
@@ -70,8 +69,8 @@ def days(
         most = min(width / 8, max(MAX_PIECES / max(len(kinds), 1), by_day_up_to if length <= by_day_up_to else 0))
         step = next((many for many in PERIODS if length / many <= most), max(PERIODS))
     title = f"{title} by {PERIODS[step]}{f' and {by}' if by else ''}"
-    said = "; ".join(part for part in (note, f"{step} days per bar" if step > 1 else "") if part)
-    head, top = heading(title, said, width)
+    subtitle = "; ".join(part for part in (note, f"{step} days per bar" if step > 1 else "") if part)
+    head, top = heading(title, subtitle, width)
     body: tuple[Mark, ...] = (nothing(top, width, "No data: no run has a date."),)
     bottom = top + 42
     spans = _spans(ordered, step)
@@ -129,8 +128,8 @@ def _bar(plot: Plot, span: _Span, step: int, kinds: Sequence[str]) -> list[Mark]
     for number, kind in enumerate(kinds):
         if size := span.amounts.get(kind, 0.0):
             y, base = plot.up.at(below + size), plot.up.at(below)
-            said = f"{period}: {brief(kind)} {value_text(size, unit)} of {value_text(span.total, unit)}"
-            marks.append(piece(x, y, wide, max(base - y, 0.5), number, kinds, "", said))
+            tooltip = f"{period}: {brief(kind)} {value_text(size, unit)} of {value_text(span.total, unit)}"
+            marks.append(piece(x, y, wide, max(base - y, 0.5), number, kinds, "", tooltip))
             below += size
     if span.unknown:
         place = f'{HATCHED} x="{px(x)}" y="{px(plot.up.start - 10)}" width="{px(wide)}" height="10"'

@@ -27,8 +27,8 @@ def distances(
     width = min(checked_width(width), 620)
     order = _by_cluster(clusters)[:MAX_OUTPUTS]
     unseen = len(names) - len(order)
-    said = "; ".join(part for part in (note, f"{unseen:,} outputs omitted" if unseen else "") if part)
-    head, top = heading(title, said, width)
+    subtitle = "; ".join(part for part in (note, f"{unseen:,} outputs omitted" if unseen else "") if part)
+    head, top = heading(title, subtitle, width)
     if order:
         body, bottom = _grid([names[i] for i in order], matrix, order, [clusters[i] for i in order], top, width)
     else:

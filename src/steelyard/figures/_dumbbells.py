@@ -60,18 +60,18 @@ def dumbbells(
         if len(known) == 2 and abs(known[0][0] - known[1][0]) > 1:
             parts += _arrow(known[0][0], known[1][0], y)
         parts += [dot(x, y, 4.5, look=look) for x, look in known]
-        marks += [group(tuple(parts), title=_said(each, a, b, axis))] if parts else []
+        marks += [group(tuple(parts), title=_tooltip(each, a, b, axis))] if parts else []
     frame = axis_above(scale, y=top, bottom=bottom, width=width)
     if not shown:
         frame, bottom = (nothing(top, width, "No data: no common tasks."),), top + 30
     rest = left_out(len(pairs) - len(shown), bottom, width, "tasks in between")
     gained = sum(_gain(each) > 0 for each in pairs)
     lost = sum(_gain(each) < 0 for each in pairs)
-    said = f"{len(pairs):,} tasks: {brief(b)} is higher on {gained:,}, lower on {lost:,}."
+    summary = f"{len(pairs):,} tasks: {brief(b)} is higher on {gained:,}, lower on {lost:,}."
     return Figure(
         name="dumbbells",
         title=title,
-        description=description or said,
+        description=description or summary,
         width=width,
         height=int(bottom + (30 if rest else 12)),
         marks=(*head, *frame, *marks, *rest),
@@ -82,13 +82,13 @@ def _gain(each: TaskPair) -> float:
     return each.b - each.a if is_drawn(each.a) and is_drawn(each.b) else 0.0
 
 
-def _said(each: TaskPair, a: str, b: str, axis: Axis) -> str:
+def _tooltip(each: TaskPair, a: str, b: str, axis: Axis) -> str:
     values = (f"{brief(side)} {value_text(value, axis.unit)}" for side, value in ((a, each.a), (b, each.b)))
     return f"{brief(each.task)}: {', '.join(values)}"
 
 
 def _ends_of(ordered: list[TaskPair]) -> list[TaskPair]:
-    """The largest gains and the largest losses: what lies between them changed least."""
+    """The largest gains and the largest losses: those between them changed least."""
     half = MAX_ROWS // 2
     return ordered if len(ordered) <= MAX_ROWS else ordered[:half] + ordered[-half:]
 

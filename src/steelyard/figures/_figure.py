@@ -42,8 +42,8 @@ class Figure:
     def _svg(self, *, alone: bool) -> str:
         body = "".join(markup(mark, alone=alone) for mark in self.marks)
         # a page has the figure for a desk and for a phone, which may be the same but for its width
-        told = self.title + self.description + body + ("" if alone else f"{self.width}")
-        identity = f"sy-{self.name}-{crc32(told.encode('utf-8', 'replace')):08x}"
+        content = self.title + self.description + body + ("" if alone else f"{self.width}")
+        identity = f"sy-{self.name}-{crc32(content.encode('utf-8', 'replace')):08x}"
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         font = f' font-family="{FONT}" font-size="12"' if alone else ""
         labels = f'role="img" aria-labelledby="{identity}-title" aria-describedby="{identity}-desc"'
@@ -73,7 +73,7 @@ class Figure:
         """Return the figure as a PNG in light colors; requires the extra `png`."""
         import resvg_py  # optional
 
-        svg = self.svg.replace(f"<style>{STYLE}</style>", "")  # the attributes say the same, without the dark rules
+        svg = self.svg.replace(f"<style>{STYLE}</style>", "")  # the attributes have the same styles, without dark mode
         return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, background=LIGHT.ground))
 
     def _repr_svg_(self) -> str:
@@ -87,7 +87,7 @@ class Figure:
 
 
 def check_figure_file(path: Path) -> None:
-    """Refuses a file whose ending is none of a figure, and a PNG where the library for it is not installed."""
+    """Reject a file without a figure extension, and a PNG if its library is not installed."""
     ending = path.suffix.lower()
     if ending not in FIGURE_ENDINGS:
         hint = f"supported: {' or '.join(FIGURE_ENDINGS)}"

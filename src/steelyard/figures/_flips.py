@@ -17,7 +17,7 @@ class _Cell(NamedTuple):
     y: float
     tasks: int
     below: str
-    said: str
+    meaning: str
 
 
 def flips(
@@ -54,11 +54,11 @@ def flips(
         words(EDGE, start + SIDE / 2 + 4, "solved", room=96, look="quiet"),
         words(EDGE, start + SIDE * 1.5 + 4, "not solved", room=96, look="quiet"),
     ]
-    said = "; ".join(f"{cell.said}: {cell.tasks:,}" for cell in cells)
+    summary = "; ".join(f"{cell.meaning}: {cell.tasks:,}" for cell in cells)
     return Figure(
         name="flips",
         title=title,
-        description=description or f"{total:,} tasks, {said}.",
+        description=description or f"{total:,} tasks, {summary}.",
         width=width,
         height=int(start + 2 * SIDE + 10),
         marks=(*head, *marks, *(mark for cell in cells for mark in _marks(cell, total, wide))),
@@ -68,7 +68,7 @@ def flips(
 def _marks(cell: _Cell, total: int, wide: float) -> list[Mark]:
     middle, room, base = cell.x + wide / 2 - 1, wide - 6, cell.y + SIDE / 2
     shade = 0.06 + 0.5 * (cell.tasks / total if total else 0.0)
-    title = f"{cell.said}: {cell.tasks:,} of {total:,} tasks"
+    title = f"{cell.meaning}: {cell.tasks:,} of {total:,} tasks"
     return [
         box(cell.x, cell.y, wide - 2, SIDE - 2, look="cell", title=title, opacity=shade),
         words(middle, base + 4, f"{cell.tasks:,}", room=room, look="big", anchor="middle"),

@@ -175,7 +175,7 @@ def _cells(grid: _Grid) -> list[Mark]:
     for row, (name, tried) in enumerate(zip(grid.rows, grid.cells, strict=True)):
         y, task = grid.top + high * row, cut(name, 120)
         for column, cell in enumerate(tried):
-            x, title = grid.left + wide * column, f"{task}, {columns[column]}: {_said(cell, grid.scale)}"
+            x, title = grid.left + wide * column, f"{task}, {columns[column]}: {_tooltip(cell, grid.scale)}"
             mark = Mark("path", "", f' d="M{px(x)} {px(y)}{square}"', title)
             share = _share(cell, grid.scale)
             shades.setdefault(HATCHED if share is None else _shade(share), []).append(mark)
@@ -215,13 +215,13 @@ def _shade(share: float) -> str:
     return f' opacity="{text}"'
 
 
-def _said(cell: Cell, scale: Scale | None) -> str:
+def _tooltip(cell: Cell, scale: Scale | None) -> str:
     if cell is None:
         return "not run"
     errored = f", {cell.errored} errored" if cell.errored else ""
     if isinstance(cell, Valued):
-        told = "no value" if cell.value is None else value_text(cell.value, scale.axis.unit if scale else "")
-        return f"{told} over {cell.runs} runs{errored}" if cell.runs > 1 else f"{told}{errored}"
+        text = "no value" if cell.value is None else value_text(cell.value, scale.axis.unit if scale else "")
+        return f"{text} over {cell.runs} runs{errored}" if cell.runs > 1 else f"{text}{errored}"
     if not cell.runs:
         return f"no verdict{errored}"
     return f"{cell.passed}/{cell.runs}{errored}"

@@ -31,8 +31,8 @@ def histogram(
     missing = sum(value is None or math.isnan(value) for value in values)
     infinite = len(values) - len(known) - missing
     apart = [f"{count:,} {word}" for count, word in ((missing, "unknown"), (infinite, "infinite")) if count]
-    said = "; ".join([*([note] if note else []), f"{len(values):,} {counted}", *apart])
-    head, top = heading(title, said, width)
+    subtitle = "; ".join([*([note] if note else []), f"{len(values):,} {counted}", *apart])
+    head, top = heading(title, subtitle, width)
     middle = median(known) if known else None
     body: tuple[Mark, ...] = (nothing(top, width, "No data: no values."),)
     bottom = top + 42
@@ -45,7 +45,7 @@ def histogram(
     return Figure(
         name="histogram",
         title=title,
-        description=description or f"{axis.title}: {said}; median {value_text(middle, axis.unit)}.",
+        description=description or f"{axis.title}: {subtitle}; median {value_text(middle, axis.unit)}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),
@@ -53,7 +53,7 @@ def histogram(
 
 
 def _counts(known: Sequence[float], axis: Axis, width: int) -> tuple[list[int], list[float]]:
-    """How many values lie in each of the equal steps between the ends of the axis, and the ends of the steps."""
+    """Return the number of values per bin and the edges of the equal-width bins."""
     bins = max(min(MAX_BINS, math.ceil(math.sqrt(len(known))) + 4, width // 16), 1)
     scale = scale_of(axis, known, 0.0, float(bins))
     counts = [0] * bins
@@ -82,6 +82,6 @@ def _middle(plot: Plot, middle: float | None, width: int) -> tuple[Mark, ...]:
     x, text = plot.across.at(middle), f"median {value_text(middle, plot.across.axis.unit)}"
     room = text_width(text, size=11)
     is_left = x + 6 + room > width - 8
-    beside = max(x - 6 - room, 8) if is_left else x + 6
-    label = words(beside, plot.up.end - 12, text, room=room + 1, look="tick")
+    label_x = max(x - 6 - room, 8) if is_left else x + 6
+    label = words(label_x, plot.up.end - 12, text, room=room + 1, look="tick")
     return (line(x, plot.up.end - 18, x, plot.up.start, look="line", title=text), label)

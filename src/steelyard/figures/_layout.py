@@ -13,13 +13,13 @@ WIDTH = 720
 NARROWEST = 240
 """A figure is never drawn narrower than this."""
 NARROW = 520
-"""Below this width, labels stand above their marks instead of beside them."""
+"""Below this width, labels are above their marks instead of left of them."""
 EDGE = 12
 """What stays free around a figure."""
 MAX_NOTE_LENGTH = 400
 """Characters of a note that are shown at most."""
 MAX_ROWS = 60
-"""Rows that one figure draws; it says how many it leaves out."""
+"""Maximum rows of a figure; it reports how many it omits."""
 
 
 def checked_width(width: int) -> int:
@@ -46,13 +46,13 @@ def _two_lines(note: str, room: float) -> tuple[str, ...]:
 
 
 def nothing(y: float, width: int, reason: str) -> Mark:
-    """What stands in a figure that has nothing to draw."""
+    """Return the text of a figure without data."""
     return words(EDGE, y + 24, reason, room=width - 2 * EDGE, look="quiet")
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where the rows of a figure stand: labels, the plot, and the values at its right."""
+    """Positions of the rows of a figure: labels, the plot, and the values at its right."""
 
     left: float
     """Where the plot begins."""
@@ -67,10 +67,10 @@ class Rows:
     """Where values end."""
     value_room: float
     above: bool
-    """Whether labels stand above their marks."""
+    """Whether labels are above their marks."""
 
     def middle(self, index: int) -> float:
-        """The height at which a row's marks stand."""
+        """Return the y coordinate of a row's marks."""
         return self.top + self.step * index + (self.step - 9 if self.above else self.step / 2)
 
     def label_y(self, index: int) -> float:
@@ -107,7 +107,7 @@ def axis_above(scale: Scale, *, y: float, bottom: float, width: int, title: bool
 
 
 def upright(x: float, rows: Rows, count: int, *, top: float, title: str = "") -> tuple[Mark, ...]:
-    """A line through the rows; where labels stand above their marks it is broken, so as not to cross a name."""
+    """Return a line through the rows, interrupted at labels above the marks."""
     if not rows.above:
         return (line(x, top, x, rows.bottom(count), look="axis", title=title),)
     middles = [rows.middle(index) for index in range(count)]
@@ -136,7 +136,7 @@ def tick_labels(scale: Scale, y: float, width: int) -> list[Mark]:
 
 
 def row_label(rows: Rows, index: int, text: str, *, value: str | None = None, is_flush: bool = False) -> Mark:
-    """A row's name, above its marks or to their left; flush with the left edge beside places.
+    """Return a row's name, above its marks or to their left; flush with the left edge if there are ranks.
 
     Above its marks a name has the room that `value`, the row's own, leaves; by default, what the widest value leaves.
     """
@@ -154,11 +154,11 @@ def row_value(rows: Rows, index: int, text: str) -> Mark:
 
 
 def left_out(count: int, y: float, width: int, what: str = "more") -> tuple[Mark, ...]:
-    """Says how many rows are not drawn."""
+    """Return a note with the number of omitted rows."""
     return (words(EDGE, y + 14, f"{count:,} {what} omitted", room=width - 2 * EDGE, look="quiet"),) if count else ()
 
 
 def arrow(x: float, y: float, *, right: bool, title: str) -> Mark:
-    """Says that what is drawn goes on past the end of the axis."""
+    """Return an arrow for a mark that continues beyond the axis."""
     way = 6 if right else -6
     return path(f"M{px(x)} {px(y)}l{-way} -4v8z", look="mark", title=title)

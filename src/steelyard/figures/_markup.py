@@ -11,16 +11,16 @@ from steelyard.figures._style import LOOKS, attributes
 from steelyard.plain_text import clean
 
 HATCH_ID = "\0"
-"""Stands for the id of the figure's hatch until the figure is written: a shown text never holds this character."""
+"""Placeholder for the id of the figure's hatch until the figure is written; texts never contain this character."""
 HATCHED = f' fill="url(#{HATCH_ID})"'
 """Fills a mark without a look with the figure's hatch: not run, unknown."""
 
 Anchor = Literal["start", "middle", "end"]
 
 MAX_TITLE_LENGTH = 12_000
-"""Characters of a tooltip: a name is told whole up to here."""
+"""Maximum characters of a tooltip."""
 MAX_TOOLTIP_CHARS = 60
-"""Characters of a name in the tooltip of a mark; the label beside it tells the whole name."""
+"""Characters of a name in the tooltip of a mark; its label contains the whole name."""
 
 _WIDTHS = {
     "ijl'|": 0.28,
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
     title: str = ""
     """Its tooltip, not yet escaped."""
     text: str = ""
-    """What a text says, not yet escaped."""
+    """The text, not yet escaped."""
     parts: tuple[Mark, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Quality against cost: who gives most for the money, and who cannot be told because its cost is unknown."""
+"""Quality against cost: the Pareto frontier, and groups of unknown cost."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class PricedEstimate:
     cost_low: float | None = None
     cost_high: float | None = None
     pareto_optimal: bool | None = None
-    """Whether nobody is at least as good for no more money."""
+    """Whether no other group is at least as good for no more money."""
     note: str = ""
-    """What else its tooltip says."""
+    """Further text of its tooltip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def pareto(
         values = [end for each in shown for end in (each.value, each.low, each.high)]
         costs = [end for each in shown if _is_priced(each) for end in (each.cost, each.cost_low, each.cost_high)]
         room = min(STRIP, width * 0.26) if unpriced else 0.0
-        plot = plot_of((cost, costs), (quality, values), top=top, width=width, beside=room + 8 if room else 0.0)
+        plot = plot_of((cost, costs), (quality, values), top=top, width=width, margin=room + 8 if room else 0.0)
         board = _Board(plot, width - EDGE - room + 14 if room else None, width)
         height = plot.bottom
         front = [each for each in shown if each.pareto_optimal and _is_priced(each)]
@@ -135,7 +135,7 @@ def _point(each: PricedEstimate, board: _Board) -> Mark:
 
 
 def _labels(shown: Sequence[PricedEstimate], board: _Board) -> list[Mark]:
-    """A name beside each point, wherever it touches nothing, cut if need be; else in the tooltip only."""
+    """Label each point where the name overlaps nothing, shortened if needed; else in the tooltip only."""
     taken = [area for each in shown for area in _areas(each, board)]
     marks: list[Mark] = []
     for each in sorted(shown, key=lambda each: not each.pareto_optimal)[:MAX_LABELS]:
@@ -150,7 +150,7 @@ def _labels(shown: Sequence[PricedEstimate], board: _Board) -> list[Mark]:
 
 
 def _spots(each: PricedEstimate, board: _Board) -> Iterator[tuple[float, float, float]]:
-    """Where a name could stand, the best first: its left end, its baseline, its width."""
+    """Yield candidate positions of a name, best first: left end, baseline, width."""
     x, y = board.place(each)
     whole = text_width(each.label)
     if board.strip is not None and not _is_priced(each):

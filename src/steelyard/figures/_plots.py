@@ -9,7 +9,7 @@ from steelyard.figures._markup import Mark, group, line, text_width, words
 from steelyard.figures._scales import Axis, Scale, scale_of
 
 INSET = 8
-"""From the frame of a plot to the ends of its horizontal axis, so that marks at the ends stand free."""
+"""From the frame of a plot to the ends of its horizontal axis, so that marks at the ends do not touch it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ def plot_of(
     *,
     top: float,
     width: int,
-    beside: float = 0.0,
+    margin: float = 0.0,
     share: float = 0.5,
 ) -> Plot:
-    """A plot from `top` on, its height a fraction of its width; `beside` stays free at the right."""
+    """A plot from `top` on, its height a fraction of its width; `margin` stays free at the right."""
     height = min(max(width * share, 200.0), 360.0)
     upward = scale_of(up[0], up[1], top + 24 + height, top + 24)
     left = EDGE + max(text_width(upward.tick_text(tick), size=11) for tick in upward.ticks) + 10
-    right = width - EDGE - 4 - beside
+    right = width - EDGE - 4 - margin
     return Plot(scale_of(across[0], across[1], left + INSET, right - INSET), upward)
 
 

@@ -1,4 +1,4 @@
-"""Do scores mean what they say? The share that passes, by score."""
+"""Reliability diagram: fraction passed by score."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from steelyard.figures._scales import Axis, is_drawn, value_text
 
 
 class ScoreBin(NamedTuple):
-    """Runs whose score lies between two limits."""
+    """Runs with a score between two limits."""
 
     low: float
     high: float
     score: float | None
-    """Their mean score; None where no run lies here."""
+    """Their mean score; None if there are no runs."""
     rate: float | None
     """The fraction of them that passed."""
     rate_low: float | None
@@ -50,11 +50,11 @@ def reliability(
         body = (plot_frame(plot, width), *(_count(each, plot, most) for each in shown), _diagonal(plot))
         body += tuple(_point(each, plot) for each in shown)
         bottom = plot.bottom
-    said = "; ".join(_title(each, score, rate) for each in shown) or "no values"
+    summary = "; ".join(_title(each, score, rate) for each in shown) or "no values"
     return Figure(
         name="reliability",
         title=title,
-        description=description or f"{rate.title} by {score.title.lower()}: {said}.",
+        description=description or f"{rate.title} by {score.title.lower()}: {summary}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),

@@ -11,7 +11,7 @@ from typing import TypeGuard
 from steelyard.formatting import difference_text, quantity, tick
 
 HUGE, TINY = 1e300, 1e-300
-"""What is farther out or closer together is drawn at these ends; titles tell the number itself."""
+"""What is farther out or closer together is drawn at these ends; tooltips contain the number itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Axis:
     """The metric's highest value, where it has one: the axis ends there."""
     log: bool = False
     down: bool = False
-    """Whether the lowest value stands at the top: the first rank."""
+    """Whether the lowest value is at the top: the first rank."""
     bare: bool = False
     """Whether it has no numbers, since each row has a scale of its own."""
 
@@ -45,7 +45,7 @@ class Scale:
     log: bool
 
     def at(self, value: float) -> float:
-        """Where the value stands; what lies past an end is drawn at it."""
+        """Return the position of the value, clipped to the axis."""
         low, high, inner = self.low, self.high, min(max(value, self.low), self.high)
         if self.log:
             low, high, inner = math.log10(low), math.log10(high), math.log10(inner)
@@ -64,7 +64,7 @@ class Scale:
         most = max(int(room / 54), 2)
         if self.axis.unit == "day":
             return _day_ticks(self.low, self.high, max(int(room / 90), 2))
-        if self.axis.unit == "times":  # whole doublings: 0.7071 x tells nobody anything
+        if self.axis.unit == "times":  # whole doublings: 0.7071 x is hard to read
             stride = max(math.ceil((self.high - self.low) / most), 1)
             return [
                 float(tick) for tick in range(math.ceil(self.low / stride) * stride, math.floor(self.high) + 1, stride)
@@ -79,7 +79,7 @@ class Scale:
 def scale_of(axis: Axis, values: Iterable[float | None], start: float, end: float) -> Scale:
     """The axis from the metric's ends, else from round numbers around the values.
 
-    A logarithmic axis needs values above 0: where one is not, the axis is linear, and its title says which.
+    A logarithmic axis needs values above 0: otherwise the axis is linear, and its title shows it.
     """
     known = [min(max(value, -HUGE), HUGE) for value in values if is_drawn(value)]
     log = axis.log and bool(known) and min(known) > 0

@@ -32,12 +32,12 @@ def slopes(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A line for each value from before to after; names stand at the right where they have room."""
+    """Draw a line per value from before to after, with names at the right if there is room."""
     width = min(checked_width(width), 620)
     known = [each for each in changes if is_drawn(each.before) and is_drawn(each.after)]
     unknown = len(changes) - len(known)
-    said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
-    head, top = heading(title, said, width)
+    subtitle = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
+    head, top = heading(title, subtitle, width)
     shown = known[:MAX_LINES]
     body: list[Mark] = [nothing(top, width, "No data: no values before and after.")]
     bottom = top + 36

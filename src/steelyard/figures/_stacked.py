@@ -35,7 +35,7 @@ class StackedRow(NamedTuple):
     parts: Mapping[str, float | None]
     note: str = ""
     text: str = ""
-    """What stands at the right of the bar; its sum by default."""
+    """Text at the right of the bar; its sum by default."""
 
 
 def stacked(
@@ -67,11 +67,13 @@ def stacked(
     if not shown:
         frame, key, bottom = (nothing(top, width, "No data: no values."),), (), top + 30
     rest = left_out(len(rows) - len(shown), bottom, width)
-    said = "; ".join(f"{brief(row.label)} {text}" for row, text in zip(shown[:5], texts, strict=False)) or "no values"
+    summary = (
+        "; ".join(f"{brief(row.label)} {text}" for row, text in zip(shown[:5], texts, strict=False)) or "no values"
+    )
     return Figure(
         name="stacked",
         title=title,
-        description=description or f"{axis.title} by {', '.join(kinds)}: {said}.",
+        description=description or f"{axis.title} by {', '.join(kinds)}: {summary}.",
         width=width,
         height=int(bottom + (30 if rest else 12)),
         marks=(*head, *key, *frame, *marks, *rest),

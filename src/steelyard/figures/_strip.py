@@ -1,4 +1,4 @@
-"""Where all values lie on one axis: a dot for each of a few, bars of many, with what stands out marked by name."""
+"""Strip plot: a dot per value for few values, bars for many, with outliers named."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from steelyard.figures._scales import HUGE, Axis, Scale, is_drawn, scale_of, val
 STEP = 8.0
 """How wide a bin is: as a dot with its gap."""
 MAX_STACKED_DOTS = 7
-"""Dots above each other; where more values share a place, bars say how many."""
+"""Maximum height of a stack of dots; more values at one place are drawn as bars."""
 TALL = MAX_STACKED_DOTS * STEP
 NAMED = 3
-"""Labels that the tooltip of a bin tells."""
+"""Maximum number of labels in the tooltip of a bin."""
 
 
 class StripValue(NamedTuple):
@@ -45,16 +45,16 @@ def strip(
     width = checked_width(width)
     known = [each for each in values if is_drawn(each.value)]
     unknown = len(values) - len(known)
-    said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
-    head, top = heading(title, said, width)
+    subtitle = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
+    head, top = heading(title, subtitle, width)
     numbers = [min(max(each.value, -HUGE), HUGE) for each in known if each.value is not None]
     body: tuple[Mark, ...] = (nothing(top, width, "No data: no values."),)
     bottom = top + 42
-    told = "no values"
+    summary = "no values"
     if numbers:
         scale = scale_of(axis, numbers, EDGE + 6.0, width - EDGE - 6.0)
         marked = [("min", min(numbers)), ("median", median(numbers)), ("max", max(numbers))]
-        told = ", ".join(f"{name} {value_text(value, axis.unit)}" for name, value in marked)
+        summary = ", ".join(f"{name} {value_text(value, axis.unit)}" for name, value in marked)
         base = top + 30 + TALL
         body = (
             *_interval(scale, low, high, top + 14),
@@ -66,7 +66,7 @@ def strip(
     return Figure(
         name="strip",
         title=title,
-        description=description or f"{axis.title} of {len(values):,} {counted}: {told}.",
+        description=description or f"{axis.title} of {len(values):,} {counted}: {summary}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),
@@ -115,7 +115,7 @@ def _title(scale: Scale, inside: Sequence[StripValue], counted: str) -> str:
 
 
 def _marked(scale: Scale, marked: Sequence[tuple[str, float]], base: float, top: float, width: int) -> tuple[Mark, ...]:
-    """Upright lines at the values that stand out; their words below the axis, left out where they would touch."""
+    """Return vertical lines at outliers, with their names below the axis unless they would overlap."""
     marks: list[Mark] = []
     taken: list[tuple[float, float]] = []
     for name, value in (marked[1], marked[2], marked[0]):  # where there is no room, the median stays

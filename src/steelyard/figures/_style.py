@@ -1,4 +1,4 @@
-"""How marks look, declared once: style sheets and the attributes of a file that stands alone are made from it."""
+"""Looks of marks, declared once for style sheets and for the attributes of standalone files."""
 
 from __future__ import annotations
 
@@ -77,4 +77,4 @@ STYLE = (
     + _rules(LIGHT, colors_only=False)
     + f"@media screen and (prefers-color-scheme:dark){{{_rules(DARK, colors_only=True)}}}"
 )
-"""What a page puts into its style sheet for figures that stand in it; a file of its own holds it."""
+"""Style of figures, for the style sheet of a page or a standalone file."""

@@ -54,8 +54,8 @@ def trend(
     known = [each for each in ordered if is_drawn(each.score)]
     shown = known[-MAX_DOTS:]
     unseen = len(known) - len(shown)
-    said = "; ".join(part for part in (note, f"{unseen:,} earlier ones omitted" if unseen else "") if part)
-    head, top = heading(title, said, width)
+    subtitle = "; ".join(part for part in (note, f"{unseen:,} earlier ones omitted" if unseen else "") if part)
+    head, top = heading(title, subtitle, width)
     body: list[Mark] = [nothing(top, width, "No data: no scores.")]
     bottom = top + 42
     if shown:
@@ -129,7 +129,7 @@ def _best(plot: Plot, shown: Sequence[TrendPoint]) -> tuple[Mark, ...]:
 
 
 def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:
-    """Upright dashed lines; their words stand above the plot where they do not touch."""
+    """Return vertical dashed lines, with labels above the plot unless they would overlap."""
     shown: list[Mark] = []
     taken = 0.0
     foot = plot.up.start if len(marks) <= MAX_LINES else plot.up.end + 6

@@ -30,7 +30,7 @@ MAX_BARS = 900
 TALLEST = 900.0
 """How high thin bars may stack."""
 FARTHEST = 20.0
-"""Doublings that are drawn; what is faster or slower still stands at the end."""
+"""Doublings that are drawn; values beyond are clipped."""
 
 
 class BenchmarkRatio(NamedTuple):
@@ -57,7 +57,7 @@ def waterfall(
 ) -> Figure:
     """Bars from no change to each speedup in doublings, fastest first, noise in grey, a tick for the reference.
 
-    Those without a speedup stand apart below, hatched. `noise`: the ratio up to which timings vary by themselves.
+    Those without a speedup are hatched, below the others. `noise`: the ratio up to which timings vary by themselves.
     """
     width = checked_width(width)
     known = sorted((each for each in benchmarks if _doublings(each.speedup) is not None), key=_place, reverse=True)
@@ -111,9 +111,9 @@ def _unnamed(
     marks = _frame(scale, noise, top, end, width, has_reference=_has_reference(known))
     marks.append(group((line(scale.at(0), top + 34, scale.at(0), end, look="axis"),), place=' class="sy-frame"'))
     marks += [_bar(each, scale, begin + step * (row + 0.5), max(step - 1, 0.8)) for row, each in enumerate(shown)]
-    said = [f"1 of {stride} bars shown"] if stride > 1 else []
-    said += [f"{failed:,} failed or not measured"] if failed else []
-    return [*marks, nothing(end - 8, width, "; ".join(said))] if said else marks, end + (22 if said else 0)
+    notes = [f"1 of {stride} bars shown"] if stride > 1 else []
+    notes += [f"{failed:,} failed or not measured"] if failed else []
+    return [*marks, nothing(end - 8, width, "; ".join(notes))] if notes else marks, end + (22 if notes else 0)
 
 
 def _doublings(speedup: float | None) -> float | None:
