@@ -117,10 +117,10 @@ class ReportSections:
         """The sections that are made from runs."""
         by = self._by(table)
         if "rank" in self.sections or "compare" in self.sections:
-            self._tell("ranking")
+            self._report_progress("ranking")
             self.ranking = self._ranked(table, by)
         if "compare" in self.sections:
-            self._tell("comparing the leaders")
+            self._report_progress("comparing the leaders")
             self.comparison = self._leaders(table, by)
         if self.ranking is not None and len(self.ranking.groups) < 2:
             self.omitted["rank"] = "fewer than two groups to rank"
@@ -128,7 +128,7 @@ class ReportSections:
         if self._named and "rank" not in self.sections:
             self.ranking = None
         if "measure" in self.sections and (self._named or self.ranking is None):
-            self._tell("measuring")
+            self._report_progress("measuring")
             self.measurement = self._measured(table, by, interval="auto")
         elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
             self._measured(table, by, interval="none")
@@ -136,7 +136,7 @@ class ReportSections:
         if {"judges", "repeatability", "usage", "completeness", "outputs"} & set(self.sections):
             self._over_records(by)
 
-    def _tell(self, doing: str) -> None:
+    def _report_progress(self, doing: str) -> None:
         if self.progress is not None:
             self.progress(doing, 0)
 
@@ -202,7 +202,7 @@ class ReportSections:
             self._answered += [run] if run.output is not None and run.output.text else []
         self._sum_up(sums, rejected_count=self.rejected_count + len(reader.set_aside))
         if "judges" in self.sections:
-            self._tell("examining the judges")
+            self._report_progress("examining the judges")
             self._examine(judged, by)
         if "outputs" in self.sections and self.options.with_outputs:
             self._show_outputs()
@@ -265,7 +265,7 @@ class ReportSections:
             options = RepeatabilityOptions(repair=False, by=self._prompt_keys)
             answered = self.inputs.runs if self._answered else ()
             self.keep_command("repeatability", options, [*self.inputs.experiments, *answered])
-            self._tell("comparing outputs")
+            self._report_progress("comparing outputs")
             self.repeatability = (
                 self._part("repeatability", lambda: repeatability(outputs, options=options)) if outputs else None
             )
@@ -274,7 +274,7 @@ class ReportSections:
         if "speedup" in self.sections:
             speedups = SpeedupOptions(prices=self.options.prices)
             self.keep_command("speedup", speedups, self.inputs.timings)
-            self._tell("comparing timings")
+            self._report_progress("comparing timings")
             timings = self.inputs.timings
             self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None
             if not timings:

@@ -129,16 +129,16 @@ class RunReading:
     def _runs(self) -> Iterator[Run]:
         for item in each_once(self._gathered, self._labels):
             if not isinstance(item, NamedRun):
-                self._told(item)
+                self._add_message(item)
             elif self._chooser.keeps(run := item.run):
                 self._count(run, _format(item.entry))
                 yield run
         for name, files in self._tally.files.items():
             self._formats[name].sums["files"] = files
         for finding in self._chooser.findings():
-            self._told(finding)
+            self._add_message(finding)
 
-    def _told(self, item: Rejected | Finding) -> None:
+    def _add_message(self, item: Rejected | Finding) -> None:
         if isinstance(item, Rejected):
             self._set_aside.add(item)
         else:
