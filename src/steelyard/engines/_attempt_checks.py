@@ -25,7 +25,7 @@ RETRIED = (
     "rates over first attempts do not"
 )
 EARLY_PASSES = 2
-"""So many tasks must have stopped before the limit, and as many have passed after a failure, to call it a plan."""
+"""At least this many tasks must have stopped before the limit, and passed after a failure, to call it a plan."""
 
 EXCEPTIONS = 0.05
 """The fraction of tasks that may have gone otherwise: a run that was cancelled, one that was made once more."""
@@ -65,11 +65,11 @@ def _runs(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Labeled:
-    """Some groups of runs under labels: the keys that tell them apart, and the number of the label of each key."""
+    """Labeled groups of runs: their keys, and the number of the label of each key."""
 
     by: Sequence[str]
     number_of: Callable[[Key], int | None]
-    """None of a key whose runs stand in no group."""
+    """None for a key whose runs are in no group."""
     labels: Sequence[str]
 
     def numbers(self, cells: pl.DataFrame) -> Codes:
@@ -214,7 +214,7 @@ def _order(engine: Engine) -> nw.Expr:
 
 
 def _without_verdict(engine: Engine, cells: _Cells, labels: Sequence[str]) -> list[Finding]:
-    """How many runs of each group have no verdict and how many of them broke off, and what is done with them.
+    """Report how many runs of each group have no verdict, how many of them crashed, and how they count.
 
     Data in which no run has a verdict and none crashed were never scored, so there is no finding.
     """
@@ -271,7 +271,7 @@ UNEVEN_COSTS = (
 
 
 def _unevenly_known_costs(engine: Engine, cells: _Cells, groups: Labeled) -> list[Finding]:
-    """The groups in which costs are missing more often of one verdict, with cost of pass by verdict beside it."""
+    """Report groups in which costs are missing more often for one verdict, with cost of pass by verdict."""
     size = len(groups.labels)
     counts = {
         (verdict, priced): cells.by_group(_cost_count(verdict, priced), size)
@@ -299,12 +299,12 @@ def _cost_sentence(means: Sequence[float], sizes: Sequence[tuple[int, int]]) -> 
     """Both figures; None where they are the same to the digits that are shown."""
     (failed_known, failed_unknown), (passed_known, passed_unknown) = sizes
     failed, passed = failed_known + failed_unknown, passed_known + passed_unknown
-    told = f"known for {passed_known:,} of {passed:,} passed and {failed_known:,} of {failed:,} failed runs"
+    known = f"known for {passed_known:,} of {passed:,} passed and {failed_known:,} of {failed:,} failed runs"
     of_failed, of_passed = means
     if math.isnan(of_failed):
-        return f"{told}: cost of pass is {dollars(of_passed)} over passes only, and unknown by verdict"
+        return f"{known}: cost of pass is {dollars(of_passed)} over passes only, and unknown by verdict"
     complete = dollars((passed_known * of_passed + failed_known * of_failed) / passed_known)
     by_verdict = dollars((passed * of_passed + failed * of_failed) / passed)
     if complete == by_verdict:
         return None
-    return f"{told}: cost of pass over runs is {complete} over the complete cases, {by_verdict} by verdict"
+    return f"{known}: cost of pass over runs is {complete} over the complete cases, {by_verdict} by verdict"

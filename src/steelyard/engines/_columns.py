@@ -1,4 +1,4 @@
-"""Facts and metrics as column expressions, whoever evaluates them."""
+"""Facts and metrics as column expressions for every engine."""
 
 from __future__ import annotations
 

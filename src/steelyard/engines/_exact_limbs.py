@@ -1,8 +1,8 @@
 """Exact sums where an engine adds: each double is split into whole numbers, which add up the same in any order.
 
 The powers of two that the numbers have are looked up first. A window of them is moved into 0 to 1, and each number in
-it is cut into limbs of 30 bits; limbs times counts stay below 2^63 up to 2^33 rows. What lies in no window yet takes
-the next one, so that subnormal numbers and 1e300 add up beside each other. Python joins the sums of limbs.
+it is cut into limbs of 30 bits; limbs times counts stay below 2^63 up to 2^33 rows. What is in no window yet takes
+the next one, so that subnormal numbers and 1e300 add up together. Python joins the sums of limbs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def limb_sums(
 ) -> nw.LazyFrame[Any]:
     """For each group the sums of limbs, the count of values and of either infinity.
 
-    `rows` has the keys, `VALUE` and `COUNT`; `least` and `most` are the sizes that its values lie between.
+    `rows` has the keys, `VALUE` and `COUNT`; `least` and `most` bound the sizes of its values.
     """
     value, count = nw.col(VALUE), nw.col(COUNT)
     signed = nw.when(value < 0).then(-count).otherwise(count)
@@ -98,13 +98,13 @@ def _times_power(size: nw.Expr, exponent: int) -> nw.Expr:
 
 
 def _limb(scaled: nw.Expr, number: int) -> nw.Expr:
-    """The limb's 30 bits: what lies before the point after moving it, less what lay before it already."""
+    """Return the limb's 30 bits: the integer part after moving the point, minus that of the previous limb."""
     upper = _floor(scaled, BITS * number)
     return upper if number == 1 else upper - _floor(scaled, BITS * (number - 1)) * 2.0**BITS
 
 
 def _floor(scaled: nw.Expr, power: int) -> nw.Expr:
-    """What lies before the point after moving it; Spark gives a whole number of 64 bits, which holds no more."""
+    """Return the integer part after moving the point; Spark returns at most 64 bits."""
     moved = scaled * 2.0**power
     if power < 63:
         return moved.floor()

@@ -13,7 +13,7 @@ from steelyard.tables import RunTable
 
 
 class Facts:
-    """Files that hold a row for each run with its number; they go when nobody needs them."""
+    """Files with one numbered row per run, removed when no longer referenced."""
 
     def __init__(self, table: RunTable, parent: Path | None = None) -> None:
         self.folder = make_scratch(parent)

@@ -101,7 +101,7 @@ class KeyCoder:
             levels.append(values)
             if space == len(values):
                 codes = own
-            elif len(values) > 1:  # one value alone tells no rows apart
+            elif len(values) > 1:  # a single value does not split rows
                 codes = codes.astype(np.int64) if space >= 2**32 else codes
                 codes = codes * codes.dtype.type(len(values)) + own
         if len(by) == 1:
@@ -190,7 +190,7 @@ class Grouping:
         return len(self.sizes)
 
     def pieces(self) -> Iterator[tuple[slice, slice]]:
-        """Groups and their rows in `order`, so few at a time that memory is used again instead of had anew."""
+        """Yield groups and their rows in `order`, in pieces small enough to reuse memory."""
         edges, ends = [0], np.cumsum(self.sizes)
         while edges[-1] < self.groups:
             last = np.searchsorted(ends, self.starts[edges[-1]] + _ROWS_AT_ONCE, side="right")

@@ -23,7 +23,7 @@ _SIZE = "_size"
 def exact_sums(
     source: Source, rows: nw.LazyFrame[Any], keys: Sequence[str], span: tuple[float | None, float | None] | None = None
 ) -> tuple[pl.DataFrame, ExactSums]:
-    """The exact sums of `VALUE` times `COUNT` in each group, with the groups' keys; `span` is what they lie between."""
+    """The exact sums of `VALUE` times `COUNT` in each group, with the groups' keys; `span` is their range."""
     least, most = _span(source, rows) if span is None else span
     found = source.collect(limb_sums(rows, keys, least, most))
     return found.select(keys), joined_sums(found, least, most)

@@ -12,14 +12,14 @@ from steelyard.statistics import Coincidence, coincidences
 MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 """What is measured finely enough that two runs hardly ever agree in it."""
 AGENT = ("agent", "model", "tier")
-"""What tells agents apart."""
+"""Keys that distinguish agents."""
 MESSAGE = (
     "the results of two agents are bit-identical on more tasks than chance explains; check whether one is a copy "
     "of the other"
 )
 
 MAX_RUNS = 20_000_000
-"""Every result is held against every other, in memory: past so many runs that is not done, whatever the engine."""
+"""All pairs of results are compared in memory; above this many runs the check is skipped, on every engine."""
 
 
 def identical_results(engine: Engine) -> list[Finding]:
@@ -44,20 +44,20 @@ def _identical(engine: Engine, names: Sequence[str]) -> list[Finding]:
     combinations = engine.codes(names)
     agents = combinations.keys()
     tasks = engine.codes(["task"]).rows
-    told: dict[tuple[int, int], list[str]] = {}
+    pairs: dict[tuple[int, int], list[str]] = {}
     for name in MEASURED:
         values = engine.values([name])[name]
         if isinstance(values, Missing):
             continue
         # coarse numbers agree too easily
         for pair in coincidences(tasks, combinations.rows, values, only_fine=True, looks=len(MEASURED)):
-            told.setdefault((pair.first, pair.second), []).append(_sentence(name, pair))
+            pairs.setdefault((pair.first, pair.second), []).append(_sentence(name, pair))
     places = [
         Place(
             where=f"{key_label(names, agents[first])} and {key_label(names, agents[second])}",
             message="; ".join(sentences),
         )
-        for (first, second), sentences in sorted(told.items())
+        for (first, second), sentences in sorted(pairs.items())
     ]
     return [Finding(code="duplicate_results", message=MESSAGE, places=tuple(places))] if places else []
 

@@ -39,7 +39,7 @@ from steelyard.statistics import (
 from steelyard.tables import free_bytes
 
 ROW = "_row"
-"""The column of facts that numbers the runs, so that columns that were had one after another stand side by side."""
+"""Run number in the facts, which aligns columns that were computed separately."""
 GROUP = "_group"
 RUN_LEVEL = 8
 """Columns of eight bytes that statistics of single runs hold besides the values: groups, tasks, order, copies."""
@@ -207,7 +207,7 @@ class LazyEngine:
         return by_name
 
     def _grouped(self, kept: nw.LazyFrame[Any], size: int) -> GroupedValues:
-        """What statistics are taken from: the histogram itself where it is small, else what the engine says of it."""
+        """Return the source of statistics: the histogram itself if it is small, else the engine's figures of it."""
         ddof = 0 if self.profile.std_dev == "population" else 1
         held = self.source.collect(kept.head(HELD_ROWS + 1))
         if held.height > HELD_ROWS:
@@ -307,7 +307,7 @@ class LazyEngine:
         return replace(self.groups(by), rows=rows)
 
     def _check_room(self, columns: int) -> None:
-        """Refuse what deals single runs where their values would not fit into memory."""
+        """Reject resampling of single runs if their values would not fit into memory."""
         needed, free = self.n * 8 * (columns + RUN_LEVEL), free_bytes()
         if needed > free:
             raise MemoryLimitError(self.n, needed=needed, free=free)
@@ -336,7 +336,7 @@ class _Joined:
 
 
 def _filled(name: str, type_: pl.DataType) -> Iterator[nw.Expr]:
-    """Two columns that tell missing from every value: whether it is known, and something where it is not."""
+    """Yield two columns that distinguish missing from every value: whether it is known, and the filled value."""
     column = nw.col(name)
     nothing: str | float | bool = "" if type_ == pl.String else False if type_ == pl.Boolean else 0
     yield (~column.is_null()).cast(nw.Int64)

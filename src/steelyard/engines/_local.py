@@ -33,7 +33,7 @@ _MINUS_ZERO = np.uint64(1 << 63)
 
 _THREADS = min(8, os.cpu_count() or 1)
 _ROWS_AT_ONCE = 4_000_000
-"""So many runs that several questions at a time have room; past that, memory is for one."""
+"""Up to this many runs, several queries fit into memory at a time; above, one."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class LocalEngine:
     profile: Profile
     weight_by: WeightBy = "runs"
     folder: SpillFolder | None = None
-    """Holds spilled rows; it must live as long as somebody may ask."""
+    """Spilled rows; must exist as long as the engine."""
     _keys: KeyCoder | None = None
     """What numbered the keys of the same runs before."""
 
@@ -231,7 +231,7 @@ class OrderedRows:
     """Rows that are computed when they are asked for: of millions often only the first are."""
 
     computed: Callable[[int | None], pl.DataFrame]
-    """The first so many in order; without a number, all."""
+    """Return the first n in order; all without a number."""
 
     @cached_property
     def _all(self) -> pl.DataFrame:

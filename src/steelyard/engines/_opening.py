@@ -36,7 +36,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An engine and what is said about it."""
+    """Engine with its findings."""
 
     name: str
     """local, duckdb, or spark."""
@@ -44,7 +44,7 @@ class Chosen:
 
 
 def check_engine(engine: object) -> None:
-    """Refuse an engine that there is not, and one whose library is not installed."""
+    """Reject an unknown engine, and one whose library is not installed."""
     name = _kind(engine)
     for kind, library, shown in (("duckdb", "duckdb", "DuckDB"), ("spark", "pyspark", "PySpark")):
         if name == kind and importlib.util.find_spec(library) is None:
@@ -65,7 +65,7 @@ def _kind(engine: object) -> str:
 
 
 def choose_engine(table: RunTable) -> RunTable:
-    """The table with the engine that evaluates it, and what is to be told about that among its notes."""
+    """Return the table with its engine, and a note about the engine."""
     name = _kind(table.engine)
     reason = f"as requested: {_runs(table.n)}"
     if name == "auto":
@@ -81,8 +81,8 @@ def choose_engine(table: RunTable) -> RunTable:
     if any(note.code == "engine" for note in table.notes):
         return table
     limit = f", memory limit {file_size(memory_limit())}" if name == "duckdb" else ""
-    told = Finding(code="engine", severity="info", message=f"evaluated with {name}, {reason}{limit}")
-    return replace(table, engine=name if table.engine == "auto" else table.engine, notes=(*table.notes, told))
+    note = Finding(code="engine", severity="info", message=f"evaluated with {name}, {reason}{limit}")
+    return replace(table, engine=name if table.engine == "auto" else table.engine, notes=(*table.notes, note))
 
 
 def _runs(n: int) -> str:

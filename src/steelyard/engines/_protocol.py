@@ -1,7 +1,7 @@
-"""What every engine does, so that no command knows which one it has.
+"""Interface of all engines.
 
 An engine counts, sorts and adds whole numbers; every division is made in Python, rounded once. So the same runs give
-the same bits whoever evaluates them. `by` are the keys that make a group; missing values of a key come last in order.
+the same bits on every engine. `by` are the keys that make a group; missing values of a key come last in order.
 """
 
 from __future__ import annotations

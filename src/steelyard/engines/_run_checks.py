@@ -90,7 +90,7 @@ def _attempt_zero(_limits: FindingLimits, attempt: nw.Expr) -> nw.Expr:
 
 
 _PLACE = ("id", "_path", "_line")
-"""The columns that say which run it is: its id, or where a row of a flat file without ids stands."""
+"""Columns that identify the run: its id, or the line in a flat file without ids."""
 
 CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
@@ -203,7 +203,7 @@ CHECKS: tuple[RunCheck, ...] = (
 
 
 def run_findings(engine: Engine) -> list[Finding]:
-    """Every contradiction in the table, with all runs that show it: counted at once, listed when somebody looks."""
+    """Every contradiction in the table, with all runs that show it: counted at once, listed on demand."""
     columns = {check.code: [engine.column(name) for name in check.needs] for check in CHECKS}
     known = [check for check in CHECKS if not any(isinstance(column, Missing) for column in columns[check.code])]
     conditions = {check.code: check.holds(engine.profile.findings, *columns[check.code]) for check in known}
@@ -232,9 +232,9 @@ def _places(rows: Rows, count: int, names: Sequence[str]) -> PlacesOnDemand:
 
     def made(numbers: range) -> Iterator[Place]:
         for values in rows.between(numbers.start, numbers.stop):
-            told = dict(zip(names, values, strict=True))
-            id_, path, line = (told.pop(name, None) for name in _PLACE)
-            stated = ", ".join(f"{name} {value}" for name, value in told.items())
+            fields = dict(zip(names, values, strict=True))
+            id_, path, line = (fields.pop(name, None) for name in _PLACE)
+            stated = ", ".join(f"{name} {value}" for name, value in fields.items())
             where = f"run {id_}" if id_ is not None else None if path is None else f"{path}:{line}"
             yield Place(where=where, message=stated or None)
 

@@ -1,4 +1,4 @@
-"""Spark as an engine: facts lie in the cluster, and only counts, whole sums and small results leave it."""
+"""Spark engine: facts stay in the cluster, and only counts, whole sums and small results leave it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SparkSource:
     """Facts in a session of Spark."""
 
     def __init__(self, facts: Facts, session: SparkSession) -> None:
-        self._facts = facts  # its files go when nobody needs them
+        self._facts = facts  # keeps its files
         is_sent = facts.path.stat().st_size <= SENT_BYTES
         few = {"spark.sql.shuffle.partitions": "4"} if is_sent else {}
         self._session = settings_apart(session, _SETTINGS | few)

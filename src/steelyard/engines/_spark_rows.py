@@ -1,4 +1,4 @@
-"""Rows of bytes that lie in Spark: what reading on a cluster needs of one, and no more."""
+"""Rows of bytes in Spark: the interface that reading on a cluster needs."""
 
 from __future__ import annotations
 

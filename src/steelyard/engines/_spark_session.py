@@ -44,7 +44,7 @@ def spark_session(given: SparkName) -> SparkSession:
         builder = SparkSession.builder.appName("steelyard")
         if given.startswith("sc://"):
             builder = builder.remote(given)
-        else:  # a server that runs already lets nobody change this
+        else:  # a running server does not allow this option
             builder = builder.config("spark.ui.showConsoleProgress", "false")
             if given.startswith(ADDRESSES):
                 builder = builder.master(given)
@@ -59,13 +59,13 @@ def spark_session(given: SparkName) -> SparkSession:
 
 
 def _not_opened(given: str, error: Exception) -> UsageError:
-    said = " ".join(str(error).split())[:MAX_ERROR_CHARS]
+    message = " ".join(str(error).split())[:MAX_ERROR_CHARS]
     hint = "check the address" if given.startswith(ADDRESSES) else "Spark needs Java 17 or newer"
-    if "JAVA_GATEWAY_EXITED" in said or "JAVA_HOME" in said:
+    if "JAVA_GATEWAY_EXITED" in message or "JAVA_HOME" in message:
         hint = "Spark needs Java 17 or newer"
-    elif "regular Spark session" in said or "CONNECT" in said.upper().split("]")[0]:
+    elif "regular Spark session" in message or "CONNECT" in message.upper().split("]")[0]:
         hint = "a process can use Spark or Spark Connect, not both; check the address"
-    return UsageError(f"cannot open a Spark session at {given}: {said}", hint=hint)
+    return UsageError(f"cannot open a Spark session at {given}: {message}", hint=hint)
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def settings_apart(session: SparkSession, settings: Mapping[str, str]) -> SparkS
 
 @contextmanager
 def cluster_errors() -> Iterator[None]:
-    """What a cluster says when it breaks off, in one sentence."""
+    """Raise errors of the cluster as one sentence."""
     from pyspark.errors import PySparkException  # heavy and optional
 
     try:
@@ -101,11 +101,11 @@ def cluster_errors() -> Iterator[None]:
 
 
 def _failed(error: Exception) -> SteelyardError:
-    said = str(error)
-    if "No module named 'steelyard'" in said:
+    text = str(error)
+    if "No module named 'steelyard'" in text:
         return UsageError(
             "steelyard is not installed on the cluster workers", hint="install the same version on every worker"
         )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if ": " in line and not line.startswith("at ")), said)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if ": " in line and not line.startswith("at ")), text)
     return ClusterError(last)
