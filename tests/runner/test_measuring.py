@@ -138,11 +138,11 @@ def test_what_is_measured_is_not_measured_again_and_a_broken_round_is(tmp_path: 
             stop.set()
 
     with pytest.raises(AbortedError):
-        bench.measure(tell=tell, stop=stop)
+        bench.measure(progress=tell, stop=stop)
     assert [made.number for made in bench.rounds] == [1]
-    bench.measure(tell=lambda done, _total, _what: told.append(done))
+    bench.measure(progress=lambda done, _total, _what: told.append(done))
     assert told == [1, 2, 3, 4, 4, 5, 6]
-    bench.measure(tell=lambda _done, _total, _what: pytest.fail("all of it is measured"))
+    bench.measure(progress=lambda _done, _total, _what: pytest.fail("all of it is measured"))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def scheduled(
         retries=retries,
         retry_wait_seconds=0.001,
         done=place.finished(),
-        tell=tell,
+        progress=tell,
     )
     scheduler.run()
     return scheduler

@@ -24,7 +24,7 @@ class AgentReader(asyncio.StreamReader):
         self.worker: asyncio.Task[None] | None = None
 
     def feed_eof(self) -> None:
-        """The agent closed the connection, or at least says no more."""
+        """The agent closed the connection, or at least its sending side."""
         super().feed_eof()
         self._leave()
 
@@ -68,7 +68,7 @@ class AgentSide:
         if piece:
             await self.send(as_chunk(piece) if self.is_chunked else piece)
 
-    async def say(self, status: int, message: str, *headers: tuple[str, str]) -> bool:
+    async def send_error(self, status: int, message: str, *headers: tuple[str, str]) -> bool:
         """Send an error of the proxy in a form that every client parses; the connection stays open."""
         error = {"type": "invalid_request_error", "code": status, "status": "FAILED_PRECONDITION"}
         body = json.dumps({"type": "error", "error": {**error, "message": f"steelyard proxy: {message}"}}).encode()

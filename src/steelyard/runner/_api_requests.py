@@ -1,4 +1,4 @@
-"""What an agent asks for: which requests reach an endpoint, under which path, and what they say."""
+"""API requests of agents: those that reach an endpoint, their path, and the values in their body."""
 
 from __future__ import annotations
 
@@ -123,20 +123,20 @@ def _target(kind: ApiKind, version: str | None, path: str, *, base: str) -> str:
 def _with_facts(request: ApiRequest) -> ApiRequest:
     """Return the request with the values in its body; the endpoint rejects an invalid body."""
     try:
-        told = _BODY.decode(request.body)
+        decoded = _BODY.decode(request.body)
     except UNREADABLE:
         return request
-    sent = told.configuration or told
-    is_streamed = told.stream is True or request.path.endswith(":streamGenerateContent")
-    options = told.stream_options if isinstance(told.stream_options, dict) else {}
-    adds_usage = request.kind == "chat" and told.stream is True and options.get("include_usage") is not True
+    sent = decoded.configuration or decoded
+    is_streamed = decoded.stream is True or request.path.endswith(":streamGenerateContent")
+    options = decoded.stream_options if isinstance(decoded.stream_options, dict) else {}
+    adds_usage = request.kind == "chat" and decoded.stream is True and options.get("include_usage") is not True
     return ApiRequest(
         kind=request.kind,
         path=request.path,
         target=request.target,
         body=_asking_for_usage(request.body, options) if adds_usage else request.body,
         generates=True,
-        model=told.model[:MAX_MODEL_LENGTH] if isinstance(told.model, str) else request.model,
+        model=decoded.model[:MAX_MODEL_LENGTH] if isinstance(decoded.model, str) else request.model,
         temperature=_number(sent.temperature),
         seed=sent.seed if isinstance(sent.seed, int) and abs(sent.seed) < 1 << 63 else None,
         is_streamed=is_streamed,

@@ -15,7 +15,7 @@ from steelyard.runner._plan_records import ApiKind, Scalar
 MAX_TOKENS = 8_192
 """Asked for where the API demands a number and the plan names none."""
 _MAX_ANSWER = 64 << 20
-_ANSWER = msgspec.json.Decoder(dict[str, Any])  # Any: what a model server says
+_ANSWER = msgspec.json.Decoder(dict[str, Any])  # Any: JSON of a model server
 
 
 @dataclass(frozen=True)
@@ -55,26 +55,26 @@ class ModelQuestion:
         sent = {name: self.setting[name] for name in ("temperature", "top_p", "seed") if name in self.setting}
         system, most = self.setting.get("system"), self.setting.get("max_tokens")
         turns = [{"role": "user", "content": self.prompt}]
-        told: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if self.kind == "gemini":
             names = {"top_p": "topP", "max_tokens": "maxOutputTokens"}
             limit = {} if most is None else {"max_tokens": most}
             configuration = {names.get(name, name): value for name, value in {**sent, **limit}.items()}
             if system is not None:
-                told["systemInstruction"] = {"parts": [{"text": system}]}
+                more["systemInstruction"] = {"parts": [{"text": system}]}
             contents = [{"role": "user", "parts": [{"text": self.prompt}]}]
-            return {"contents": contents, **({"generationConfig": configuration} if configuration else {}), **told}
+            return {"contents": contents, **({"generationConfig": configuration} if configuration else {}), **more}
         if self.kind == "messages":
             sent.pop("seed", None)  # the API has none
             if system is not None:
-                told["system"] = system
-            return {"model": self.model, "max_tokens": most or MAX_TOKENS, "messages": turns, **sent, **told}
+                more["system"] = system
+            return {"model": self.model, "max_tokens": most or MAX_TOKENS, "messages": turns, **sent, **more}
         if self.kind == "responses":
             sent.pop("seed", None)
             if system is not None:
-                told["instructions"] = system
+                more["instructions"] = system
             limit = {} if most is None else {"max_output_tokens": most}
-            return {"model": self.model, "input": self.prompt, **sent, **limit, **told}
+            return {"model": self.model, "input": self.prompt, **sent, **limit, **more}
         first = [] if system is None else [{"role": "system", "content": system}]
         limit = {} if most is None else {"max_tokens": most}
         return {"model": self.model, "messages": [*first, *turns], **sent, **limit}
@@ -116,11 +116,11 @@ def text_of(kind: ApiKind, answer: Mapping[str, Any]) -> str | None:  # Any: JSO
     elif kind == "messages":
         parts = [block.get("text") for block in answer["content"] if block.get("type") == "text"]
     elif kind == "responses":
-        said = [item for item in answer["output"] if item.get("type") == "message"]
-        parts = [part.get("text") for item in said for part in item["content"] if part.get("type") == "output_text"]
+        messages = [item for item in answer["output"] if item.get("type") == "message"]
+        parts = [part.get("text") for item in messages for part in item["content"] if part.get("type") == "output_text"]
     else:
         first = answer.get("candidates") or [{}]
-        said = (first[0].get("content") or {}).get("parts") or []
-        parts = [part.get("text") for part in said if not part.get("thought")]
+        content = (first[0].get("content") or {}).get("parts") or []
+        parts = [part.get("text") for part in content if not part.get("thought")]
     texts = [part for part in parts if isinstance(part, str)]
     return "".join(texts) if texts else None

@@ -20,7 +20,7 @@ from steelyard.records import Redaction
 from steelyard.runner._work_diff import FileDiff
 
 BUILT_IN = frozenset({"nop", "oracle", "model", "command"})
-"""Adapters whose names are everyday words; they say nothing about who did the work."""
+"""Adapters whose names are everyday words; they do not identify the agent."""
 
 WELL_KNOWN = (
     "aider",
@@ -96,18 +96,18 @@ class Blinding:
     _steps: list[tuple[str, re.Pattern[str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        told, spoken_of = self.secrets, self.spoken_of.lower()
-        places = sorted({path.rstrip("/") for path in told.paths if len(path) > 1}, key=len, reverse=True)
+        secrets, spoken_of = self.secrets, self.spoken_of.lower()
+        places = sorted({path.rstrip("/") for path in secrets.paths if len(path) > 1}, key=len, reverse=True)
         if places:
             joined = "|".join(map(re.escape, places))
             self._steps.append(("path", re.compile(rf"(?:{joined}){_OWN_PLACE}(?![\w.\-])")))
         self._steps += [("path", _HOME), ("path", _ROOT_HOME), ("trailer", _TRAILER)]
-        self._add("id", told.ids, re.escape)
-        self._add("cost", [_amount(cost) for cost in told.costs_usd if cost > 0], str)
-        self._add("tokens", [_count(tokens) for tokens in told.tokens if tokens >= 1_000], str)
-        self._add("model", [form for name in told.models for form in {name, name.rpartition("/")[2]}], _spelled)
-        self._add("agent", [name for name in told.agents if name not in BUILT_IN], _spelled)
-        self._add("tier", told.tiers, re.escape, flags=0)
+        self._add("id", secrets.ids, re.escape)
+        self._add("cost", [_amount(cost) for cost in secrets.costs_usd if cost > 0], str)
+        self._add("tokens", [_count(tokens) for tokens in secrets.tokens if tokens >= 1_000], str)
+        self._add("model", [form for name in secrets.models for form in {name, name.rpartition("/")[2]}], _spelled)
+        self._add("agent", [name for name in secrets.agents if name not in BUILT_IN], _spelled)
+        self._add("tier", secrets.tiers, re.escape, flags=0)
         self._add("agent", [name for name in WELL_KNOWN if name not in spoken_of], _spelled)
 
     def _add(

@@ -114,9 +114,9 @@ class Spending:
     def sentence(self) -> str | None:
         """What was spent of what may be, for people; None without a budget."""
         limits, spent = self.limits, self.spent
-        told = [
+        parts = [
             f"{_WORDS[unit].format(getattr(spent, unit))} of {_WORDS[unit].format(getattr(limits, unit))}"
             for unit in UNITS
             if getattr(limits, unit) is not None
         ]
-        return ", ".join(told) or None
+        return ", ".join(parts) or None

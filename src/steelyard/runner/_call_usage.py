@@ -1,4 +1,4 @@
-"""What a model's answer says that it used, read as its bytes pass by: whole or streamed, in every endpoint's words."""
+"""Token usage reported in model responses, whole or streamed, for every kind of endpoint."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class UsageReader:
     def __init__(self, kind: ApiKind) -> None:
         self.kind = kind
         self.model: str | None = None
-        """The model that says it answered."""
+        """Model name in the response."""
         self.is_final = False
         """Whether the usage is that of the whole answer; a stream that was cut has stated less, or nothing."""
         self._stated: ProviderUsage | ClaudeUsage | GeminiUsage | None = None
@@ -228,8 +228,8 @@ def _updated(before: object, after: ClaudeUsage) -> ClaudeUsage:
     """Merge cumulative counts of a message: later values replace earlier ones."""
     if not isinstance(before, ClaudeUsage):
         return after
-    told = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}
-    return msgspec.structs.replace(before, **told)
+    known = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}
+    return msgspec.structs.replace(before, **known)
 
 
 def error_code_of(body: bytes) -> str | None:
@@ -239,10 +239,10 @@ def error_code_of(body: bytes) -> str | None:
     'insufficient_quota'
     """
     try:
-        told = _ERROR_BODY.decode(body)
+        decoded = _ERROR_BODY.decode(body)
     except UNREADABLE:
         return None
-    error = told.error if isinstance(told.error, dict) else {}
+    error = decoded.error if isinstance(decoded.error, dict) else {}
     words = dict.fromkeys(str(word) for name in ("type", "code", "status") if (word := error.get(name)) is not None)
     return "".join(char for char in " ".join(words) if char.isprintable())[:MAX_ERROR_LENGTH] or None
 

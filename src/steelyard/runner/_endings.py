@@ -79,16 +79,16 @@ def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
 def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
     last = next((call for call in reversed(calls) if call.status is not None), calls[-1])
     is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
-    told = f"status {last.status}" if last.status is not None else last.error or "no response"
+    reason = f"status {last.status}" if last.status is not None else last.error or "no response"
     if evidence.ended_by == "time_limit" and _is_saturated(calls) and not is_final:
-        detail = f"the time limit was reached; the endpoint rejected all {_calls(calls)} ({told})"
+        detail = f"the time limit was reached; the endpoint rejected all {_calls(calls)} ({reason})"
         return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
     return Ending(
         name="not_started",
         cause="infrastructure",
         is_retried=not is_final,
         stops_agent=is_final,
-        detail=f"no model call succeeded: {_calls(calls)}, the last with {told}",
+        detail=f"no model call succeeded: {_calls(calls)}, the last with {reason}",
     )
 
 

@@ -127,7 +127,7 @@ def _run(
     isolation = isolation_for(needs_loopback=admission is not None, no_sandbox=no_sandbox)
     endpoint = "" if admission is None else _address(admission, isolation)
     command = command_of(job, endpoint=endpoint, token=token)
-    program = program_named(command.line[0], beside=job.plan_folder)
+    program = program_named(command.line[0], folder=job.plan_folder)
     if program is None:
         problem = missing_program(job.adapter, command.line[0])
         return msgspec.structs.replace(_evidence(None, "itself", isolation), start_error=problem)
@@ -209,9 +209,9 @@ def missing_program(adapter: Adapter, name: str) -> str:
 def _last_words(folder: Path) -> str | None:
     """The end of standard error, else of standard output, on one line."""
     for name in ("stderr", "stdout"):
-        with contextlib.suppress(OSError), open(folder / name, "rb") as said:
-            said.seek(max(0, os.fstat(said.fileno()).st_size - _LAST_WORDS_BYTES))
-            lines = said.read(_LAST_WORDS_BYTES).decode(errors="replace").split("\n")
+        with contextlib.suppress(OSError), open(folder / name, "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _LAST_WORDS_BYTES))
+            lines = stream.read(_LAST_WORDS_BYTES).decode(errors="replace").split("\n")
             if words := next((line.strip() for line in reversed(lines) if line.strip()), None):
                 return printable(words)
     return None
@@ -262,6 +262,6 @@ def agent_version(adapter: Adapter, *, no_sandbox: bool = False) -> str | None:
         readable=program.readable,
         no_sandbox=no_sandbox,
     )
-    said = (result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
-    found = (_VERSION.search(text) for text in said)  # warnings hold numbers too
+    outputs = (result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
+    found = (_VERSION.search(text) for text in outputs)  # warnings hold numbers too
     return next((match[0] for match in found if match), None)

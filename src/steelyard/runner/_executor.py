@@ -87,7 +87,7 @@ class PlanExecutor:
         ended = max(began, datetime.fromtimestamp(_last_written(folder), UTC))
         count = read_call_log(folder / "metering.jsonl") if job.uses_calls else None
         evidence = ExecutionEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
-        return self._told(job, folder, evidence, INTERRUPTED, None)
+        return self._build_outcome(job, folder, evidence, INTERRUPTED, None)
 
     def regraded(self, trial: Trial, folder: Path, stop: threading.Event) -> ExecutionOutcome | None:
         """The same execution with its work verified again; None where nothing is left to verify."""
@@ -133,9 +133,9 @@ class PlanExecutor:
                 ending = ending_of(evidence, verified)
             except AbortedError:
                 ending = CANCELLED
-        return self._told(job, folder, evidence, ending, verified)
+        return self._build_outcome(job, folder, evidence, ending, verified)
 
-    def _told(
+    def _build_outcome(
         self, job: Job, folder: Path, evidence: ExecutionEvidence, ending: Ending, verified: VerifyEvidence | None
     ) -> ExecutionOutcome:
         run, findings = run_of_trial(

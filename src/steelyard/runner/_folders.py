@@ -211,8 +211,8 @@ class _Started(Record, frozen=True, kw_only=True):
 
 def started_at(execution_folder: Path) -> datetime:
     """When an execution began."""
-    told = read_record(execution_folder / "started.json", _Started)
-    return told.at if told else datetime.fromtimestamp(execution_folder.stat().st_mtime, UTC)
+    started = read_record(execution_folder / "started.json", _Started)
+    return started.at if started else datetime.fromtimestamp(execution_folder.stat().st_mtime, UTC)
 
 
 def read_record(path: Path, record: type[Written]) -> Written | None:

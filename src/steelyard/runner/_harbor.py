@@ -91,10 +91,10 @@ def _left_out(read: PlanRead) -> Iterator[Finding]:
     }
     for what, is_there in missing.items():
         if is_there:
-            yield _told(f"Harbor does not support {what}; omitted from the job")
+            yield _note(f"Harbor does not support {what}; omitted from the job")
 
 
-def _told(message: str) -> Finding:
+def _note(message: str) -> Finding:
     return Finding(code="not_in_harbor", message=message)
 
 
@@ -102,17 +102,17 @@ def _agents(read: PlanRead, use: AgentUse, findings: list[Finding]) -> Iterator[
     """The agent's configurations in Harbor's words: one for each model and tier."""
     name = KNOWN_AGENTS.get(use.use)
     if name is None:
-        findings.append(_told(f"Harbor does not support the agent {use.label!r} ({use.use}); omitted"))
+        findings.append(_note(f"Harbor does not support the agent {use.label!r} ({use.use}); omitted"))
         return
     if any(use.settings):
-        findings.append(_told(f"Harbor does not set temperature or seed; the settings of {use.label!r} are omitted"))
+        findings.append(_note(f"Harbor does not set temperature or seed; the settings of {use.label!r} are omitted"))
     endpoint = read.endpoint_of(use) if use.models else None
     variables = _variables(read.plan.endpoints[endpoint], findings) if endpoint else {}
     kind = read.plan.endpoints[endpoint].kind if endpoint else None
     for model in use.models or (None,):
         for label, tier in (use.tiers or {"": Tier()}).items():
             if tier.overlay:
-                findings.append(_told(f"Harbor does not support overlays; tier {label!r} of {use.label!r} is omitted"))
+                findings.append(_note(f"Harbor does not support overlays; tier {label!r} of {use.label!r} is omitted"))
                 continue
             env = variables | tier.env
             yield {
@@ -132,13 +132,13 @@ def _variables(endpoint: Endpoint, findings: list[Finding]) -> dict[str, str]:
     """Where the agent finds the endpoint; Harbor fills `${NAME}` in from its own environment."""
     if endpoint.url.startswith(SCRIPTED) or _LOOPBACK.match(endpoint.url):
         message = f"{endpoint.url} is not reachable from a container; Harbor's agents use their default endpoints"
-        findings.append(_told(message))
+        findings.append(_note(message))
         return {}
     url, key = _VARIABLES[endpoint.kind]
-    told = {url: endpoint.url} | ({key: endpoint.key} if endpoint.key else {})
+    variables = {url: endpoint.url} | ({key: endpoint.key} if endpoint.key else {})
     return {
         name: f"${{{value.removeprefix(ENVIRONMENT)}}}" if value.startswith(ENVIRONMENT) else value
-        for name, value in told.items()
+        for name, value in variables.items()
     }
 
 

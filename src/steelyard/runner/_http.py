@@ -61,7 +61,7 @@ class Head:
     target: str
     status: int
     is_newer: bool
-    """HTTP/1.1, where a connection stays open unless it is said otherwise."""
+    """HTTP/1.1, where a connection stays open by default."""
     headers: tuple[tuple[str, str], ...]
     """Names in lower case."""
 
@@ -175,7 +175,7 @@ class Body:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it ended where its framing says, with nothing behind it, so that another message may follow."""
+        """Whether it ended as framed, with nothing behind it, so that another message may follow."""
         return self.is_done and not self._until_end and not self._kept
 
     def _unframed(self, data: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Judges as trials: what each is asked about the work of others, and what it answers.
 
 A judge sees the task, the change and the test report. It does not see who made the change, with which model or tier,
-in which folder, at what cost, or what the agent says of its own work.
+in which folder, at what cost, or the agent's own statements about its work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Ask = Callable[[PlanTask], ExecutionOutcome]
 
 
 class JudgeAnswer(Record, frozen=True, kw_only=True):
-    """What a judge said: points for one attempt, or which of two is better."""
+    """Answer of a judge: points for one attempt, or the better of two."""
 
     judge: str
     """The judge's label."""
@@ -74,7 +74,7 @@ def with_judges(read: PlanRead, trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _is_judged(read: PlanRead, trial: Trial) -> bool:
-    """Whether the trial is put before judges: every attempt, but of `nop` and `oracle` the first, which say it all."""
+    """Whether the trial is judged: every attempt, but only the first of `nop` and `oracle`, which never vary."""
     return trial.kind == "run" and (trial.attempt == 1 or read.use_of(trial.agent).use not in (NOP, ORACLE))
 
 
@@ -217,8 +217,8 @@ def _shown(read: PlanRead, folder: PlanFolder, trial: Trial, task: PlanTask, bli
     before += [work_overlay(read.path_of(tier.overlay))] if tier is not None and tier.overlay else []
     diff = blinding.diff(work_diff(before, executions[-1] / "work")) if executions else ""
     tests = result.run.tests if result is not None and result.run is not None else None
-    said = _end_of(executions[-1] / "verify" / "stdout", blinding) if executions and task.verify else ""
-    return Shown(diff, blinding.text("\n".join(part for part in (_tests(tests), said) if part)))
+    output = _end_of(executions[-1] / "verify" / "stdout", blinding) if executions and task.verify else ""
+    return Shown(diff, blinding.text("\n".join(part for part in (_tests(tests), output) if part)))
 
 
 def _tests(tests: TestResults | None) -> str:
@@ -234,8 +234,8 @@ def _tests(tests: TestResults | None) -> str:
 
 
 def _end_of(path: Path, blinding: Blinding) -> str:
-    """What was said last. Keys are taken out of more than is shown: the rest of one that is cut has no shape."""
+    """Return the end of the output, redacted before it is cut, because part of a key is not recognized."""
     if not path.is_file():
         return ""
-    said = whole_file(path)[-16 * _MAX_OUTPUT_CHARS :].decode("utf-8", "replace")
-    return blinding.redaction.text(said)[-_MAX_OUTPUT_CHARS:]
+    output = whole_file(path)[-16 * _MAX_OUTPUT_CHARS :].decode("utf-8", "replace")
+    return blinding.redaction.text(output)[-_MAX_OUTPUT_CHARS:]

@@ -45,8 +45,8 @@ def completed_runs(
         *_redacted(readable, by_id),
         *_families(readable, by_id),
     ]
-    unfit, told = calibration(readable, by_id, results, uses={trial.agent: _use(read, trial) for trial in trials})
-    findings += told
+    unfit, mistaken = calibration(readable, by_id, results, uses={trial.agent: _use(read, trial) for trial in trials})
+    findings += mistaken
     fit = [judged for judged in readable if judged.trial.agent not in unfit]
     judgments = _of_single(fit)
     compared, disagreements = _of_pairs(fit)
@@ -93,10 +93,10 @@ def _unread(trials: Iterable[Trial], results: Mapping[str, TrialResult]) -> list
 
 def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Finding]:
     """Report attempts that reveal their agent, once for all judges."""
-    told: dict[str, str] = {}
+    redacted_in: dict[str, str] = {}
     for judged in answers:
         if judged.answer.redacted and len(judged.trial.judged) == 1:
-            told.setdefault(judged.trial.judged[0], judged.answer.redacted)
+            redacted_in.setdefault(judged.trial.judged[0], judged.answer.redacted)
     return [
         Finding(
             code="judge_blinded",
@@ -104,7 +104,7 @@ def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Fi
             message=f"redacted from the judges' input: {redacted}",
             where=trials[id_].sentence,
         )
-        for id_, redacted in told.items()
+        for id_, redacted in redacted_in.items()
     ]
 
 
@@ -179,10 +179,10 @@ def _is_contradicted(kind: str, result: TrialResult) -> bool:
 
 def _calibrated(judge: str, mistakes: Sequence[str], asked: int, *, is_unfit: bool) -> Finding:
     shown = "; ".join(mistakes[:3]) + ("; ..." if len(mistakes) > 3 else "")
-    said = f"{len(mistakes)} of {asked} calibration answers are wrong ({shown})"
+    summary = f"{len(mistakes)} of {asked} calibration answers are wrong ({shown})"
     if not is_unfit:
-        return Finding(code="judge_mistaken", message=said, where=f"judge {judge}")
-    message = f"judgments excluded: {said}. Use another model or a clearer rubric"
+        return Finding(code="judge_mistaken", message=summary, where=f"judge {judge}")
+    message = f"judgments excluded: {summary}. Use another model or a clearer rubric"
     return Finding(code="judge_unfit", severity="error", message=message, where=f"judge {judge}")
 
 
@@ -191,13 +191,13 @@ def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
     judgments: dict[str, list[Judgment]] = {}
     for judged in answers:
         if judged.answer.criteria:
-            said = Judgment(
+            judgment = Judgment(
                 judge=judged.answer.judge,
                 passed=judged.answer.passed,
                 cost_usd=judged.cost_usd,
                 criteria=judged.answer.criteria,
             )
-            judgments.setdefault(judged.trial.judged[0], []).append(said)
+            judgments.setdefault(judged.trial.judged[0], []).append(judgment)
     return judgments
 
 
@@ -230,8 +230,8 @@ def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], lis
     judgments: dict[str, list[Judgment]] = {}
     for (judge, id_), won in points.items():
         cost_usd = sum_of_known(costs[judge, id_])
-        said = Judgment(judge=f"{judge} (pairs)", weighted_score=exact_mean(won), cost_usd=cost_usd)
-        judgments.setdefault(id_, []).append(said)
+        judgment = Judgment(judge=f"{judge} (pairs)", weighted_score=exact_mean(won), cost_usd=cost_usd)
+        judgments.setdefault(id_, []).append(judgment)
     findings = [
         Finding(
             code="pair_disagreement",

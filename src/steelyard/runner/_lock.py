@@ -33,7 +33,7 @@ class Lock(Record, frozen=True, kw_only=True):
     steelyard: str
     """Our version."""
     agents: dict[str, str | None]
-    """What each agent says its version is, or the digest of its file, by label; None where it has none."""
+    """Version that each agent reports, or the digest of its file, by label; None if it has none."""
     machine: str
     """The machine that it last ran on."""
     isolation: str
@@ -88,7 +88,7 @@ def locked(folder: PlanFolder, lock: Lock, *, accept_drift: bool) -> list[Findin
     kept = {**(before.agents if before is not None else {}), **lock.agents}
     folder.write(NAME, msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(lock, agents=kept))))
     message = "trials of this plan ran with different versions"
-    return [Finding(code="version_drift", message=message, where=told) for told in drifted]
+    return [Finding(code="version_drift", message=message, where=change) for change in drifted]
 
 
 def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
@@ -107,8 +107,8 @@ def drift(before: Lock, now: Lock) -> list[str]:
 
     The machine may differ: trials of one plan run on many.
     """
-    told = [f"steelyard {before.steelyard}, now {now.steelyard}"] if before.steelyard != now.steelyard else []
-    return told + [
+    changes = [f"steelyard {before.steelyard}, now {now.steelyard}"] if before.steelyard != now.steelyard else []
+    return changes + [
         f"{label} {before.agents[label] or 'none'}, now {version or 'none'}"
         for label, version in now.agents.items()
         if label in before.agents and before.agents[label] != version

@@ -1,7 +1,7 @@
 """Speed of finished work: measured after all agents have ended, one version at a time, on reserved cores.
 
 A round measures every side of a task once, in a new order, so that drift (heat, other load) falls
-on all sides alike. A round is kept when all its sides are measured; one that was broken off is measured again.
+on all sides alike. A round is kept when all its sides are measured; an incomplete one is measured again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def measure_sides(
     *,
     no_sandbox: bool = False,
     stop: Event | None = None,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> list[Finding]:
     """Measure what is not measured yet, and write `timings/`, which `steelyard speedup` reads."""
     measure = read.plan.plan.measure
@@ -95,8 +95,8 @@ def measure_sides(
                 else:
                     sides[trial] = measured
                 done += 1
-                if tell is not None:
-                    tell(done, total, f"{task}, round {number} of {measure.repeats}")
+                if progress is not None:
+                    progress(done, total, f"{task}, round {number} of {measure.repeats}")
             made = MeasuredRound(number=number, command=command, order=tuple(order), sides=sides, failures=failures)
             _keep(folder.root, task, made)
             rounds[task].append(made)
@@ -144,8 +144,8 @@ def _measured(
             stop=stop,
         )
         if not result.ok:
-            said = _last_line(Path(place, "stderr"))
-            return f"{result.ending}{f': {said}' if said else ''}"
+            message = _last_line(Path(place, "stderr"))
+            return f"{result.ending}{f': {message}' if message else ''}"
         return _samples(measure, Path(place))
 
 
@@ -240,7 +240,7 @@ def with_benchmarks(run: Run, samples: Samples | None) -> Run:
 
 
 def measured_samples(read: PlanRead, folder: PlanFolder, trials: Sequence[Trial]) -> dict[str, Samples]:
-    """The samples of every trial that was measured as the plan says."""
+    """The samples of every trial that was measured with the plan's settings."""
     measure = read.plan.plan.measure
     if measure is None:
         return {}

@@ -104,12 +104,12 @@ class PlanRead:
         return use.endpoint or only
 
     def time_limit_seconds(self, task: PlanTask, use: AgentUse) -> float:
-        """How long an execution may take: what the task says, else the agent, else the plan."""
+        """Return the time limit of an execution: of the task, else the agent, else the plan."""
         return seconds_of(task.time_limit or use.time_limit or self.plan.plan.time_limit)
 
 
 def load_plan(path: Path) -> PlanRead:
-    """The plan in a TOML file; `PlanError` with every mistake in what the file itself says."""
+    """Read a plan from a TOML file; raise `PlanError` with every mistake in it."""
     with refused_as(UsageError):
         text = read_text(path, limit=TEXT_BYTES)
         values = parse_toml(text, path)
@@ -181,7 +181,7 @@ def _part(value: Any, record: type[Part], where: str, mistakes: list[SteelyardEr
 
 
 def _wrong_value(value: Any, problem: str) -> tuple[str, str]:  # Any: TOML values
-    """What is said of a value that does not fit, and what to write instead."""
+    """Return the message and the hint for an invalid value."""
     for table in (value, *value.values()) if isinstance(value, dict) else ():
         line = table.get("command") if isinstance(table, dict) else None
         if isinstance(line, str):
@@ -205,7 +205,7 @@ def _mistakes_in(read: PlanRead) -> Iterator[SteelyardError]:
     yield from _repeated("agent", [use.label for use in plan.agents], 'give them different names: name = "..."')
     yield from _repeated("judge", [judge.label for judge in plan.judges], 'give them different names: name = "..."')
     for where, text in _durations(plan):
-        yield from _refused(where, seconds_of, text)
+        yield from _value_errors(where, seconds_of, text)
     for where, text, is_folder in _paths(plan):
         yield from _path_mistakes(where, read.path_of(text), text, is_folder=is_folder)
     for use in plan.agents:
@@ -253,7 +253,7 @@ def _unreadable(reader: Callable[[Path], object], path: Path, where: str) -> Ite
         yield UsageError(error.message, where=f"{where}, {path.name}", hint=error.hint)
 
 
-def _refused(where: str, check: Callable[[str], object], text: str) -> Iterator[SteelyardError]:
+def _value_errors(where: str, check: Callable[[str], object], text: str) -> Iterator[SteelyardError]:
     try:
         check(text)
     except ValueError as error:
@@ -262,28 +262,28 @@ def _refused(where: str, check: Callable[[str], object], text: str) -> Iterator[
 
 def _durations(plan: Plan) -> Iterator[tuple[str, str]]:
     settings = plan.plan
-    told: list[tuple[str, str | None]] = [("[plan] time_limit", settings.time_limit)]
-    told.append(("[plan] retry_wait", settings.retry_wait))
-    told.append(("[plan] measure", settings.measure.time_limit if settings.measure else None))
-    told += [(f"agent {use.label!r}", use.time_limit) for use in plan.agents]
+    limits: list[tuple[str, str | None]] = [("[plan] time_limit", settings.time_limit)]
+    limits.append(("[plan] retry_wait", settings.retry_wait))
+    limits.append(("[plan] measure", settings.measure.time_limit if settings.measure else None))
+    limits += [(f"agent {use.label!r}", use.time_limit) for use in plan.agents]
     for task in plan.tasks:
-        told += [(f"task {task.id!r}", task.time_limit)]
-        told += [(f"task {task.id!r}, verify", task.verify.time_limit if task.verify else None)]
-    yield from ((where, text) for where, text in told if text is not None)
+        limits += [(f"task {task.id!r}", task.time_limit)]
+        limits += [(f"task {task.id!r}, verify", task.verify.time_limit if task.verify else None)]
+    yield from ((where, text) for where, text in limits if text is not None)
 
 
 def _paths(plan: Plan) -> Iterator[tuple[str, str, bool | None]]:
     """What the plan points at: where it does, the path, and whether it is a folder (None: either)."""
-    told: list[tuple[str, str | None, bool | None]] = []
+    paths: list[tuple[str, str | None, bool | None]] = []
     for task in plan.tasks:
         where = f"task {task.id!r}"
-        told += [(f"{where}, prompt_file", task.prompt_file, False), (f"{where}, work", task.work, True)]
-        told += [(f"{where}, oracle", task.oracle, None), (f"{where}, contract", task.contract, False)]
-        told += [(f"{where}, verify.hidden", task.verify.hidden if task.verify else None, True)]
+        paths += [(f"{where}, prompt_file", task.prompt_file, False), (f"{where}, work", task.work, True)]
+        paths += [(f"{where}, oracle", task.oracle, None), (f"{where}, contract", task.contract, False)]
+        paths += [(f"{where}, verify.hidden", task.verify.hidden if task.verify else None, True)]
     for use in plan.agents:
-        told += [(f"agent {use.label!r}, tier {name!r}", tier.overlay, True) for name, tier in use.tiers.items()]
-    told += [(f"judge {judge.label!r}, rubric", judge.rubric, False) for judge in plan.judges]
-    yield from ((where, text, is_folder) for where, text, is_folder in told if text is not None)
+        paths += [(f"agent {use.label!r}, tier {name!r}", tier.overlay, True) for name, tier in use.tiers.items()]
+    paths += [(f"judge {judge.label!r}, rubric", judge.rubric, False) for judge in plan.judges]
+    yield from ((where, text, is_folder) for where, text, is_folder in paths if text is not None)
 
 
 def _path_mistakes(where: str, path: Path, text: str, *, is_folder: bool | None) -> Iterator[SteelyardError]:

@@ -35,26 +35,26 @@ class Program:
     """A PATH on which it and its interpreter are found."""
 
 
-def program_named(name: str, *, beside: Path | None = None) -> Program | None:
-    """Return the program that the user's shell would start in the directory `beside`; None if there is none.
+def program_named(name: str, *, folder: Path | None = None) -> Program | None:
+    """Return the program that the user's shell would start in the directory `folder`; None if there is none.
 
     Without a folder a relative path names none: it means a file of the work folder, which only the sandbox has.
     Of a Node package its outermost `node_modules` is needed, of a Python one its virtual environment and what that was
     made from, of any other program the file alone. A script's interpreter is looked up the same way.
     """
     if "/" in name and not os.path.isabs(name):
-        if beside is None:
+        if folder is None:
             return None
-        name = str(beside / name)
+        name = str(folder / name)
     return _program(name, os.environ.get("PATH", os.defpath))
 
 
-def program_digest(name: str, *, beside: Path) -> str | None:
+def program_digest(name: str, *, folder: Path) -> str | None:
     """The version of a program that states none: the digest of its file, if it is named by a path.
 
     None for programs of the system and those found on PATH, which may differ from machine to machine.
     """
-    place = _found(str(beside / name), "") if "/" in name else None
+    place = _found(str(folder / name), "") if "/" in name else None
     if place is None or str(start := _end_of_links(place)).startswith(_SYSTEM):
         return None
     return f"sha256:{file_digest(start)[:_DIGEST_DIGITS]}"
@@ -93,9 +93,9 @@ def _found(name: str, search_path: str) -> Path | None:
         return path
     for manager in _MANAGERS:
         if program := shutil.which(manager, path=search_path):
-            told = subprocess.run([program, "which", path.name], capture_output=True, text=True, check=False)  # noqa: S603
-            if told.returncode == 0 and Path(told.stdout.strip()).is_file():
-                return Path(told.stdout.strip())
+            result = subprocess.run([program, "which", path.name], capture_output=True, text=True, check=False)  # noqa: S603
+            if result.returncode == 0 and Path(result.stdout.strip()).is_file():
+                return Path(result.stdout.strip())
     rest = [folder for folder in search_path.split(os.pathsep) if Path(folder).name != _SHIMS]
     return _found(path.name, os.pathsep.join(rest))
 
@@ -103,7 +103,7 @@ def _found(name: str, search_path: str) -> Path | None:
 def _end_of_links(path: Path) -> Path:
     """The file that links lead to, by a path without links, which is all that a sandbox shows.
 
-    A virtual environment's link to its interpreter stays: it says which it is.
+    A virtual environment's link to its interpreter stays, because it identifies the environment.
     """
     for _ in range(_MAX_LINKS):
         path = Path(os.path.realpath(path.parent), path.name)

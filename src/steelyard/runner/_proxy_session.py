@@ -106,7 +106,7 @@ class Gate:
             while not reader.is_gone and await self._exchange(agent):
                 pass
         except HttpMessageError as problem:
-            await agent.say(problem.status, str(problem))
+            await agent.send_error(problem.status, str(problem))
         except (TruncatedMessageError, ConnectionError, asyncio.CancelledError):
             pass  # the connection ended, and nothing waits for more
         finally:
@@ -138,10 +138,10 @@ class Gate:
         endpoint, address = self.upstream.endpoint, self.upstream.address
         asked = swapped(head, query, token=self.token, key=endpoint.key)
         if asked is None:
-            return await agent.say(401, "invalid token for this trial")
+            return await agent.send_error(401, "invalid token for this trial")
         request = request_of(endpoint.kind, head.method, path, body, base=address.base)
         if request is None:
-            return await agent.say(
+            return await agent.send_error(
                 404, f"{head.method} is not supported on this path for endpoints of kind {endpoint.kind}"
             )
         headers, query = asked
@@ -158,7 +158,7 @@ class Gate:
                 self.log.reject("too_many_calls")
             if self.log.rejection is not None:
                 reason = REJECTIONS.get(self.log.rejection, self.log.rejection)
-                return await agent.say(400, f"no more calls: {reason}", NO_RETRY)
+                return await agent.send_error(400, f"no more calls: {reason}", NO_RETRY)
             if not request.generates:
                 return await self._passed_on(exchange)
             return await self._metered(exchange, waited_seconds)
@@ -212,7 +212,7 @@ class Gate:
             exchange.error = _problem(problem, was_sent=exchange.was_sent)
             if exchange.is_answering:
                 return False  # a truncated response is closed as the endpoint closed it
-            return await exchange.agent.say(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
+            return await exchange.agent.send_error(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
         except asyncio.CancelledError:
             exchange.was_aborted = True
             if exchange.agent.reader.is_gone:

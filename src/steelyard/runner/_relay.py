@@ -2,9 +2,9 @@
 
     python -I -S _relay.py SOCKET PORT -- COMMAND ...
 
-Run by the system's Python, inside the sandbox: it imports nothing of ours. TERM goes on to the command, INT does not:
-who interrupts, interrupts the whole group. The status is the command's, 128 + n where signal n ended it, and 127 where
-it could not be started. One thread, whatever the number of connections: a sandbox counts processes and threads.
+Run by the system's Python, inside the sandbox: it imports nothing of ours. TERM is forwarded to the command, INT is
+not, since it already reaches the whole group. The status is the command's, 128 + n if signal n ended it, and 127 if it
+could not be started. One thread, whatever the number of connections: a sandbox counts processes and threads.
 """
 
 from __future__ import annotations

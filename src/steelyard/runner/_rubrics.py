@@ -1,4 +1,4 @@
-"""What a judge is asked, and what its answer says: the rubric, the prompt, and how the answer is read."""
+"""Rubric, prompt and answer parser of a judge."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def read_scores(answer: str, rubric: Rubric) -> tuple[tuple[Criterion, ...], bool] | None:
-    """The rubric's lines with points, and the vote; None for an answer that does not say just that.
+    """The rubric's lines with points, and the vote; None for any other answer.
 
     Every criterion must be there once, with points in its range: a judge that skips one has not judged it, and 0 would
     be a judgment.
@@ -164,7 +164,7 @@ def read_scores(answer: str, rubric: Rubric) -> tuple[tuple[Criterion, ...], boo
 
 
 def read_comparison(answer: str) -> Winner | None:
-    """Which of two attempts is better; None for an answer that does not say it."""
+    """Which of two attempts is better; None for any other answer."""
     return next((read.better for read in _objects(answer, Comparison)), None)
 
 

@@ -1,4 +1,4 @@
-"""An execution becomes a Run: what its logs say, corrected by what the metering proxy counted and the runner saw."""
+"""Conversion of an execution to a Run: its logs, corrected by the metering proxy and the runner."""
 
 from __future__ import annotations
 
@@ -175,12 +175,12 @@ def _from_proxy(count: MeteredCalls, provenance: dict[str, Provenance]) -> dict[
 def _compare(job: Job, logged: Sequence[Run], count: MeteredCalls, findings: list[Finding]) -> None:
     """Where proxy and log differ the metering proxy counts, and a finding gives both."""
     where = f"trial {job.trial.id}"
-    told = add_usage(run.total_usage for run in logged)
-    if told is not None:
+    reported = add_usage(run.total_usage for run in logged)
+    if reported is not None:
         counted = count.usage or Usage()
         differing = [
             f"{word} {theirs:,} in the log, {ours or 0:,} counted"
-            for word, theirs, ours in zip(_KIND_WORDS.values(), kinds_of(told), kinds_of(counted), strict=True)
+            for word, theirs, ours in zip(_KIND_WORDS.values(), kinds_of(reported), kinds_of(counted), strict=True)
             if theirs is not None and theirs != (ours or 0)
         ]
         if differing:
@@ -220,7 +220,7 @@ def _origin(job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path)
         name: sorted({value for call in calls if (value := getattr(call, name)) is not None})
         for name in ("temperature", "seed", "model_asked", "model_answered")
     }
-    told = {
+    fields = {
         "x_trial": job.trial.id,
         "x_retry": int(folder.name.removeprefix("retry-")) if folder.name.startswith("retry-") else None,
         "x_ending": ending.name,
@@ -235,7 +235,7 @@ def _origin(job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path)
         "x_dropped_output_bytes": evidence.dropped_bytes or None,
         **{f"x_{name}": value for name, value in job.facts.items()},
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _other_models(job: Job, count: MeteredCalls | None) -> Iterator[Finding]:
@@ -254,6 +254,6 @@ def _settings_not_sent(job: Job, count: MeteredCalls | None) -> Iterator[Finding
         sent = {getattr(call, name) for call in count.calls} if count is not None and count.calls else None
         if asked is None or sent is None or sent == {asked}:
             continue
-        told = ", ".join(sorted("none" if value is None else str(value) for value in sent))
-        message = f"{name} {asked} was requested, but {told} was sent"
+        values = ", ".join(sorted("none" if value is None else str(value) for value in sent))
+        message = f"{name} {asked} was requested, but {values} was sent"
         yield Finding(code="setting_not_sent", message=message, where=f"trial {job.trial.id}")

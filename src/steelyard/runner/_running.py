@@ -26,7 +26,7 @@ from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
 from steelyard.runner._trial_records import Trial
 from steelyard.runner._trials import trials_of
 
-Tell: TypeAlias = Callable[[PlanProgress], None]
+PlanProgressCallback: TypeAlias = Callable[[PlanProgress], None]
 MoreTasks: TypeAlias = Callable[[Plan], Sequence[PlanTask]]
 """Gives the tasks that a plan takes from elsewhere."""
 
@@ -50,10 +50,10 @@ class RunSettings:
     parallel: int | None = None
     only: Collection[str] = ()
     """Labels of agents, ids of tasks or of trials; empty for all."""
-    tell: Tell | None = None
+    progress: PlanProgressCallback | None = None
     finished: Finished | None = None
     """Called for each finished trial."""
-    tell_measuring: Progress | None = None
+    measuring_progress: Progress | None = None
     more_tasks: MoreTasks | None = None
 
 
@@ -118,7 +118,7 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
             retries=plan.retries,
             retry_wait_seconds=seconds_of(plan.retry_wait),
             done=done,
-            tell=settings.tell,
+            progress=settings.progress,
             finished=settings.finished,
         )
         try:
@@ -159,7 +159,7 @@ def _measured(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> 
         message = f"speed is measured after all trials are done; {waiting:,} are pending"
         return [Finding(code="not_measured_yet", message=message)]
     return measure_sides(
-        opened.read, folder, opened.trials, no_sandbox=settings.no_sandbox, tell=settings.tell_measuring
+        opened.read, folder, opened.trials, no_sandbox=settings.no_sandbox, progress=settings.measuring_progress
     )
 
 
@@ -185,7 +185,7 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
             retries=plan.retries,
             retry_wait_seconds=seconds_of(plan.retry_wait),
             done=done,
-            tell=settings.tell,
+            progress=settings.progress,
             finished=settings.finished,
         )
         with trials_running():
@@ -212,8 +212,8 @@ def _versions_here(read: PlanRead) -> dict[str, str | None]:
 def _digests(read: PlanRead, uses: Iterable[AgentUse | JudgeUse]) -> dict[str, str]:
     """Digests of the files that users name as programs, by label, for adapters that state no version."""
     commands = {use.label: _command(read, use) for use in uses if not read.adapters[use.use].version}
-    told = {label: program_digest(line[0], beside=read.folder) for label, line in commands.items() if line}
-    return {label: digest for label, digest in told.items() if digest is not None}
+    digests = {label: program_digest(line[0], folder=read.folder) for label, line in commands.items() if line}
+    return {label: digest for label, digest in digests.items() if digest is not None}
 
 
 def _command(read: PlanRead, use: AgentUse | JudgeUse) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ def missing_here(read: PlanRead, trials: Sequence[Trial]) -> list[SteelyardError
     mistakes = list(key_mistakes(read, _endpoints(read, uses)))
     for use in uses:
         command = _command(read, use)
-        if command and program_named(command[0], beside=read.folder) is None:
+        if command and program_named(command[0], folder=read.folder) is None:
             problem = missing_program(read.adapters[use.use], command[0])
             mistakes.append(UsageError(problem, where=f"agent {use.label!r}"))
     return [*mistakes, *_check_mistakes(read, sorted({trial.task for trial in trials if trial.kind == "run"}))]

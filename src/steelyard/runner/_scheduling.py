@@ -18,7 +18,7 @@ from steelyard.runner._folders import TOUCHED_SECONDS, PlanFolder
 from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial, TrialResult
 
 SAME_FAILURES = 5
-"""After the same infrastructure failure so many times in a row, an agent's trials are started no more."""
+"""Number of identical infrastructure failures in a row after which no trial of the agent is started."""
 MAX_WAIT_SECONDS = 300.0
 _TICK_SECONDS = 0.1
 
@@ -34,7 +34,7 @@ class Executor(Protocol):
         """Run the trial in an empty folder, within what it may spend; `stop` ends it early."""
 
     def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:
-        """The outcome of an execution whose runner was stopped before it could say."""
+        """Return the outcome of an execution whose runner was stopped before it reported one."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class Scheduler:
         retries: int,
         retry_wait_seconds: float,
         done: set[str],
-        tell: Callable[[PlanProgress], None] | None = None,
+        progress: Callable[[PlanProgress], None] | None = None,
         finished: Finished | None = None,
     ) -> None:
         self._folder, self._executor, self._spending = folder, executor, spending
         self._parallel, self._retries, self._retry_wait = parallel, retries, retry_wait_seconds
-        self._tell, self._finished = tell, finished
+        self._progress, self._finished = progress, finished
         self._total = len(trials)
         self._done = set(done)
         self._waiting = [_Waiting(trial) for trial in trials if trial.id not in done]
@@ -204,7 +204,7 @@ class Scheduler:
         try:
             if entry.is_claimed or self._claim(entry):
                 folder = self._folder.new_execution(trial.id)
-                self._tell_progress()
+                self._report_progress()
                 outcome = self._executor.attempt(trial, folder, allowed, self.stop)
                 self._folder.end_execution(folder, outcome)
                 entry.executions.append(outcome.result)
@@ -222,7 +222,7 @@ class Scheduler:
                 self._changed.notify_all()
         if is_done and outcome is not None and self._finished is not None:
             self._finished(trial, outcome)
-        self._tell_progress()
+        self._report_progress()
 
     def _claim(self, entry: _Waiting) -> bool:
         """Whether the trial is ours now; then what earlier executions came to is counted, interrupted ones too."""
@@ -282,8 +282,8 @@ class Scheduler:
         elif count >= SAME_FAILURES:
             self.stopped[agent] = f"{detail}, {count} times in a row"
 
-    def _tell_progress(self) -> None:
-        if self._tell is None:
+    def _report_progress(self) -> None:
+        if self._progress is None:
             return
         with self._changed:
             progress = PlanProgress(
@@ -294,7 +294,7 @@ class Scheduler:
                 spent=self._spending.sentence(),
                 stopped=dict(self.stopped),
             )
-        self._tell(progress)
+        self._progress(progress)
 
     @property
     def is_over_budget(self) -> bool:

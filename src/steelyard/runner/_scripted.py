@@ -39,7 +39,7 @@ Json = dict[str, Any]  # Any: JSON values
 
 
 class ScriptedAnswer(Record, frozen=True, kw_only=True):
-    """What the scripted model says to some requests."""
+    """Response of the scripted model to some requests."""
 
     when: tuple[str, ...] = ()
     """Texts that the request must hold, all of them, or numbers with their names; none fits every request."""

@@ -126,7 +126,7 @@ class Upstream:
             self._next_start = max(self._next_start, time.monotonic() + seconds)
 
     async def connect(self) -> Connection:
-        """A connection that is still open, else a new one. The system's store says whom to trust."""
+        """A connection that is still open, else a new one. Trusts the system's certificate store."""
         while self._idle:
             kept = self._idle.pop()
             if time.monotonic() - kept.idle_since < IDLE_SECONDS and not kept.reader.at_eof():

@@ -24,7 +24,7 @@ _CANNOT_START = (126, 127)
 
 
 def verify(job: Job, folder: Path, *, stop: threading.Event, no_sandbox: bool = False) -> VerifyEvidence | None:
-    """What the task's check says of the work in an execution's folder; None for a task without one.
+    """Run the task's check on the work of an execution; return None for a task without one.
 
     To be called when nothing of the execution is left running. What the check prints, and its report, go to `verify/`.
     """

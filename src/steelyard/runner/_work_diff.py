@@ -28,7 +28,7 @@ class FileDiff(NamedTuple):
 
     path: str
     text: str
-    """The change as a unified diff, or a line that says why it is not shown."""
+    """The change as a unified diff, or the reason why it is not shown."""
 
 
 def work_diff(before: Iterable[Path], after: Path) -> tuple[FileDiff, ...]:

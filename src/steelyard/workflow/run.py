@@ -102,8 +102,8 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
             is_regrade=options.regrade,
             parallel=options.parallel,
             only=tuple(options.only),
-            tell=_emitter(progress),
-            tell_measuring=_measuring_emitter(progress),
+            progress=_emitter(progress),
+            measuring_progress=_measuring_emitter(progress),
             finished=delivery.finished if delivery else None,
         ),
     )
@@ -192,7 +192,7 @@ def run_trial(
     """Run one trial of a plan's folder, unless it is done."""
     place = PlanFolder(named_path(folder))
     settings = RunSettings(
-        no_sandbox=no_sandbox, accept_drift=accept_drift, tell=_emitter(progress), more_tasks=_more_tasks
+        no_sandbox=no_sandbox, accept_drift=accept_drift, progress=_emitter(progress), more_tasks=_more_tasks
     )
     return _listed(place, [run_in_folder(place, trial, settings)])
 
