@@ -166,7 +166,7 @@ if TYPE_CHECKING:
         decode_submission as decode_submission,
         submission_digest as submission_digest,
         submission_from_run as submission_from_run,
-        told_apart as told_apart,
+        without_inputs as without_inputs,
     )
     from steelyard.records._sums import (
         exact_mean as exact_mean,

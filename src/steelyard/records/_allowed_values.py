@@ -14,7 +14,7 @@ MAX_VALUE = 2**53
 
 
 def leaves(values: Any) -> Iterator[tuple[str, Any]]:  # Any: JSON or TOML values, and records of them
-    """Every value that holds no others, with its place; however deep they lie, and in no order that means something."""
+    """Every value that holds no others, with its place; however deep, and in no order that means something."""
     waiting: list[tuple[str, Any]] = [("", values)]
     while waiting:
         place, value = waiting.pop()

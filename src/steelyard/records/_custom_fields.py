@@ -1,6 +1,6 @@
 """Values of `x_` keys as cells of tables whose cells have no type, and back, without loss.
 
-A cell is a value other than text when it stands there exactly as JSON writes it: `12` and `0.5` are numbers, `007`,
+A cell is a value other than text when it is written exactly as in JSON: `12` and `0.5` are numbers, `007`,
 `1e5` and `1.50` are text, since a number would lose how they are written. Lists and objects are JSON however they are
 spaced. Text that would be taken for something else is written in JSON's quotes.
 """
@@ -47,7 +47,7 @@ def custom_inputs(values: Mapping[str, Any]) -> dict[str, float | bool]:  # Any:
 def _float(value: float) -> float:
     try:
         return float(value)
-    except OverflowError:  # a whole number past every float
+    except OverflowError:  # an integer beyond the range of float
         return math.inf if value > 0 else -math.inf
 
 
@@ -71,7 +71,7 @@ def custom_cell(value: Any) -> str:  # Any: the user's own value
 
 
 def custom_value(cell: str) -> Any:  # Any: the user's own value
-    """The value that the text of a cell stands for.
+    """Return the value of a cell's text.
 
     >>> [custom_value(cell) for cell in ("12", "007", "true", '"12"', "[1, 2]", "some words")]
     [12, '007', True, '12', [1, 2], 'some words']

@@ -1,4 +1,4 @@
-"""From bytes or plain values to a Run, strictly: unknown keys, values out of range and broken lines are refused."""
+"""From bytes or plain values to a Run, strictly: unknown keys, values out of range and broken lines are rejected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "].type": tuple(ComponentType),
     "provenance[...]": get_args(Provenance),
 }
-"""The closed choices of a record, by the end of the place where they stand."""
+"""The closed choices of a record, by the end of their place."""
 
 
 class DecodeError(ValueError):
@@ -98,7 +98,7 @@ def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a reco
 
 
 def _refuse_infinite(run: Run) -> None:
-    """Refuse numbers that JSON cannot hold; it would write null for them."""
+    """Reject numbers that JSON cannot hold; it would write null for them."""
     non_finite = find_non_finite(msgspec.to_builtins(run))
     if non_finite is not None:
         raise DecodeError(f"{non_finite[0]}: must be a finite number (got {non_finite[1]})", "omit unknown values")
@@ -114,15 +114,15 @@ def encode_run(run: Run) -> bytes:
 
 
 def content_digest(run: Run) -> bytes:
-    """SHA-256 of what the record says, whatever its id and the file it stood in."""
+    """Return the SHA-256 of the record's content, without its id and file."""
     import hashlib  # brings OpenSSL, which logs of agents do not need
 
     bare = run if run.source is None else msgspec.structs.replace(run, source=None)
-    said = msgspec.json.encode(bare, order="deterministic")
+    content = msgspec.json.encode(bare, order="deterministic")
     if run.id is not None:
         # The id is the first field; cutting it off is four times cheaper than making the record again without it.
-        said = b"{" + said[len(b'{"id":') + len(msgspec.json.encode(run.id)) + 1 :]
-    return hashlib.sha256(said).digest()
+        content = b"{" + content[len(b'{"id":') + len(msgspec.json.encode(run.id)) + 1 :]
+    return hashlib.sha256(content).digest()
 
 
 def content_id(digest: bytes, occurrence: int) -> str:

@@ -41,7 +41,7 @@ class FromColumns:
     way: Literal["value", "model", "sum", "total", "seconds", "between", "verdict"]
     """The column itself; the same, without providers before a model's name; the sum of those that are known; that sum,
     or the stated total in the last column where it can hold more (`Usage.total`); a moment in seconds since 1970;
-    seconds from the first to the second moment; the flag in the first, else what the word in the second says."""
+    seconds from the first to the second moment; the flag in the first, else the meaning of the word in the second."""
     columns: tuple[str, ...]
     known_by: tuple[str, ...] = ()
     """Of a sum: the columns of which one must be known, if not those that are added up."""
@@ -59,7 +59,7 @@ class Fact:
     absent: str
     """The reason given when the fact is missing."""
     flat: FromColumns | None = None
-    """None for a fact that only a whole record tells."""
+    """None for a fact that only a whole record has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     where: str | None
     """File and line, run id or group; None when it is about the whole input."""
     message: str | None = None
-    """What is to be said of this case alone; None where the finding's own sentence says it all."""
+    """Message for this case alone; None where the finding's own message applies."""
     count: int = 1
     """Number of cases: runs that lack a price for the same reason are one location."""
 
@@ -59,7 +59,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds_everywhere(self) -> bool:
-        """Whether it is so of everything that was looked at: an info that tells nothing apart is for scripts alone."""
+        """Whether it applies to all cases: an info that distinguishes nothing is for scripts alone."""
         return isinstance(self.places, PlacesOnDemand) and self.places.are_all
 
 
@@ -68,7 +68,7 @@ def _cases(places: Sequence[Place]) -> int:
 
 
 class PlacesOnDemand(Sequence[Place]):
-    """Places that are made when somebody looks at them, so that millions take no more memory than what they come from.
+    """Places that are made on access, so that millions take no more memory than what they come from.
 
     >>> places = PlacesOnDemand(3, lambda numbers: [Place(where=f"run {number}") for number in numbers])
     >>> places[1].where, [place.where for place in places]
@@ -104,7 +104,7 @@ class PlacesOnDemand(Sequence[Place]):
 
 
 class FilePlaces:
-    """Lines of files, and what is said of each: paths are kept once, so that millions take a few bytes each."""
+    """Lines of files, with a message for each: paths are kept once, so that millions take a few bytes each."""
 
     def __init__(self) -> None:
         self._paths: dict[str, int] = {}

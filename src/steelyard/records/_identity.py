@@ -1,7 +1,7 @@
-"""Which run a record tells of: an id given or made from the content, the same run read again, an id with other content.
+"""Which run a record is of: an id given or made from the content, the same run read again, an id with other content.
 
 This is the one rule, whatever is read and by whom. The k-th of equal records without an id is attempt k, whichever
-file it stands in, so splitting a file changes nothing.
+file it is in, so splitting a file changes nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from steelyard.records._findings import FilePlaces, Finding, Place, Rejected
 from steelyard.records._run import Run
 
 CONTENT_BYTES = 8
-"""So much of a digest tells whether two records with the same id say the same; a longer one takes memory."""
+"""Bytes of a digest that compare two records with the same id; more would take memory."""
 
 
 class RunIds:
-    """Names records one after another and tells those that were read before.
+    """Names for a stream of records, with those that were read before.
 
     >>> ids = RunIds()
     >>> [ids.admit(Run(id="a", task="t"), path="f", line=line) for line in (1, 2)]
@@ -81,6 +81,6 @@ class RunIds:
 
 
 def repeated_finding(places: Sequence[Place]) -> Finding:
-    """What is said of runs that stand in more than one place; the places are those that add no run."""
+    """Return the findings about runs in more than one place; the places are those that add no run."""
     message = "duplicate run (same id); included once"
     return Finding(code="repeated", severity="info", message=message, places=places)

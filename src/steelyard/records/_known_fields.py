@@ -19,7 +19,7 @@ _NONE: Mapping[str, str] = {}
 def unknown_field(
     error: msgspec.ValidationError, record: type[Record], *, other_names: Mapping[str, str] = _NONE
 ) -> tuple[str, str] | None:
-    """What the error says of a field that the record does not know, and the nearest it knows there; None for others.
+    """Return the error text of a field that the record does not know, with the nearest it knows there; None for others.
 
     `other_names` has the record's own names of what other records call by another: spelling alone would miss them.
     """
@@ -35,7 +35,7 @@ def unknown_field(
 
 
 def problem_text(error: msgspec.ValidationError) -> str:
-    """What the error says, after the place that it says it of, in the words of whoever wrote the file.
+    """Return the error text after its place, in the terms of the file's author.
 
     >>> from steelyard.records._run import Run
     >>> try:
@@ -45,15 +45,15 @@ def problem_text(error: msgspec.ValidationError) -> str:
     "judgments number 1, judge: Expected 'str | null', got 'int'"
     """
     text = str(error).replace("`", "'")
-    said, found, place = text.rpartition(" - at '$")
+    message, found, place = text.rpartition(" - at '$")
     if not found:
         return text
     steps = re.sub(r"\[([0-9]+)\]", lambda match: f" number {int(match[1]) + 1}", place.removesuffix("'"))
-    return f"{', '.join(step for step in steps.strip().split('.') if step)}: {said}"
+    return f"{', '.join(step for step in steps.strip().split('.') if step)}: {message}"
 
 
 def fields_at(record: type[Record], place: str) -> set[str]:
-    """The names of the fields at a place such as `judgments[0].criteria[...]`; of all records that may stand there.
+    """The names of the fields at a place such as `judgments[0].criteria[...]`; of all records that may be there.
 
     >>> from steelyard.records._run import Run
     >>> sorted(fields_at(Run, "failure"))

@@ -1,6 +1,6 @@
-"""Labels that a user puts on runs: what `--set` says, for what stands only in a path or nowhere at all.
+"""Labels that a user puts on runs with `--set`, for data that is only in a path or missing.
 
-A label says what a run belongs to, not which run it is: ids and duplicates go by what the files themselves say.
+A label is what a run belongs to, not which run it is: ids and duplicates depend on the files' own content.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _PART = re.compile(r"\{([^{}]*)\}")
 _FOLDER = re.compile(r"folder\[(\d{1,3})\]")
 _PARTS = ("folder", "folder[1]", "file", "stem")
 _ALWAYS_STATED = ("task", "tier_scheme")
-"""Whoever sets these means to replace what every run has."""
+"""Fields that every run has; setting one replaces it without a finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What is set in every run: texts by key, in which `{folder}` and the like stand for parts of the run's path."""
+    """Texts to set in every run, by key; `{folder}` and the like are replaced by parts of the run's path."""
 
     texts: tuple[tuple[str, str], ...] = ()
 
@@ -42,15 +42,15 @@ class Labels:
         return bool(self.texts)
 
     def values(self, path: str) -> dict[str, Any]:  # Any: values of a record's fields
-        """The fields of a run that was read from the path; refused where the path does not have a part."""
+        """Return the fields of a run that was read from the path; raise DecodeError if the path lacks a part."""
         values: dict[str, Any] = {key: _PART.sub(partial(_part_of, path, key), text) for key, text in self.texts}
         own = {key: custom_value(values.pop(key)) for key in tuple(values) if key.startswith("x_")}
         if "attempt" in values:
             values["attempt"] = _whole(values["attempt"], path)
         try:
             checked = convert_run({"task": "any", **values, **own})
-        except DecodeError as refused:
-            raise DecodeError(f"{OPTION}: {refused.reason}", refused.hint) from refused
+        except DecodeError as error:
+            raise DecodeError(f"{OPTION}: {error.reason}", error.hint) from error
         labels = {key: getattr(checked, key) for key in values}
         return labels | ({"extra": checked.extra} if own else {})
 
@@ -82,7 +82,7 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
 
 
 def _part_of(path: str, key: str, match: re.Match[str]) -> str:
-    """The part of the path; what an archive holds lies in the archive as in a folder."""
+    """The part of the path; an archive counts as a folder."""
     name = match[1]
     whole = Path(path.replace("!/", "/")).absolute()
     parts = {"file": whole.name, "stem": whole.stem, "folder": whole.parent.name}
@@ -104,7 +104,7 @@ def _stated(run: Run, key: str) -> object:
 
 
 class Labeler:
-    """Puts labels on runs that come one after another, and tells in the end which of them said something else."""
+    """Labels for a stream of runs, with findings at the end about replaced values."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
@@ -112,12 +112,12 @@ class Labeler:
         self._replaced = FilePlaces()
 
     def values(self, path: str) -> dict[str, Any]:  # Any: as above
-        """The labels of the path's runs, each path looked at once; refused where they cannot be had."""
+        """Return the labels of the path's runs, each path looked at once; raise DecodeError if one is missing."""
         if path not in self._values:
             try:
                 self._values[path] = self._labels.values(path)
-            except DecodeError as refused:
-                self._values[path] = refused
+            except DecodeError as error:
+                self._values[path] = error
         values = self._values[path]
         if isinstance(values, DecodeError):
             raise values
@@ -132,8 +132,8 @@ class Labeler:
             if "extra" in values:
                 values["extra"] = {**(run.extra or {}), **values["extra"]}
             labeled = msgspec.structs.replace(run, **values)
-        except DecodeError as refused:
-            return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
+        except DecodeError as error:
+            return Rejected(path=path, line=line, reason=error.reason, hint=error.hint)
         except ValueError as error:  # a tier that the run's own scheme does not have
             return Rejected(path=path, line=line, reason=f"{OPTION}: {error}")
         for key, _ in self._labels.texts:

@@ -77,7 +77,7 @@ def first_and_last(values: Iterable[Any]) -> tuple[datetime | None, datetime | N
     True
     """
     given = list(values)
-    if _written_alike(given):  # in one zone they stand in the order of their letters: two are read instead of all
+    if _written_alike(given):  # in one zone they sort as text: two are read instead of all
         first, last = moment(min(given)), moment(max(given))
         if first is not None and last is not None:
             return first, last
@@ -94,7 +94,7 @@ def _written_alike(given: Sequence[Any]) -> bool:  # Any: as above
 
 
 _ZONE = itemgetter(slice(-6, None))
-"""The last letters of a text, where the zone stands."""
+"""The last letters of a text, which contain the zone."""
 
 
 def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:

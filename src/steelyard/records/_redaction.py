@@ -1,6 +1,6 @@
 """Keys and tokens taken out of what leaves the machine: logs hold them, and reports, dashboards and prompts are shown.
 
-Only the usual shapes are known. A secret without a shape of its own is found where a name such as `password` stands
+Only the usual shapes are known. A secret without a shape of its own is found where a name such as `password` is
 before it, and else stays.
 """
 
@@ -40,7 +40,7 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[0-9;\[]m))"
 
 
 _REST = r"(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]{16,}"
-"""What follows a prefix: with a digit soon, or it is a name such as `npm_config_registry` that somebody gave."""
+"""What follows a prefix: with a digit soon, or it is a name such as `npm_config_registry` that a user chose."""
 
 
 def _prefixed(kind: str, *prefixes: str, rest: str = _REST) -> _Shape:
@@ -55,7 +55,7 @@ _ASSIGNED = (
     r"(?P<secret>(?![0-9.]{1,30}(?![^\s\"'\\,;&)}\]]))(?!\[|\$|<|None\b|null\b|true\b|false\b)"
     r"[^\s\"'\\,;&)}\]]{8,})"
 )
-"""A value behind a name that says what it is. Numbers are counts, and `$NAME`, `<name>` and `[...]` stand for one."""
+"""A value behind a name of a secret. Numbers are counts, and `$NAME`, `<name>` and `[...]` are placeholders."""
 
 SHAPES: tuple[_Shape, ...] = (
     _Shape(

@@ -122,7 +122,7 @@ class Judgment(Record, frozen=True, kw_only=True):
         if self.weighted_score is not None:
             return self.weighted_score
         recomputed = self.recomputed_score
-        assert recomputed is not None  # __post_init__ refuses a judgment with neither
+        assert recomputed is not None  # __post_init__ rejects a judgment with neither
         return recomputed
 
 
@@ -364,7 +364,7 @@ class Run(Record, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> bool | None:
-        """Whether the run passed, by the rule of the metric `pass_rate`; None when nothing tells.
+        """Whether the run passed, by the rule of the metric `pass_rate`; None when unknown.
 
         Test results decide, else the stated verdict, else a strict majority of the judges' votes.
         """
@@ -377,7 +377,7 @@ class Run(Record, frozen=True, kw_only=True):
 
     @property
     def cost_is_lower_bound(self) -> bool | None:
-        """Whether the cost, or the tokens that it is priced from, are known to be too low; None when it does not say.
+        """Whether the cost, or the tokens that it is priced from, are known to be too low; None when not stated.
 
         Tokens that are known to be too few make a priced cost too low, not one that the tool reports.
         """

@@ -1,4 +1,4 @@
-"""The choice of runs by key, value and time: what `--where`, `--since` and `--until` say."""
+"""The choice of runs by key, value and time: the options `--where`, `--since` and `--until`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Chosen: TypeAlias = str | Mapping[str, str]
 _PAIR = re.compile(r",(?=\s*(?:\w+|x_[\w.-]+)\s*!?=)")
 """The comma before another `key=value`."""
 VALUES_LOOKED_AT = 2_000
-"""Among so many the nearest is looked for when no run has the value."""
+"""Maximum number of values among which the nearest is looked for when no run has the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class KeyCondition:
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """Which runs count: those of which every condition holds and whose time lies within the limits."""
+    """Which runs count: those of which every condition holds and whose time is within the limits."""
 
     conditions: tuple[KeyCondition, ...] = ()
     since: datetime | None = None
@@ -60,7 +60,7 @@ class RunChoice:
         return self.since is not None or self.until is not None
 
     def within(self, run: Run) -> bool:
-        """Whether the run's time lies within the limits; where there are some, a run without a time does not count."""
+        """Whether the run's time is within the limits; where there are some, a run without a time does not count."""
         if not self.timed:
             return True
         moment = run.started_at or run.ended_at
@@ -71,7 +71,7 @@ class RunChoice:
 
 
 class RunChooser:
-    """Chooses among runs that come one after another, and tells in the end what the choice met with."""
+    """Choice among a stream of runs, with its findings at the end."""
 
     def __init__(self, choice: RunChoice, *, where: str = "--where") -> None:
         self._choice = choice
@@ -83,7 +83,7 @@ class RunChooser:
         self.seen = 0
         """How many runs came."""
         self.outside = 0
-        """How many runs have the values but lie outside the limits of time."""
+        """How many runs have the values but are outside the limits of time."""
 
     def keeps(self, run: Run) -> bool:
         """Whether the run counts."""
@@ -106,7 +106,7 @@ class RunChooser:
         return False
 
     def findings(self) -> list[Finding]:
-        """What is to be said when all runs have come; a value that no run has is refused with the nearest."""
+        """Return the findings after the last run; reject a value that no run has, with the nearest one."""
         if not self.seen:
             return []
         findings = [
@@ -157,7 +157,7 @@ def outside_findings(count: int) -> list[Finding]:
 
 
 def check_key(name: str, *, what: str = "key", where: str | None = None) -> None:
-    """Refuse what runs can neither be grouped nor chosen by; `x_` keys are the user's own."""
+    """Reject keys that runs can neither be grouped nor chosen by; `x_` keys are the user's own."""
     if name not in GROUP_KEYS and not is_custom_field(name):
         raise UnknownKeyError(what, name, (*GROUP_KEYS, "x_..."), where=where)
 
@@ -171,7 +171,7 @@ def key_of(run: Run, key: str) -> str | None:
 
 
 def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[KeyCondition, ...]:
-    """`agent=X,model!=Y`, several of them, or mappings; every key is known, and a comma may stand in a value.
+    """`agent=X,model!=Y`, several of them, or mappings; every key is known, and a value may contain a comma.
 
     >>> conditions_of("agent=Smith, John,model!=Y", option="--where")
     (KeyCondition(key='agent', value='Smith, John', equal=True), KeyCondition(key='model', value='Y', equal=False))

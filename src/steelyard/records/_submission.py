@@ -106,7 +106,7 @@ def _check_inputs(inputs: dict[str, float | bool]) -> None:
             raise ValueError(f"inputs: {name[:200]} must be a finite number")
 
 
-def told_apart(submission: Submission) -> Submission:
+def without_inputs(submission: Submission) -> Submission:
     """Return the submission without its inputs, which do not distinguish two submissions of the same id."""
     return submission if submission.inputs is None else msgspec.structs.replace(submission, inputs=None)
 
@@ -120,7 +120,7 @@ _TO_COMPLETE = {
     "Invalid RFC3339 encoded datetime - at `$.submitted_at`",
     *(f"Expected `{kind}`, got `float` - at `$.{name}`" for kind in ("int", "int | null") for name in _COUNTS),
 }
-"""What msgspec says of a submission that may lack only what can be made out: its name, the time of a day, or that a
+"""msgspec's errors for a submission that may lack only what can be derived: its name, the time of a day, or that a
 count is whole although it is written with a decimal point."""
 _OTHER_NAMES = {
     "duration_seconds": "execution_time",
@@ -239,14 +239,14 @@ def check_submissions(given: Sequence[Submission]) -> list[bytes | DecodeError]:
         lines = _LINES.encode_lines(given)
         _DECODER.decode_lines(lines)
     except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError):
-        return [_checked_or_refused(submission) for submission in given]
+        return [_checked_or_error(submission) for submission in given]
     # As in `_decoded`.
     if b"\\u" in lines or (not lines.isascii() and any(is_too_long(submission.id) for submission in given)):
-        return [_checked_or_refused(submission) for submission in given]
+        return [_checked_or_error(submission) for submission in given]
     return list(lines.splitlines())
 
 
-def _checked_or_refused(submission: Submission) -> bytes | DecodeError:
+def _checked_or_error(submission: Submission) -> bytes | DecodeError:
     try:
         return check_submission(submission)
     except DecodeError as error:
@@ -255,8 +255,8 @@ def _checked_or_refused(submission: Submission) -> bytes | DecodeError:
 
 def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
     """Return the SHA-256 of the submission; artifacts enter by content, not by path."""
-    said = msgspec.structs.replace(told_apart(submission), artifacts=artifacts_digest)
-    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+    content = msgspec.structs.replace(without_inputs(submission), artifacts=artifacts_digest)
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 def submission_from_run(
@@ -311,8 +311,8 @@ def _lower_bounds(run: Run) -> list[Countable]:
         for call in run.calls or ()
     ):
         marked.add("usage")
-    told: dict[str, Countable] = {"usage": "total_tokens", "tool_calls": "tool_calls", "iterations": "iterations"}
-    return [field for name, field in told.items() if name in marked]
+    counts: dict[str, Countable] = {"usage": "total_tokens", "tool_calls": "tool_calls", "iterations": "iterations"}
+    return [field for name, field in counts.items() if name in marked]
 
 
 def _checked(submission: Submission) -> Submission:

@@ -27,7 +27,7 @@ SCHEMES: dict[str, dict[str, str]] = {
 
 
 def tier_problem(tier: str, scheme: str) -> str | None:
-    """Why `tier` cannot stand in `scheme`; None when it can. A scheme of the user's own holds any names.
+    """Return why `tier` is not in `scheme`; None when it can. A scheme of the user's own holds any names.
 
     >>> tier_problem("T9", "spec")
     "tier 'T9' is not in scheme 'spec' (T0 to T6)"
@@ -42,12 +42,12 @@ def tier_problem(tier: str, scheme: str) -> str | None:
 
 
 def tier_meaning(tier: str, scheme: str | None) -> str | None:
-    """What the tier stands for in its scheme; None in a scheme of the user's, or where the scheme is not known."""
+    """Return the meaning of the tier in its scheme; None in a scheme of the user's or an unknown one."""
     return None if scheme is None else SCHEMES.get(scheme, {}).get(tier)
 
 
 def tier_text(tier: str, scheme: str | None) -> str:
-    """The tier as people read it, with what it stands for.
+    """The tier as people read it, with its meaning.
 
     >>> tier_text("T2", "spec"), tier_text("T2", "scylla-2026"), tier_text("gold", "our-tiers")
     ('T2 skills', 'T2 tooling', 'gold')

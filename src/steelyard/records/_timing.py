@@ -18,7 +18,7 @@ SECONDS = "seconds"
 
 
 class BenchmarkPlace(NamedTuple):
-    """Where a benchmark stands in the tree that levels are made of. None where there is no such part."""
+    """Place of a benchmark in the tree that levels are made of. None where there is no such part."""
 
     module: str | None
     class_name: str | None
@@ -26,7 +26,7 @@ class BenchmarkPlace(NamedTuple):
 
 
 def place_of(name: str) -> BenchmarkPlace:
-    """The place that a benchmark's name tells.
+    """Return the place in a benchmark's name.
 
     The text from the first "(" on is parameters. Of three or more parts, a capitalized last but one is the class.
 
@@ -59,7 +59,7 @@ class TimingSummary(Record, frozen=True, kw_only=True):
     q75: float | None = None
     """Third quartile."""
     ci99_low: float | None = None
-    """Lower end of the tool's own 99% CI; minus infinity when it could not tell."""
+    """Lower end of the tool's own 99% CI; minus infinity when unknown."""
     ci99_high: float | None = None
     """Upper end of the same."""
     rounds: Count | None = None
@@ -72,7 +72,7 @@ class Timing(Record, frozen=True, kw_only=True):
     name: Name
     """The tool's own full name with parameters; two sides are matched by it."""
     suite: str | None = None
-    """The file or collection the benchmark belongs to, where the tool says so."""
+    """The file or collection the benchmark belongs to, where the tool reports it."""
     module: str | None = None
     """The module, first level of the tree."""
     class_name: str | None = msgspec.field(name="class", default=None)
@@ -84,13 +84,13 @@ class Timing(Record, frozen=True, kw_only=True):
     unit: str = SECONDS
     """What the numbers are in."""
     status: TimingStatus = "ok"
-    """`failed` and `skipped` as the tool says; `missing` when it lists the benchmark without a number."""
+    """`failed` and `skipped` as the tool reports; `missing` when it lists the benchmark without a number."""
     samples: tuple[float, ...] | None = None
     """Each measured time; None when the tool kept only a summary."""
     process_sizes: tuple[Count, ...] | None = None
     """How many of the samples each process gave, in order; None when that is not known."""
     summary: TimingSummary | None = None
-    """What the tool says of the samples."""
+    """The tool's notes on the samples."""
     speedup: float | None = None
     """Speedup over the unchanged code, in files that state this instead of times."""
     code_version: str | None = None

@@ -1,4 +1,4 @@
-"""A token of the server, as everybody but its holder sees it."""
+"""A token of the server, as shown to all but its holder."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Token(Record, frozen=True, kw_only=True):
     created_at: int
     """When it was made, in microseconds since 1970."""
     expires_at: int
-    """From when on it is refused."""
+    """When it expires, in microseconds since 1970."""
     last_used_at: int | None = None
     """When it was last accepted, to some minutes; None before its first use."""
     revoked_at: int | None = None
     """When it was revoked; None while it holds."""
     person: str | None = None
-    """The id of the registered person whose it is; None where it stands for its name alone."""
+    """The id of the registered person whose it is; None where it has only a name."""
 
     @property
     def holder(self) -> str:

@@ -57,7 +57,7 @@ def day_start(day: date, zone: Zone) -> datetime:
 
 
 class DayFinder:
-    """The day of each of many moments, most of which lie on the same day as the one before."""
+    """The day of each of many moments, most of which are on the same day as the one before."""
 
     def __init__(self, zone: Zone) -> None:
         self._zone = zone
@@ -68,7 +68,7 @@ class DayFinder:
         self._start = self._end = datetime.min.replace(tzinfo=UTC)
 
     def day_of(self, moment: datetime | None) -> date | None:
-        """The day on which the moment lies in the zone; None for no moment."""
+        """Return the day of the moment in the zone; None for no moment."""
         if moment is None:
             return None
         if moment.tzinfo is None:
@@ -97,7 +97,7 @@ class DayFinder:
         return [self.day_of(moment) for moment in moments]
 
     def _ends_of(self, day: date) -> tuple[datetime, datetime]:
-        """Its first moment and the next day's; none lies between them on a day that may be left and entered again."""
+        """Return its first moment and the next day's; the same moment twice if clocks change on that day."""
         start = day_start(day, self._zone)
         end = day_start(day + timedelta(days=1), self._zone) if day < date.max else start
         return (start, end) if end - start == timedelta(days=1) else (start, start)  # clocks did not change

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.records import DecodeError, Rejected, Submission, check_submissions, told_apart
+from steelyard.records import DecodeError, Rejected, Submission, check_submissions, without_inputs
 
 ROWS_PER_TRANSACTION = 20_000
 
@@ -34,7 +34,7 @@ def read_portion(given: Sequence[Submission | Rejected], numbers: list[int]) -> 
 
 
 def _digest(text: bytes, submission: Submission) -> str:
-    plain = told_apart(submission)
+    plain = without_inputs(submission)
     return hashlib.sha256(text if plain is submission else msgspec.json.encode(plain)).hexdigest()
 
 
