@@ -40,13 +40,13 @@ class Box:
 
 @contextmanager
 def filled(
-    files: Mapping[str, Content], copy: Path | None, uid: int | None, *, stay: Stay | None = None, beside: bool = False
+    files: Mapping[str, Content], copy: Path | None, uid: int | None, *, stay: Stay | None = None, in_stay: bool = False
 ) -> Iterator[Box]:
     """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any.
 
-    `beside` creates it in the directory of `stay`: on the same disk, and available after a crash.
+    `in_stay` creates it in the directory of `stay`: on the same disk, and available after a crash.
     """
-    outer = make_scratch(stay.folder if stay and beside else None)
+    outer = make_scratch(stay.folder if stay and in_stay else None)
     try:
         box = outer / "box"
         box.mkdir()

@@ -96,11 +96,11 @@ _ABSENT_CALLS: Calls = {
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "io_setup": (206, 0),  # the whole system shares the number of requests that it may reserve
-    # They tell what others do in folders that the command may not even list.
+    # They reveal activity of others in folders that the command may not even list.
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
 }
-# Gigabytes can be reserved in a moment; told that the file system cannot, libraries write instead, which takes time.
+# Reserving gigabytes is instant; if it is unsupported, libraries write instead, which takes time.
 _RESERVING_CALLS: Calls = {"fallocate": (285, 47)}
 _NETWORK_CALLS: Calls = {"socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201)}
 _SIGNAL_CALLS: Calls = {
@@ -174,16 +174,16 @@ _SOL_SOCKET, _BUFFER_SIZES = 1, (7, 8, 32, 33)
 _NEW_NAMESPACES = 0x7E020080
 _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _GUARDED = (
-    # A new process may not open namespaces of its own: in them it would be root again. And whoever looks for unlinked
-    # files finds those of all threads in one place only while they share what is open.
+    # A new process may not open namespaces of its own: in them it would be root again. And the search for
+    # unlinked files finds those of all threads in one place only while they share open files.
     _Guarded(
         "clone",
         (56, 220),
         ((_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False)),),
     ),
     _Guarded("close_range", (436, 436), ((_Test(2, 2, 0),),)),  # it can part what threads share
-    # No limit counts what waits in sockets, so their buffers stay as large as they are. The size is a wish to which the
-    # system need not keep: nobody is told that it did not.
+    # No limit counts what waits in sockets, so their buffers stay as large as they are. The system may
+    # ignore a requested size without an error, so the call still succeeds.
     _Guarded(
         "setsockopt",
         (54, 208),
@@ -225,9 +225,9 @@ _OTHER_PROCESSES = (
     _Guarded("setpriority", (141, 140), ((_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0)),)),  # of a process, not of the user
     _Guarded("ioprio_set", (251, 30), ((_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0)),)),  # likewise
 )
-# A descriptor can be told to signal another process whenever something can be read from it.
+# A descriptor can be set to signal another process when it becomes readable.
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
-# It can be told of changes in a folder, and can keep others waiting who want to write to a file.
+# It can watch a directory for changes, and can block others that want to write to a file.
 _F_NOTIFY, _F_SETLEASE = 1026, 1024
 # A file that is open for reading can be given attributes by its owner.
 _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
@@ -247,7 +247,7 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
         return b""
     denied = [(_KERNEL_CALLS, EPERM), (_ABSENT_CALLS, ENOSYS), (_RESERVING_CALLS, EOPNOTSUPP)]
     guarded = list(_GUARDED)
-    fcntl_refused, ioctl_refused = [_F_NOTIFY, _F_SETLEASE], []
+    fcntl_denied, ioctl_denied = [_F_NOTIFY, _F_SETLEASE], []
     if name == "bubblewrap":
         guarded += _NAMESPACED_SOCKETS
     else:
@@ -256,21 +256,21 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
         signals_unguarded, owners_unguarded = abi < 6, not own_uid
         if signals_unguarded:
             denied.append((_SIGNAL_CALLS, EPERM))
-            fcntl_refused += [_F_SETOWN, _F_SETOWN_EX]
-            ioctl_refused += [_FIOSETOWN, _SIOCSPGRP]
+            fcntl_denied += [_F_SETOWN, _F_SETOWN_EX]
+            ioctl_denied += [_FIOSETOWN, _SIOCSPGRP]
         if abi < 3:
             denied.append((_TRUNCATE_CALLS, EPERM))
         if owners_unguarded:
             denied.append((_METADATA_CALLS, EPERM))
             guarded += _OTHER_PROCESSES
-            ioctl_refused += [_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR]
-    guarded += [_none_of("fcntl", (72, 25), fcntl_refused), _none_of("ioctl", (16, 29), ioctl_refused)]
+            ioctl_denied += [_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR]
+    guarded += [_none_of("fcntl", (72, 25), fcntl_denied), _none_of("ioctl", (16, 29), ioctl_denied)]
     return _program(denied, guarded)
 
 
-def _none_of(name: str, numbers: Numbers, refused: Iterable[int]) -> _Guarded:
+def _none_of(name: str, numbers: Numbers, denied: Iterable[int]) -> _Guarded:
     """Return a guard that denies some values of the second argument of a call."""
-    return _Guarded(name, numbers, (tuple(_Test(1, _WHOLE, wish, equal=False) for wish in refused),))
+    return _Guarded(name, numbers, (tuple(_Test(1, _WHOLE, wish, equal=False) for wish in denied),))
 
 
 def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -> bytes:

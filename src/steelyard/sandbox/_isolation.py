@@ -65,7 +65,7 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
         elif Path(folder).exists():
             line += ["--ro-bind", folder, folder]
     # Shared memory and temporary files are kept in the counted folder, and nothing else can be written. They come
-    # before what may lie below them: an interpreter, or something readable.
+    # before what may be mounted below them: an interpreter, or something readable.
     for place in ("/tmp", "/dev/shm"):  # noqa: S108 - paths inside the sandbox
         line += ["--bind", f"{box}/{TEMPORARY}", place]
     for path in [*system_files(), *python_folders(), *readable]:
@@ -135,8 +135,8 @@ def _trial(name: IsolationName) -> str | None:
         return str(error)
     if result.exit_status == 7:
         return None
-    said = result.stderr.decode(errors="replace").strip().splitlines()
-    return said[-1] if said else result.ending
+    lines = result.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else result.ending
 
 
 @cache

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 STARTED = b"started\n"
-"""The first thing the launcher says."""
+"""First output of the launcher."""
 _MAX_ERROR_LENGTH = 300
 _AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGIO}
 
@@ -118,7 +118,7 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
 
 
 def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
-    """Become the command, looked for along PATH as a shell would; the first error that says more than "not there".
+    """Become the command, looked for along PATH as a shell would; raise the first error other than "not found".
 
     os.execvpe may import a module as it looks (3.13 does), and the standard library may be closed to the command's uid.
     """
@@ -200,7 +200,7 @@ def _end_of(child: int, spec: dict[str, Any]) -> int | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run `arguments[1:]` as `arguments[0]`, a JSON object, says."""
+    """Run `arguments[1:]` with the settings in `arguments[0]`, a JSON object."""
     spec: dict[str, Any] = json.loads(arguments[0])  # Any: paths, limits and numbers, written by run()
     os.set_inheritable(spec["report_fd"], False)
     # This line confirms the isolation: from here on no output of the command can be mistaken for ours.
@@ -211,18 +211,18 @@ def main(arguments: list[str]) -> int:
     _prctl(_PR_SET_DUMPABLE, 0)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _ask_for_a_signal_without_reader(spec)
-    failed_to_start, tell = os.pipe()
+    failed_to_start, error_fd = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(spec["report_fd"])
             _become(spec, arguments[1:])
         except OSError as error:
-            os.write(tell, str(error).encode()[:_MAX_ERROR_LENGTH])
+            os.write(error_fd, str(error).encode()[:_MAX_ERROR_LENGTH])
         except BaseException as error:  # noqa: BLE001 - the fork must end here whatever happened
-            os.write(tell, repr(error).encode()[:_MAX_ERROR_LENGTH])
+            os.write(error_fd, repr(error).encode()[:_MAX_ERROR_LENGTH])
         os._exit(127)
-    os.close(tell)
+    os.close(error_fd)
     status = _end_of(child, spec)
     _kill_everything(spec)
     if status is None:

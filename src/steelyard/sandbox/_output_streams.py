@@ -35,7 +35,7 @@ class Streams:
             os.set_blocking(stream.fileno(), False)
             self.selector.register(stream, selectors.EVENT_READ, name)
             if self.into is not None:
-                # Unbuffered: what the command said is there when we are killed.
+                # Unbuffered, so that the output is complete if we are killed.
                 self._files[name] = open(self.into / name, "wb", buffering=0)  # noqa: SIM115 - closed in close()
         os.set_blocking(self.process.stdin.fileno(), False)
         if self.waiting:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from steelyard.sandbox._sandbox_records import LimitName, Limits
 
 _MAX_PATH_LENGTH = 2_000
-"""So are folders further down than this: beyond twice as much the system takes no path, and nobody could look."""
+"""Longer paths below the box count as over the limit: the system accepts none of about twice this length."""
 _MAX_MAPPINGS_BYTES = 8 << 20
 """More lines about mapped memory than this are taken for too much memory: reading them must not hold up the clock."""
 _NAMED_SHARED = b" [anon_shmem:"
@@ -24,8 +24,8 @@ _NAMED_SHARED = b" [anon_shmem:"
 _REST = 8
 """How much longer than a look the time until the next is: most of the processor is the command's."""
 _MEMORY_OF_A_LOOK = 512 << 20
-"""A command that may use so much is looked at as often as we look; one that may use more, as much less often: it gets
-past its limit by the same share."""
+"""Up to this memory limit, a command is checked at the normal rate; above it, less often in proportion, so that the
+relative overshoot is the same."""
 _MIN_PER_SECOND = 10
 
 
@@ -200,7 +200,7 @@ class Pace:
 
 @dataclass
 class Watcher:
-    """Looks at a command that runs, and says which limit it is over."""
+    """Watcher of a running command that returns the limit it exceeds."""
 
     box: Path
     limits: Limits

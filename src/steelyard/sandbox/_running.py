@@ -84,7 +84,7 @@ def run(
     bounds = limits or Limits()
     uid = _own_uid() if chosen.own_uid else None
     # Without namespaces the command reaches its box by its path, on which folders may be closed to its uid.
-    with filled(files or {}, copy, uid, stay=stay, beside=chosen.name == "bubblewrap") as box:
+    with filled(files or {}, copy, uid, stay=stay, in_stay=chosen.name == "bubblewrap") as box:
         seen = [os.path.realpath(path) for path in readable]
         job = _Job(tuple(command), box.path, bounds, chosen, uid, seen, dict(variables or {}), stay)
         result = _supervise(job, stdin, stop)
@@ -227,7 +227,7 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
                 while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
                     pass
                 streams.close()
-        said = _read_all_there(report)
+        raw = _read_all_there(report)
     finally:
         os.close(report)
         if report_fd >= 0:
@@ -235,11 +235,11 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
     wall = time.monotonic() - started
     if limit_hit is None and watcher.disk_is_full():
         limit_hit = "disk"  # written faster than anyone looked
-    return _result(job, said, limit_hit, streams, wall, was_interrupted=watch.killed_at is not None)
+    return _result(job, raw, limit_hit, streams, wall, was_interrupted=watch.killed_at is not None)
 
 
 def _read_all_there(pipe: int) -> bytes:
-    """What the launcher said. It has ended, so nothing comes any more."""
+    """Return the report of the launcher, which has ended."""
     try:
         return os.read(pipe, _MAX_REPORT_BYTES)
     except BlockingIOError:
@@ -325,7 +325,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
 
 
-def _said(job: _Job, streams: Streams) -> bytes:
+def _stderr_start(job: _Job, streams: Streams) -> bytes:
     """The beginning of standard error, wherever it went."""
     if job.stay is None:
         return bytes(streams.kept["stderr"])
@@ -334,11 +334,11 @@ def _said(job: _Job, streams: Streams) -> bytes:
 
 
 def _result(
-    job: _Job, said: bytes, limit_hit: LimitName | None, streams: Streams, wall: float, *, was_interrupted: bool
+    job: _Job, raw: bytes, limit_hit: LimitName | None, streams: Streams, wall: float, *, was_interrupted: bool
 ) -> SandboxResult:
-    has_started = said.startswith(STARTED)
-    told = said.removeprefix(STARTED)
-    facts = json.loads(told) if told else {}
+    has_started = raw.startswith(STARTED)
+    report = raw.removeprefix(STARTED)
+    facts = json.loads(report) if report else {}
     ended_by = facts.get("signal")
     cpu = facts.get("cpu_seconds")
     if limit_hit is None and (
@@ -349,7 +349,7 @@ def _result(
         limit_hit = "disk"
     start_error = printable(facts.get("start_error", "")) or None
     # Once the launcher runs, the text there may come from the command.
-    if not has_started and limit_hit is None and (isolated := _said(job, streams)).startswith(b"bwrap:"):
+    if not has_started and limit_hit is None and (isolated := _stderr_start(job, streams)).startswith(b"bwrap:"):
         start_error = printable(isolated.decode(errors="replace").strip())
     finished = limit_hit is None and start_error is None
     return SandboxResult(

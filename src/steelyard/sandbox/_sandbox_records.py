@@ -137,11 +137,11 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
         return f"exit status {self.exit_status}"
 
 
-def printable(said: str) -> str:
+def printable(output: str) -> str:
     """Return the beginning of a command's output with control characters and lone surrogates escaped.
 
     >>> printable("red:" + chr(27) + chr(0xD800)) == "red:" + chr(92) + "x1b" + chr(92) + "ud800"
     True
     """
-    shown = said[:_MAX_MESSAGE_CHARS]
+    shown = output[:_MAX_MESSAGE_CHARS]
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)[:_MAX_MESSAGE_CHARS]
