@@ -95,7 +95,7 @@ def _parts(branch: Branch, batch: Batch) -> Column:
 
 
 def _is_there(made: Evaluated) -> list[bool]:
-    """Which rows have more than constants to say, where the template has more than constants."""
+    """Return which rows have more than constants, where the template has more than constants."""
     leaves = zip(made.template.leaves, made.columns, strict=True)
     varying = [column for leaf, column in leaves if not leaf.is_constant] + made.parts
     if not varying:
@@ -131,7 +131,7 @@ class Groups:
     by: Sequence[str]
     _rows: dict[tuple[str, ...], list[tuple[int, list[Any]]]] = field(default_factory=dict)  # Any: values of a row
     nameless: list[int] = field(default_factory=list)
-    """Lines that do not say which run they belong to."""
+    """Lines without the key of their run."""
 
     def add(self, batch: Batch) -> None:
         """Keep the values of these lines."""
@@ -154,7 +154,7 @@ class Groups:
 
 
 def _agreed(leaf: Leaf, values: list[Any]) -> Any:  # Any: values of a field
-    """The value of a run that several lines tell of: as `take` says, else the one that all of them give."""
+    """Return the value of a run with several lines: by `take`, else the one that all of them give."""
     if leaf.take is not None:
         return taken(values, leaf.take)
     known = [value for value in values if value is not None]

@@ -25,7 +25,7 @@ class FileFacts:
     header: AbstractMapping[str, int] | None = None
     """A table's columns; None for JSON."""
     twice: frozenset[str] = frozenset()
-    """Columns that stand twice in the header, so that nobody can say which one is meant."""
+    """Columns that occur twice in the header, and so are ambiguous."""
     document: Any = None  # Any: JSON
     extra_files: AbstractMapping[str, Any] = field(default_factory=dict)  # Any: JSON
     missing: frozenset[str] = frozenset({""})
@@ -48,7 +48,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows, each with the line it stands on and where in the document it was."""
+    """Rows, each with its line and its place in the document."""
 
     facts: FileFacts
     rows: Sequence[Any]  # Any: lists of cells, or JSON
@@ -116,7 +116,7 @@ class Batch:
         return [None if cell in empty else cell for cell in column] if empty else column
 
     def _cells_of_columns(self, template: str) -> list[Any]:  # Any: cells or JSON
-        """The cell of each row's own column, whose name stands in the template."""
+        """Return the cell of each row's own column, which the template names."""
         values: list[Any] = [None] * len(self)  # Any: as above
         rows: dict[str, list[int]] = {}
         for row, column in enumerate(self.columns):
@@ -180,7 +180,7 @@ class Scope(NamedTuple):
 
 
 def check_path(text: str, mapping: Mapping, scope: Scope) -> None:
-    """Refuse what is no path, begins with an unknown root, or can lead to nothing."""
+    """Reject what is no path, begins with an unknown root, or can lead to nothing."""
     root = root_of(text)
     if root is not None and root not in ROOTS and root not in mapping.extra_files:
         close = nearest(root, [*ROOTS, *mapping.extra_files])

@@ -42,7 +42,7 @@ def raw_column(field: Field, batch: Batch) -> Column:
 
 
 def converted(column: Column, convert: Convert) -> Column:
-    """The column converted; a text that stands in many rows is looked at once."""
+    """Convert the column; a text that occurs in many rows is looked at once."""
     kinds = set(map(type, column))
     if not kinds <= _TEXT_OR_NOTHING:
         return [_converted(value, convert) for value in column]

@@ -43,7 +43,7 @@ from steelyard.mappings._paths import STAR, Several, parse_path, root_of
 from steelyard.records import Run, custom_value
 
 INSIDE_EACH = 2
-"""Within `each`, a value has an index, and the row that it stands in."""
+"""Within `each`, a value has an index, and the row that it is in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """From what a cell or a JSON value holds to what a run record takes: numbers, flags, times, durations, names.
 
-Every conversion takes a value that is there and gives the converted one, or a `Problem` that says what is wrong.
+Every conversion takes a value that is there and gives the converted one, or a `Problem` with the reason.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def scaled(number: float | Fraction, unit: Fraction | None) -> Any:  # Any: a nu
     try:
         if unit is None and not isinstance(number, Fraction):
             return number
-        # A float stands for the digits that it is written with: 87.3 percent are 0.873.
+        # A float means the digits that it is written with: 87.3 percent are 0.873.
         exact = Fraction(repr(number)) if isinstance(number, float) else number
         numerator, denominator = exact.numerator, exact.denominator
         if unit is not None:
@@ -218,7 +218,7 @@ def _word(value: Any) -> str | None:  # Any: as above
 
 
 def to_duration(numbers: Numbers, field: Field) -> Convert:
-    """Seconds: a number in the field's unit, `3 min 20s`, `1:02:03`, or `1:30` where `clock` says what that means."""
+    """Seconds: a number in the field's unit, `3 min 20s`, `1:02:03`, or `1:30` where `clock` defines it."""
     number = to_number(numbers, field)
 
     def convert(value: Any) -> Any:  # Any: as above

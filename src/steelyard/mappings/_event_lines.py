@@ -1,4 +1,4 @@
-"""Notices a log in which several lines tell of one run: an id that recurs beside kinds of events that change."""
+"""Detect a log with several lines per run: an id that recurs with kinds of events that change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.mappings._matching import SURE, Match
 KINDS = 30
 """A log has few kinds of events."""
 TRIED = 5
-"""Of the columns that may name these kinds, so many are tried."""
+"""Maximum number of columns tried as the one that names these kinds."""
 NEARLY_ALL = 0.8
 """Of the runs of a log; the first and the last may be cut."""
 EVENT_WORDS = frozenset({"event", "evt"})
@@ -32,7 +32,7 @@ SAME = ("agent", "experiment", "tier")
 
 @dataclass(frozen=True, slots=True)
 class EventLines:
-    """What the lines of a run share, and what tells them apart."""
+    """What the lines of a run share, and what distinguishes them."""
 
     key: Column
     kind: Column
@@ -41,7 +41,7 @@ class EventLines:
 
     @property
     def has_a_kind_once_a_run(self) -> bool:
-        """Whether some kind of line, such as the start, stands once in nearly every run."""
+        """Whether some kind of line, such as the start, occurs once in nearly every run."""
         once: Counter[object] = Counter()
         for lines in self.runs:
             kinds = Counter(self.kind.cells[line] for line in lines)
@@ -61,7 +61,7 @@ class EventLines:
     def of_runs(self, found: Sequence[Match]) -> tuple[Match, ...]:
         """The matches, each with how one value of a run comes of its lines; the last time is the end.
 
-        Where lines have times, durations of single lines are no sure duration: they leave out what lies between.
+        Where lines have times, durations of single lines are no sure duration: they leave out the time between.
         """
         made = [self._of_run(match) for match in found]
         started = next((match for match in made if match.field == "started_at" and match.score >= SURE), None)
@@ -92,8 +92,8 @@ class EventLines:
         """What the lines of each run hold."""
         return [[cell for line in lines if (cell := column.cells[line]) is not None] for lines in self.runs]
 
-    def told(self) -> Iterable[str]:
-        """What was noticed, and what to do where it is not so."""
+    def notes(self) -> Iterable[str]:
+        """Yield what was detected, and how to correct it."""
         seen = f"{shown(self.key.name)} has {len(self.runs):,} distinct values in {len(self.key.present):,} lines"
         yield f"Each run seems to have several lines: {seen}, and {shown(self.kind.name)} changes."
         yield "If each line is a run, remove [group] and every `take`."

@@ -1,4 +1,4 @@
-"""The words by which people call the fields of a run in their headers, and the units beside them."""
+"""The words by which people call the fields of a run in their headers, and the units next to them."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ UNIT_WORDS: dict[str, Unit] = {
 NOISE = frozenset({
     "$", "usd", "the", "of", "is", "name", "did", "it", "which", "what", "was", "used", "ai", "count", "nr",
 })  # fmt: skip
-"""Words that do not tell which field it is."""
+"""Words that do not identify a field."""
 OTHER_MONEY = frozenset({"€", "eur", "euro", "euros", "£", "gbp", "chf", "jpy", "inr", "cny"})
 """Words of amounts that are not in dollars."""
 COMMENT_WORDS = frozenset(
     {"comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz"}
 )
-"""Words of columns that say something of a run, and are none of its fields."""
+"""Words of columns that describe a run, and are none of its fields."""
 _WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€£]")

@@ -1,4 +1,4 @@
-"""What an unknown file looks like: how its rows are laid out, and what stands in their columns."""
+"""What an unknown file looks like: how its rows are laid out, and what their columns contain."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Layout:
 
 
 def layout_of(path: Path) -> Layout:
-    """The layout of the file; one in which no rows are to be seen is refused."""
+    """Return the layout of the file; a file without visible rows is rejected."""
     start = beginning_of(path)
     encoding = _encoding(start)
     text = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, "ignore").lstrip()

@@ -23,7 +23,7 @@ VERSION = 1
 _SHIPPED = Path(__file__).parent
 Scalar: TypeAlias = str | int | float | bool
 Many: TypeAlias = str | tuple[str, ...]
-"""One text, or several: a single one may stand for a list of one."""
+"""One text, or several: a single one may replace a list of one."""
 Conditions: TypeAlias = dict[str, Scalar | tuple[Scalar, ...]]
 """Accepted values by path; `"*"` for any value."""
 Unit = Literal["percent", "cents", "us", "ms", "s", "min", "h", "thousand", "million"]
@@ -179,7 +179,7 @@ def _mapped(record: type[Record], name: str, *, is_item: bool = False) -> type[R
 
 
 def _record_in(hint: Any) -> tuple[type[Record] | None, bool]:  # Any: a type annotation
-    """The record that stands in the type, and whether several of them do."""
+    """Return the record in the type, and whether the type is a list of it."""
     if isinstance(hint, type) and get_origin(hint) is None:
         return (hint, False) if issubclass(hint, Record) else (None, False)
     for inner in get_args(hint):
@@ -302,5 +302,5 @@ def mapping_of(values: AbstractMapping[str, Any], where: str = "mapping") -> Map
 
 
 def listed(given: Many | None) -> tuple[str, ...]:
-    """The texts, where a single one stands for a list of one."""
+    """Return the texts, where a single one replaces a list of one."""
     return () if given is None else (given,) if isinstance(given, str) else given

@@ -28,7 +28,7 @@ from steelyard.records import TOKEN_KINDS, Usage
 SURE = 0.75
 """From this score on a field is suggested; below it, commented out."""
 MIN_MATCH = 0.3
-"""Below this nothing is said."""
+"""Below this nothing is suggested."""
 DEPTH_COUNTS = 0.02
 """Of two paths that are alike, the one that is less deep wins."""
 DISTINCT_WORDS = 12
@@ -47,7 +47,7 @@ TIME_FORMATS = (
     "%d/%m/%Y %H:%M",
     "%d/%m/%Y",
 )
-"""Tried in this order; where two fit, the suggestion says so."""
+"""Tried in this order; where two fit, the suggestion notes it."""
 SINCE_1970 = 1e8
 """Times are more seconds than this, and durations fewer."""
 _MODEL = re.compile(
@@ -89,7 +89,7 @@ def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
 
 
 def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
-    """Models and verdicts under headers that do not tell: the only column whose every cell looks like one.
+    """Match models and verdicts under unclear headers: the only column whose every cell looks like one.
 
     Flags and words that answer any question are a verdict that the user has to confirm.
     """

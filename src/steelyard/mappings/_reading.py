@@ -21,10 +21,10 @@ from steelyard.suggestions import nearest
 ENDINGS = {"csv": ("*.csv", "*.tsv"), "json": ("*.json",), "jsonl": ("*.jsonl", "*.ndjson")}
 """What files of a format are usually called."""
 NAMED_ROWS = 100
-"""Of so many rows of a batch the keys are kept, to say which one was meant."""
+"""Rows of a batch whose keys are kept, to suggest the nearest key."""
 _FIGURES = "passed outcome impl_rate usage cost_usd duration_seconds tool_calls iterations tests judgments calls"
 FIGURES = frozenset(_FIGURES.split())
-"""The fields of which a run's provenance says how they came."""
+"""The fields with a provenance in the run."""
 
 
 class MappedRun(NamedTuple):
@@ -51,7 +51,7 @@ def read_mapped(
 ) -> Iterator[MappedRun | Rejected | Finding]:
     """The runs of the file; a row that cannot be one is rejected with its line, column and value.
 
-    `shown` is the name that the user knows the file by; with `root`, files beside it must lie in that folder.
+    `shown` is the name that the user knows the file by; with `root`, files next to it must be in that folder.
     """
     file = MappedFile(path, shown or str(path), root)
     reader = _Reader(mapping, compiled(mapping), Origin(format=mapping.format_name, path=file.shown))
@@ -115,7 +115,7 @@ class _Reader:
             yield from self._runs(evaluated(self.template, chosen))
 
     def _look_for_paths(self, batch: Batch) -> None:
-        """Note which paths lead to something; a JSON file in which no row has the task is refused as a table is."""
+        """Note which paths lead to something; a JSON file in which no row has the task is rejected as a table is."""
         if batch.facts.header is not None:
             return
         self.unmet = [path for path in self.unmet if all(value is None for value in batch.values(path))]
@@ -160,19 +160,19 @@ class _Reader:
             values["source"] = self.origin
             try:
                 yield MappedRun(convert_run(values), line)
-            except DecodeError as refused:
-                yield Rejected(path=path, line=line, reason=self._told(refused, values), hint=refused.hint)
+            except DecodeError as error:
+                yield Rejected(path=path, line=line, reason=self._with_value(error, values), hint=error.hint)
 
-    def _told(self, refused: DecodeError, values: Values) -> str:
-        """The refusal with the column and the value that it is about."""
-        name = refused.reason.partition(":")[0]
+    def _with_value(self, error: DecodeError, values: Values) -> str:
+        """Return the error's reason with its column and value."""
+        name = error.reason.partition(":")[0]
         leaf = next((leaf for leaf in self.template.leaves if ".".join(leaf.place) == name), None)
         if leaf is None:
-            return refused.reason
+            return error.reason
         value: Any = values  # Any: a field's value, at the end of the way
         for step in leaf.place:
             value = value.get(step) if isinstance(value, dict) else None
-        return f"{refused.reason} ({leaf.label}: {shown_value(value)})"
+        return f"{error.reason} ({leaf.label}: {shown_value(value)})"
 
 
 def _specs(fields: Any) -> Iterator[FieldSpec]:  # Any: made from the run record
@@ -194,7 +194,7 @@ def _plain_path(spec: FieldSpec | None) -> str | None:
 
 
 def _is_complete(made: Evaluated, figures: dict[str, Provenance]) -> bool:
-    """Whether every row has all the figures, so that nobody needs to look at each."""
+    """Whether every row has all the figures, so that none needs to be checked."""
     leaves = zip(made.template.leaves, made.columns, strict=True)
     branched = any(branch.place[0] in figures for branch in made.template.branches)
     return not branched and not any(None in column for leaf, column in leaves if leaf.place[0] in figures)

@@ -29,13 +29,13 @@ class MappedFile(NamedTuple):
     path: Path
     shown: str
     root: Path | None = None
-    """The folder that files beside it must lie in; None for a file of the user's own disk."""
+    """The folder that files next to it must be in; None for a file of the user's own disk."""
 
 
 def batches(file: MappedFile, mapping: Mapping) -> Iterator[Batch | Rejected | Finding]:
-    """All rows of the file; what is broken is told in between."""
+    """Yield all rows of the file, with broken ones as rejected in between."""
     if mapping.group is not None and file.path.stat().st_size > FILE_BYTES.most:
-        raise FILE_BYTES.passed(file.shown)  # lines of one run may stand anywhere, so all of them are kept
+        raise FILE_BYTES.passed(file.shown)  # lines of one run may be anywhere, so all of them are kept
     facts = FileFacts(
         file.shown, extra_files={name: _extra_file(file, place) for name, place in mapping.extra_files.items()}
     )

@@ -1,4 +1,4 @@
-"""Proposes a mapping for a file: what is sure stands there, what is not is commented out, and nothing is applied."""
+"""Suggest a mapping for a file: uncertain lines are commented out, and nothing is applied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWN_FIELDS = 40
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SuggestedMapping:
-    """A suggested mapping, and what it reads of the file as it stands."""
+    """A suggested mapping, and what it reads of the file as is."""
 
     text: str
     """The mapping as TOML, with comments."""
@@ -68,11 +68,11 @@ def suggest(paths: Sequence[Path]) -> SuggestedMapping:
     head = [f"Suggested for {shown(path.name)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
     if draft.lines_of_run is not None:
-        head += draft.lines_of_run.told()
+        head += draft.lines_of_run.notes()
     if not draft.has_task:
         head.append("The task column, which every run needs, is uncertain: uncomment one `task` line below.")
-    as_it_stands = "As is," if draft.has_task else "With the first of them,"
-    head += [line for claim in claims for line in claim.lines(as_it_stands)]
+    opening = "As is," if draft.has_task else "With the first of them,"
+    head += [line for claim in claims for line in claim.lines(opening)]
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
     set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
     return SuggestedMapping("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
@@ -82,7 +82,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
     draft = _Draft(name, layout, numbers, tuple(matches(layout.columns, numbers)))
     lines_of_run = event_lines(layout, draft.found)
     if lines_of_run is not None:
-        # what tells runs apart is their task only where nothing else is
+        # what distinguishes runs is their task only where nothing else is
         others = [column for column in layout.columns if column is not lines_of_run.key]
         without_key = replace(draft, found=tuple(matches(others, numbers)))
         found = lines_of_run.with_id(without_key.found) if without_key.has("task") else draft.found
@@ -104,9 +104,9 @@ class _Claim(NamedTuple):
     set_aside: tuple[Rejected, ...]
     with_verdict: int = 0
 
-    def lines(self, as_it_stands: str) -> Iterator[str]:
-        """What the suggestion says of the file."""
-        read = f"{as_it_stands} it reads {self.runs:,} runs from {shown(self.name)}"
+    def lines(self, opening: str) -> Iterator[str]:
+        """Yield the suggestion's comments on the file."""
+        read = f"{opening} it reads {self.runs:,} runs from {shown(self.name)}"
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
         yield f"{read} and rejects {rows}."
         if self.runs and not self.with_verdict:
@@ -138,7 +138,7 @@ _NAMED_ATTEMPT = re.compile(
 )
 """Several attempts of several models: A run 1, A run 2, B run 1. Without the word, or with r, GPT 5 would be one."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
-"""What would end a comment, or cannot stand in one."""
+"""What would end a comment, or is not allowed in one."""
 
 
 def _name(path: Path) -> str:
@@ -281,7 +281,7 @@ class _Draft:
         return verdicts if len(verdicts) > 1 and not all(map(self.has, fields)) else []
 
     def _of_column_names(self) -> dict[str, str | None]:
-        """The fields that the names of these columns tell, each with the pattern that finds it, if it is a part."""
+        """Return the fields in the names of these columns, each with the pattern that finds it, if it is a part."""
         if _are_attempts(self.unpivoted):
             return {"attempt": ATTEMPT}
         who = "agent" if self.has("model") else "model"
@@ -316,7 +316,7 @@ def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
 
 
 def _about_errored(meanings: Collection[object]) -> Iterator[str]:
-    """What becomes of runs that broke off, for whoever expects them among the failures."""
+    """Yield a note on errored runs, which users may expect among the failures."""
     if "errored" in meanings:
         yield "# errored runs have no verdict and are excluded from pass rates; --unscored fail counts them as failed"
 
