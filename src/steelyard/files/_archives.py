@@ -29,7 +29,7 @@ from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
 ENCRYPTED = 0x1
-"""The bit of an entry's flags that says so."""
+"""The bit of an entry's flags that marks it."""
 MAX_CARRIER_BYTES = 1 << 20
 _CARRIERS = (
     tarfile.XHDTYPE,
@@ -59,7 +59,7 @@ class Extraction:
         place = PurePosixPath(name.replace("\\", "/"))
         leads_out = place.is_absolute() or ".." in place.parts or PureWindowsPath(name).drive
         if leads_out or "\0" in name:
-            raise self.refused(f"entry {name[:200]!r} points outside the archive")
+            raise self.rejection(f"entry {name[:200]!r} points outside the archive")
         if len(place.parts) > MAX_DIRECTORY_DEPTH.most:
             raise MAX_DIRECTORY_DEPTH.passed(self.shown)
         return place
@@ -74,7 +74,7 @@ class Extraction:
         return bool(fresh)
 
     def expects(self, *, size: int, entries: int = 0) -> None:
-        """Refuses before extraction what the archive's own headers say is too much."""
+        """Reject before extraction an archive whose own headers exceed the budget."""
         more_bytes, more_entries = max(0, size - self._counted_bytes), max(0, entries - self._counted_entries)
         self._budget.expect(self.shown, size=more_bytes, entries=more_entries)
 
@@ -87,8 +87,8 @@ class Extraction:
         self._counted_entries -= entries_before
         self._budget.take(self.shown, size=size - bytes_before, entries=entries - entries_before)
 
-    def refused(self, reason: str) -> UnreadableFileError:
-        """The error that names the archive."""
+    def rejection(self, reason: str) -> UnreadableFileError:
+        """Return the error that names the archive."""
         return UnreadableFileError(
             self.shown, f"archive rejected: {reason}", hint="if you trust the archive, extract it yourself"
         )
@@ -110,11 +110,11 @@ def extract(
     counted: int = 0,
     keep_empty: bool = True,
 ) -> Rejected | None:
-    """Writes what the archive holds under `into`, a new folder; refuses the whole when a bound is passed.
+    """Write the archive's content under `into`, a new folder; reject the whole when a bound is passed.
 
     `shown` is how the archive is named to the user. `counted` is what the budget was charged for an archive that came
     out of another one: what it holds takes its place and counts from there on. To make an empty file costs as much as
-    a small one: `keep_empty` tells whether they matter. Of an archive that breaks off, what stands before the break is
+    a small one: `keep_empty` is whether they matter. Of a truncated archive, what comes before the break is
     written and the place of the break given back. `stop`, once set, ends the work (AbortedError).
     """
     extraction = Extraction(shown, budget, stop=stop, counted=counted, keeps_empty=keep_empty)
@@ -124,7 +124,7 @@ def extract(
         with _Unreadable(shown, "archive is corrupt or unsupported"):
             return extractors.get(str(packing(path)), _stream)(path, into, extraction)
     except SteelyardError:
-        shutil.rmtree(into, ignore_errors=True)  # nothing is kept of an archive that is refused
+        shutil.rmtree(into, ignore_errors=True)  # nothing is kept of a rejected archive
         raise
 
 
@@ -168,7 +168,7 @@ class ZipLog:
         return sorted(set(self._archive.namelist()))
 
     def read(self, name: str) -> bytes:
-        """One entry's bytes; refused past the limit and past what its header says, by which archives are counted."""
+        """Return one entry's bytes; reject more than the limit or its header's size, by which archives are counted."""
         shown = f"{self._shown}!/{name}"
         info = self._archive.getinfo(name)
         chunks: list[bytes] = []
@@ -342,7 +342,7 @@ def _stream(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
 
 
 def _cut_to_lines(target: Path, shown: str) -> Rejected:
-    """Takes a line that is not whole from the end of a file, and tells the place of the break."""
+    """Remove an incomplete line from the end of a file, and return the place of the break."""
     with target.open("a+b") as file:  # it is not there yet when nothing came out before the break
         file.seek(0)
         if archive_kind(file.read(512)) is not None:  # what is compressed once more has no lines
@@ -384,7 +384,7 @@ def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, extraction
             target.parent.mkdir(parents=True, exist_ok=True)
         out = target.open("wb")
     except OSError as error:
-        raise extraction.refused(f"entry {str(place)[:200]!r} cannot be written: {error.strerror}") from error
+        raise extraction.rejection(f"entry {str(place)[:200]!r} cannot be written: {error.strerror}") from error
     with out:
         while chunk:
             extraction.take(size=len(chunk))

@@ -27,7 +27,7 @@ class Budget:
         return part
 
     def expect(self, where: str, *, size: int = 0, entries: int = 0) -> None:
-        """Refuse what is more than is left; `where` names the file at which that shows."""
+        """Reject what is more than is left; `where` names the file at which that shows."""
         if entries > self._entries_left:
             raise self._entries.passed(where)
         if self._whole is not None:
@@ -36,7 +36,7 @@ class Budget:
             raise self._size.passed(where)
 
     def take(self, where: str, *, size: int = 0, entries: int = 0) -> None:
-        """Use up what came out; it is refused, and nothing used up, when it is more than is left."""
+        """Use up what came out; if it is more than is left, reject it and use up nothing."""
         self.expect(where, size=size, entries=entries)
         part: Budget | None = self
         while part is not None:

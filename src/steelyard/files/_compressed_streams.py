@@ -38,7 +38,7 @@ class TruncatedStreamError(Exception):  # no error of ours: it ends the chunks, 
 
 
 def archive_kind(start: bytes) -> str | None:
-    r"""Which packing the first bytes tell of; None when the file is not compressed.
+    r"""Return the packing that the first bytes show; None when the file is not compressed.
 
     >>> archive_kind(b"PK\x03\x04...")
     'zip'

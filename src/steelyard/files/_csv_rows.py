@@ -16,7 +16,7 @@ from steelyard.records import Rejected
 from steelyard.settings import LINE_BYTES
 
 SEPARATORS = (",", ";", "\t")
-"""What stands between cells: spreadsheets write semicolons where the comma is the decimal mark."""
+"""Separators of cells: spreadsheets write semicolons where the comma is the decimal mark."""
 
 
 class Row(NamedTuple):
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     cells: list[str]
 
     def problem(self, header: Row) -> str | None:
-        """Why the cells cannot be told apart by the header's names; None when they can."""
+        """Return why the cells cannot be identified by the header's names; None when they can."""
         if len(self.cells) == len(header.cells):
             return None
         return f"the row has {len(self.cells)} cells, but the header has {len(header.cells)}"

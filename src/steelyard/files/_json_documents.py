@@ -17,7 +17,7 @@ from steelyard.records import JSON_ERRORS, MAX_VALUE, Finding, Rejected, json_pr
 from steelyard.settings import LINE_BYTES
 
 MAX_DEPTH = 4
-"""Keys nested deeper than this tell no formats apart."""
+"""Keys nested deeper than this distinguish no formats."""
 MAX_RECORDS = 40
 """How many lines are decoded to recognize a file."""
 
@@ -215,7 +215,7 @@ _SKIPPED_BYTES = 1 << 20
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines that hold something, numbered; of one past the limit only the beginning is kept in memory."""
+    """Lines that hold something, numbered; of one over the limit only the beginning is kept in memory."""
     most = LINE_BYTES.most
     with open_file(path) as file:
         number = 0
@@ -242,7 +242,7 @@ def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int,
 def recovered(
     path: Path, number: int, line: bytes, decoder: msgspec.json.Decoder[T], error: Exception
 ) -> Iterator[tuple[int, T] | Rejected | Finding]:
-    """The objects that stand one after another on a broken line, and what is left of it as rejected."""
+    """Return the objects one after another on a broken line, and what is left of it as rejected."""
     if "trailing characters" not in str(error):
         yield rejected_line(path, number, line, error)
         return
@@ -267,20 +267,20 @@ _ANY = json.JSONDecoder()
 
 
 def glued(path: Path, number: int) -> Finding:
-    """What is said of a line that holds several objects, as two writers at once leave it."""
+    """Return the finding about a line that holds several objects, as two writers at once leave it."""
     message = "several JSON objects on one line; all were read"
     return Finding(code="glued_objects", severity="info", message=message, where=f"{path}:{number}")
 
 
 def too_long(path: Path, number: int, line: bytes) -> Rejected | None:
-    """The line as rejected when it is past the limit, so that only its beginning is there; None when it is not."""
+    """The line as rejected when it is over the limit, so that only its beginning is there; None when it is not."""
     if len(line) <= LINE_BYTES.most:
         return None
     return Rejected(path=str(path), line=number, reason=LINE_BYTES.reason, hint=LINE_BYTES.hint)
 
 
 def rejected_line(path: Path, number: int, line: bytes, error: Exception) -> Rejected:
-    """The line as rejected; one that was cut off or is too long is told apart from one that is wrong."""
+    """The line as rejected; one that was cut off or is too long is distinguished from one that is wrong."""
     if (rejected := too_long(path, number, line)) is not None:
         return rejected
     unended = not line.endswith(b"\n") and not line.rstrip().endswith(b"}")

@@ -45,7 +45,7 @@ _PAGE: Shape = {
     _DATA_2: dict.fromkeys((_VALUES, _NULLS, _PAGE_ROWS, *_LEVELS)),
 }
 
-Fields = dict[int, Any]  # Any: int, Fields or list[Fields], as the shape says
+Fields = dict[int, Any]  # Any: int, Fields or list[Fields], by the shape
 
 
 class _MalformedLayoutError(Exception):
@@ -53,7 +53,7 @@ class _MalformedLayoutError(Exception):
 
 
 def check_parquet(path: Path) -> None:
-    """Refuse a file whose footer or page headers contradict each other or the file's size."""
+    """Reject a file whose footer or page headers contradict each other or the file's size."""
     try:
         with open_file(path, buffered=False) as file:
             size = file.seek(0, 2)

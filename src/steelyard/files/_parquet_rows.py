@@ -18,7 +18,7 @@ BATCH_ROWS = 20_000
 
 
 def parquet_frame(path: Path) -> pl.LazyFrame:
-    """The file's columns, not yet read; a file that contradicts itself is refused."""
+    """The file's columns, not yet read; a file that contradicts itself is rejected."""
     import polars as pl  # heavy: not needed by those who read other formats
 
     check_parquet(path)

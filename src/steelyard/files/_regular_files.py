@@ -21,7 +21,7 @@ def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
 def open_handle(path: Path) -> tuple[int, os.stat_result]:
     """The file's descriptor for reading, for a caller who closes it, and its state.
 
-    A pipe, which would be waited for, or a device, which may have no end, is refused.
+    A pipe, which would be waited for, or a device, which may have no end, is rejected.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     status = os.fstat(handle)

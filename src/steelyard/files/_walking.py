@@ -45,13 +45,13 @@ def content_of(path: Path) -> bytes | None:
 
 
 def file_repeated(shown: str) -> Finding:
-    """What is said of a file that came before."""
+    """Return the finding about a duplicate file."""
     message = "duplicate file; included once"
     return Finding(code="file_repeated", severity="info", message=message, where=shown)
 
 
 PLAN_TRIALS, PLAN_LIST, PLAN_RUNS = "trials", "trials.jsonl", "runs.jsonl"
-"""What the folder of a plan holds. Its runs tell everything; the logs of its trials, read too, would tell it twice."""
+"""What the folder of a plan holds. Its runs are complete; reading the logs of its trials too would duplicate them."""
 PLAN_TIMINGS = "timings"
 """Where a plan that measures speed keeps its timings."""
 SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
@@ -74,7 +74,7 @@ class Found(msgspec.Struct, frozen=True):
     named: bool = False
     """Whether the user named this very file, so that it is an error when nothing can be made of it."""
     depth: int = 0
-    """How many archives it lies in."""
+    """How many archives it is in."""
     alone: bool = False
     """Whether it was compressed alone (gz, zst): a tar and its packing are one archive to the user."""
     counted: int = 0
@@ -84,7 +84,7 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where it lies; made when it is asked for, as most of many files are only listed."""
+        """Its path; made on access, as most of many files are only listed."""
         return Path(self.location)
 
 
@@ -132,7 +132,7 @@ def piped(kept: Path, budget: Budget) -> Found | Rejected:
 
 
 def rejected_file(error: UnreadableFileError, shown: str) -> Rejected:
-    """A file that cannot be read, as it is listed beside others that can."""
+    """A file that cannot be read, as it is listed next to others that can."""
     return Rejected(path=shown, reason=error.message, hint=error.hint, code=error.kind)
 
 

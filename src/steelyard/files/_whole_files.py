@@ -31,7 +31,7 @@ _JSON_BEGINS = re.compile(r"\s*(\{|\[\s*[{\]])")
 
 
 def beginning_of(path: Path) -> bytes:
-    """The first bytes of the file, by which it is recognized. A small file is kept for whoever reads all of it next."""
+    """The first bytes of the file, by which it is recognized. A small file is cached for the read of all of it."""
     handle, status = open_handle(path)
     try:
         size = status.st_size
@@ -59,7 +59,7 @@ def _taken(path: Path) -> bytes | None:
 
 
 def file_chunks(path: Path, *, limit: Limit = FILE_BYTES) -> Iterator[bytes]:
-    """The file's bytes, some at a time; past the limit it is refused, unread where its size is known."""
+    """Yield the file's bytes in chunks; reject a file over the limit, unread where its size is known."""
     return _chunks(path, limit, at_once=False)
 
 
@@ -95,7 +95,7 @@ def _chunks(path: Path, limit: Limit, *, at_once: bool) -> Iterator[bytes]:
 
 
 def read_text(path: Path, *, limit: Limit = FILE_BYTES) -> str:
-    """The file's text, decompressed when it is compressed; refused when it is too large, cut off or not UTF-8."""
+    """Return the file's text, decompressed; reject a file that is too large, cut off or not UTF-8."""
     content = whole_file(path, limit=limit)
     shown = str(shown_path(path))
     if archive_kind(content[:512]) in ONE_FILE:
@@ -125,7 +125,7 @@ def _decompressed(content: bytes, shown: str, limit: Limit) -> bytes:
 def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # Any: JSON values
     """The JSON in the text. `NaN` is taken, since asv writes it for a skipped benchmark.
 
-    With `whole_pairs`, a text with half of a surrogate pair, which no file can hold, refuses the whole.
+    With `whole_pairs`, a text with half of a surrogate pair, which no file can hold, rejects the whole.
     """
     import json  # logs are read without it, here and below: each worker would spend milliseconds on the two
 
@@ -196,7 +196,7 @@ def toml_or_json(path: Path, *, limit: Limit = TEXT_BYTES, hint: str | None = No
 
 @contextmanager
 def refused_as(refusal: type[UsageError | ContractError]) -> Iterator[None]:
-    """What cannot be read becomes this error instead, which says what the file was for; what is too much stays."""
+    """Raise this error in place of UnreadableFileError; InputLimitError stays."""
     try:
         yield
     except InputLimitError:
