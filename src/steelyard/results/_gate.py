@@ -84,7 +84,7 @@ class Gate(Result):
 
     @property
     def exit_code(self) -> int:
-        """Exit status: 0 pass, 3 fail, 4 inconclusive (unless `inconclusive` says otherwise)."""
+        """Exit status: 0 pass, 3 fail, 4 inconclusive (or as set by `inconclusive`)."""
         return EXIT_IF_INCONCLUSIVE[self.inconclusive] if self.status == "inconclusive" else EXIT[self.status]
 
     def _about(self) -> str:
