@@ -94,7 +94,7 @@ class Speedups:
         return tree_of(self.table, index, self.speedup_intervals)
 
     def result(self, *, many: bool, rejected_count: int = 0) -> SpeedupResult:
-        """All of it as a record; trees only of one task's files, since nobody draws a thousand of them."""
+        """Return all of it as a record; trees only for one task's files, since a thousand are not drawn."""
         attempts = tuple(
             SpeedupAttempt(
                 task=attempt.task,
@@ -146,5 +146,5 @@ def speedups_of(
     table = table_of(ordered, agent_only_failures=options.agent_only_failures)
     speedup_intervals = speedup_intervals_of(table, options) if intervals else None
     if not any(attempt.is_judged for attempt in ordered):
-        unscored = "exclude"  # timings alone: nobody failed a test that nobody ran
+        unscored = "exclude"  # timings alone: no tests were run
     return Speedups(table, options, profile, speedup_intervals, unscored, tuple(earlier))

@@ -46,7 +46,7 @@ class Attempt:
     snapshot: Snapshot | None = None
     oracle_snapshot: Snapshot | None = None
     harness: bool | Missing | None = None
-    """The verdict of the harness, or of the run record, or why there is none; None where neither has a say."""
+    """The verdict of the harness, or of the run record, or why there is none; None if there is neither."""
     cost_usd: float | Missing = NO_COST
     cost_origin: CostOrigin | None = None
     trajectory_length: int | Missing = NO_TRAJECTORY
@@ -90,7 +90,7 @@ class BenchmarkTable:
     attempts: tuple[Attempt, ...]
     pool: Pool
     starts: Ints
-    """First row of each attempt, and one past the last."""
+    """First row of each attempt, and one after the last."""
     local: Ints
     """The row's position in its nop side."""
     nop_row: Ints

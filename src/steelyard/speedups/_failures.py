@@ -8,7 +8,7 @@ NO_TESTS = Missing("no test results")
 
 
 def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
-    """Whether the tests say that the agent broke something; missing without results.
+    """Return whether tests fail because of the agent; missing without results.
 
     If the reference solution's results are known, its failures are allowed: by name if both give names, so
     that breaking any other test is a failure; by count otherwise.
@@ -37,7 +37,7 @@ def _failing(tests: TestResults) -> set[str] | None:
 def snapshot_failed(snapshot: Snapshot | None) -> bool:
     """Whether behavior changed: a status other than `passed`, or something that passed before and fails now.
 
-    No snapshot is no failure; where the format demands one, its reader says so by another status.
+    No snapshot is no failure; where the format demands one, its reader sets another status.
     """
     return snapshot is not None and (snapshot.status != "passed" or (snapshot.pass_to_fail or 0) > 0)
 
@@ -45,7 +45,7 @@ def snapshot_failed(snapshot: Snapshot | None) -> bool:
 def succeeded(tests: bool | Missing, snapshot: bool, harness: bool | Missing | None = None) -> bool | Missing:
     """Whether the attempt broke neither.
 
-    Unknown where a harness gave it no verdict, or where its tests are unknown and no harness says more. What the
+    Unknown where a harness gave it no verdict, or where its tests are unknown and there is no harness. What the
     tests or the snapshot show to be broken has failed in any case.
     """
     if snapshot or tests is True:

@@ -1,4 +1,4 @@
-"""What stands beside the specification's payload for one attempt: declared metrics and how sure each benchmark is."""
+"""Figures of an attempt beyond the specification's payload: declared metrics and verdicts per benchmark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SpeedupIntervals:
     judged: Flags
 
     def verdict(self, row: int) -> Verdict:
-        """What can be said of one benchmark."""
+        """Return the verdict on one benchmark."""
         if not self.judged[row]:
             return "unknown"
         return "faster" if self.faster[row] else "slower" if self.slower[row] else "unclear"
@@ -109,7 +109,7 @@ def _task_inputs(
 def measures(
     table: BenchmarkTable, index: int, figures: Mapping[str, float | Missing]
 ) -> dict[str, Any]:  # Any: JSON values
-    """What stands beside the payload for one attempt; null with a reason under `missing` where one cannot be had."""
+    """Return the figures of one attempt beyond the payload; unknown ones are null with a reason under `missing`."""
     attempt, rows = table.attempts[index], table.rows(index)
     ours = {name: value for name, value in figures.items() if name not in Payload.__struct_fields__}
     values, reasons = without_missing(ours)

@@ -62,8 +62,8 @@ class TimingReading:
     price_table: PriceTable = field(default_factory=open_price_table)
     """The price table; named when it is made, so that an unknown name is an error whether or not a price is needed."""
 
-    def refuse(self, error: InputError) -> None:
-        """Set a file aside and go on."""
+    def reject(self, error: InputError) -> None:
+        """List a file as rejected and continue."""
         self.errors.append(error)
         self.rejected += 1
         advice = f" ({error.hint})" if error.hint else ""
@@ -77,10 +77,10 @@ class TimingReading:
         self.findings += set_aside_findings(rejected)
 
     def timings(self, path: Path) -> TimingFile:
-        """What a timing file says, with all that is odd about it noted."""
+        """Read a timing file and add its findings."""
         file = read_timings(path)
         self.note(file.rejected)
-        # the files of one folder share what lies beside them
+        # files of one folder share the findings of their neighbors
         self.findings += [finding for finding in file.findings if finding not in self.findings]
         self.findings += contradictions(file)
         return file
@@ -109,7 +109,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
         try:
             file = reading.timings(path)
         except InputError as error:
-            reading.refuse(error)
+            reading.reject(error)
             continue
         agent, number = attempt_of(key)
         known = _merged(about[key], file)
@@ -145,9 +145,9 @@ def _readable_logs(files: TaskFiles, reading: TimingReading) -> dict[str, list[P
         readable[key] = []
         for path in paths:
             if path.suffix not in LOG_SUFFIXES:
-                reading.refuse(UnreadableFileError(str(path), f"invalid log of {key}", hint="a .json or .cast file"))
+                reading.reject(UnreadableFileError(str(path), f"invalid log of {key}", hint="a .json or .cast file"))
             elif not path.is_file():
-                reading.refuse(UnreadableFileError(str(path), f"no such log of {key}"))
+                reading.reject(UnreadableFileError(str(path), f"no such log of {key}"))
             else:
                 readable[key].append(path)
     return readable
@@ -164,7 +164,7 @@ def attempt_of(key: str) -> tuple[str, int]:
 
 
 def _merged(about: _About, file: TimingFile | None) -> _About:
-    """What separate files say wins over what stands beside the times."""
+    """Merge the facts; separate files take precedence over those in the timing file."""
     if file is None:
         return about
     return _About(
@@ -183,7 +183,7 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: TimingReading) -> 
     try:
         trajectory = trajectory_of(logs)
     except InputError as error:
-        reading.refuse(error)
+        reading.reject(error)
         return Missing(f"the log cannot be read: {error.message}"), None
     return (trajectory, None) if isinstance(trajectory, Missing) else (trajectory.length, trajectory.origin)
 

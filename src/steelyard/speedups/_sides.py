@@ -122,7 +122,7 @@ class Pool:
     counts: Ints
     """How many samples each row has."""
     offsets: Ints
-    """Where each row's samples begin in `values`, and one past the last."""
+    """Where each row's samples begin in `values`, and one after the last."""
     values: Floats
     """All samples, sorted within each row."""
     medians: Floats
@@ -146,7 +146,7 @@ def pooled(sides: Iterable[Side]) -> Pool:
     for size, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
         values[offsets[rows][:, None] + np.arange(size)] = block
-        with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
+        with np.errstate(over="ignore"):  # an overflowing median is infinite, hence not valid
             medians[rows] = (block[:, (size - 1) // 2] + block[:, size // 2]) / 2
     stated = None
     if any(side.stated is not None for side in distinct):

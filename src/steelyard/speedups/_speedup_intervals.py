@@ -8,7 +8,7 @@ Samples that came in processes are resampled by process, whatever the method: va
 Where processes are not known, samples that follow each other too closely widen the interval, as their number is worth
 less: a median of samples whose neighbors correlate at r varies (1 + r) / (1 - r) times as much.
 
-Every method says how far the ends lie from the figure that is shown, so that rounding cannot part the two.
+Every method returns the distances of the bounds from the estimate, so that rounding cannot separate the two.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CELLS = 4_000_000
 _NEGLIGIBLE = 1e-12
 MIN_PROCESSES = 5
 MAX_CORRELATION = 0.95
-"""Samples count for a fortieth of their number at least; a higher correlation cannot be told from a trend."""
+"""Samples count for a fortieth of their number at least; a higher correlation cannot be distinguished from a trend."""
 
 Basis = Literal["independent", "correlated", "processes"]
 BASES: tuple[Basis, ...] = ("independent", "correlated", "processes")
@@ -105,7 +105,7 @@ def log_intervals(
     else:
         below, above = _exact(table.pool, middle, widening, before, after, known, level=options.interval_level)
     bases[_by_process(table, options, middle, (before, after), (below, above))] = BASES.index("processes")
-    # an interval that does not hold its figure says nothing of it
+    # drop intervals that do not contain their estimate
     holds = known & (below <= 0) & (above >= 0)
     low, high = (np.where(holds, value + end, np.nan) for end in (below, above))
     return LogIntervals(value, low, high, bases.astype(np.int64))
@@ -181,7 +181,7 @@ def _exact(
 
 
 def _from_median(pool: Pool, middle: Floats, rows: Ints, first: int, size: int) -> Floats:
-    """How far the logarithms of some order statistics lie from that of the median."""
+    """Return the logarithms of some order statistics minus that of the median."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(pool.values[pool.offsets[rows][:, None] + first + np.arange(size)])
         return np.asarray(logs - middle[rows][:, None])

@@ -48,7 +48,7 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
         try:
             read_task(task_files(task), reading)
         except InputError as error:
-            reading.refuse(error)
+            reading.reject(error)
 
 
 def timings_in(path: Path) -> Literal["alone", "with runs"] | None:
