@@ -1,4 +1,4 @@
-"""`@metric`: everything that is known of a metric stands in its declaration and nowhere else."""
+"""`@metric`: the declaration of a metric contains everything about it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Metric:
 
     @property
     def is_fraction(self) -> bool:
-        """Whether values lie in 0 to 1, so that even equal ones leave room for chance."""
+        """Whether values are in 0 to 1, so that even equal ones have an interval."""
         return self.bounds == (0, 1)
 
     def __call__(self, **values: Any) -> float | Missing:  # Any: numbers, flags or lists, as the formula asks
@@ -121,7 +121,7 @@ class Metric:
     def is_ratio(self) -> bool:
         """Whether it is a ratio of means, or a mean: a weighed sum of the inputs over another over the same runs.
 
-        Nobody declares it: the formula is followed.
+        Derived from the formula, not declared.
         """
         form = self._followed(self.constants)
         if form.above is None:
@@ -151,7 +151,7 @@ class Metric:
         return form.above is not None and form.below == ONE and CONSTANT not in form.above and self._reducers == {"sum"}
 
     def halves(self, inputs: Mapping[str, Any], constants: Mapping[str, float]) -> tuple[Any, Any]:
-        """What stands above and below in a ratio of means. Any: of numbers a number, of arrays an array."""
+        """Return numerator and denominator of a ratio of means. Any: of numbers a number, of arrays an array."""
         form = self._followed(constants)
         assert form.above is not None, f"{self.name} is not a ratio of means"
         return weighed(form.above, inputs), weighed(form.below, inputs)
@@ -200,7 +200,7 @@ def _place(function: Callable[..., Value]) -> str:
 
 
 def _check(declared: Metric) -> None:
-    """Refuse a declaration that contradicts itself."""
+    """Reject a declaration that contradicts itself."""
     _check_word("level", declared.level, get_args(Level))
     _check_word("better direction", declared.better, get_args(Better))
     for name, spec in declared.inputs.items():
@@ -245,7 +245,7 @@ def _check_input(declared: Metric, name: str, spec: Input) -> None:
 
 
 def check_example(declared: Metric) -> None:
-    """Refuse a metric whose example does not come out. Its module must be whole: a formula may call what stands below.
+    """Reject a metric whose example fails. Its module must be loaded: a formula may call functions below it.
 
     Any error that the formula raises is the declaration's.
     """
@@ -253,8 +253,8 @@ def check_example(declared: Metric) -> None:
     try:
         result = declared(**declared.example.inputs)
     except Exception as error:
-        said = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {said_by(error)}"
-        message = f"{declared.name}: the example cannot be computed: {said}"
+        problem = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {said_by(error)}"
+        message = f"{declared.name}: the example cannot be computed: {problem}"
         raise DeclarationError(message, where=declared.where) from error
     found = None if isinstance(result, Missing) else result
     if found is None or expected is None:

@@ -23,7 +23,7 @@ class Followed:
 
     @classmethod
     def _of(cls, value: Any, below: Form = ONE) -> Followed:
-        """The value over what stands below; what is neither a number nor followed is lost."""
+        """Return the value over the denominator; what is neither a number nor followed is lost."""
         if isinstance(value, int | float):
             return cls({name: weight * value for name, weight in below.items()}, below)
         return value if isinstance(value, Followed) else LOST

@@ -1,4 +1,4 @@
-"""Between which values the inputs of a metric lie: what cannot be is refused."""
+"""Bounds of the inputs and results of a metric."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Limits = tuple[float, float]
 
 NEVER_NEGATIVE = (0.0, math.inf)
 _MOMENTS = frozenset({"start_time", "end_time"})
-"""Facts that count from 1970 and may lie before it."""
+"""Facts that count from 1970 and may be negative."""
 _ROUNDING = 1e-9
 
 
 def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limits]:
-    """Between which values each numeric input lies: a metric's own bounds, and 0 or more for counts and amounts."""
+    """Return the bounds of each numeric input: a metric's own bounds, and 0 or more for counts and amounts."""
     limits: dict[str, Limits] = {}
     for parameter, spec in declared.inputs.items():
         name = spec.of or parameter
@@ -42,7 +42,7 @@ def _one_number(needed: Metric, declared: Metric) -> bool:
 
 
 def check_inputs(declared: Metric, given: Mapping[str, Value]) -> None:
-    """Refuse what cannot be."""
+    """Reject inputs out of bounds."""
     for name, (low, high) in declared.limits.items():
         value = given[name]
         if isinstance(value, bool | int | float):
@@ -54,7 +54,7 @@ def check_inputs(declared: Metric, given: Mapping[str, Value]) -> None:
 
 
 def check_result(declared: Metric, given: Mapping[str, Value], result: float) -> None:
-    """Refuse a result outside the metric's bounds: it came from values that contradict each other."""
+    """Reject a result outside the metric's bounds: it came from values that contradict each other."""
     low, high = declared.bounds
     if not _inside(result, low, high):
         shown = ", ".join(f"{name} {value}" for name, value in given.items() if isinstance(value, bool | int | float))

@@ -1,4 +1,4 @@
-"""What the parameters of a formula stand for: inputs, and constants that a profile sets."""
+"""Parameters of a formula: inputs, and constants that a profile sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Scope = Literal["own", "base", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, else its own name."""
+    """Meaning of a parameter of a formula. `of` is the fact or metric it is taken from, else its own name."""
 
     optional: bool = False
     reduce: Reducer | None = None
@@ -73,7 +73,7 @@ def _custom_input(name: str, spec: Input) -> Input:
 
 
 def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or nothing
-    """What the constant is where no profile sets it: the shipped profile alone says so, if it can."""
+    """Return the default of a constant, from the shipped profile if it has one."""
     shipped = default_profile(spec)
     if shipped is not None and name in shipped.constants:
         if own is not inspect.Parameter.empty:

@@ -53,7 +53,7 @@ def _has_arrays(library: Any) -> bool:  # Any: a module
 
 @cache
 def _column_class(library: Any) -> type:  # Any: a module
-    """Column expressions that divide by a number as IEEE 754 says: Polars takes the reciprocal and rounds twice.
+    """Column expressions that divide by a number as in IEEE 754: Polars takes the reciprocal and rounds twice.
 
     Operators give the class they were given, so it need only be set where an expression begins.
     """

@@ -29,7 +29,7 @@ def geometric_mean(values: Sequence[float]) -> float:
     """
     if len(values) == 1:
         return values[0]
-    # what rounding adds to the logarithms cannot carry a mean past the values it is of
+    # what rounding adds to the logarithms cannot carry a mean outside its values
     return min(max(exp(fsum(map(log, values)) / len(values)), min(values)), max(values))
 
 

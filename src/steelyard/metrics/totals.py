@@ -1,6 +1,6 @@
 """Totals over the runs of a group: sums, never weighted.
 
-A total that some runs are missing from, or that a run entered with a lower bound, is told as "at least".
+A total that some runs are missing from, or that a run entered with a lower bound, is reported as "at least".
 """
 
 from __future__ import annotations
