@@ -51,7 +51,7 @@ def judge(
     """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
     `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
-    the policy `unscored` does; what only one of the two says is inconclusive.
+    the policy `unscored` does; where the two disagree, the verdict is inconclusive.
     """
     concluded = verdict(difference, adjusted)
     rests = concluded in CLAIMS and concluded != otherwise[1]

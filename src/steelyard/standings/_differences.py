@@ -97,14 +97,14 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     if not judged.interval.known:
         return judged
     if np.isfinite(declared.bounds).all() and not declared.is_ratio:
-        wider = options.method == "auto" and (unequal or _few_tell(sides, common))
+        wider = options.method == "auto" and (unequal or _few_tasks_differ(sides, common))
         return _no_surer_than_its_sides(samples, (a, b), judged, common, options) if wider else judged
     varied = max(variation(side.mean[common]) for side in sides)
     approx_coverage = reached(judged.tasks, varied, judged.interval.level)
     return replace(judged, interval=replace(judged.interval, approx_coverage=approx_coverage))
 
 
-def _few_tell(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:
+def _few_tasks_differ(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:
     """Whether several attempts at a task differ on so few tasks that they do not show how much a task may differ."""
     a, b = (side.mean[common] for side in sides)
     several = bool(np.any(sides[0].known[common] > 1) or np.any(sides[1].known[common] > 1))
@@ -224,7 +224,7 @@ def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:
 def _of_difference(interval: Interval, compared: Difference, gaps: Floats, options: StatisticsOptions) -> Interval:
     """The interval of B's figure minus A's, within what the metric can differ by.
 
-    Where a method's own bounds do not hold the difference, Student's are taken: they lie around it.
+    Where a method's own bounds do not hold the difference, Student's are taken, which always do.
     """
     if (
         compared.baseline is None

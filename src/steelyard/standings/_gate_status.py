@@ -45,7 +45,7 @@ class Tested:
 
     @property
     def constant(self) -> bool:
-        """Whether many tasks say exactly the same: then there is no chance in it to allow for."""
+        """Whether many tasks have exactly the same value: then there is no variance to allow for."""
         same = not catalog()[self.metric].is_ratio or (self.relative and self.interval.estimate == 0)
         return same and self.std_dev is None and not self.interval.known and self.tasks >= FEW_DIFFER
 
@@ -56,7 +56,7 @@ def status_of(rule: Rule, tested: Tested) -> GateStatus:
     if tested.constant:
         low = high = tested.interval.estimate
     if rule.relative and is_infinite(tested.sides[0]) != is_infinite(tested.sides[1]):
-        # A cost of pass without a pass is infinite: no more tasks are needed to see that it is past any limit.
+        # A cost of pass without a pass is infinite: no more tasks are needed to see that it exceeds any limit.
         return "fail" if is_infinite(tested.sides[1]) != rule.at_least else "pass"
     if low is None or high is None:
         return "inconclusive"

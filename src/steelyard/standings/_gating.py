@@ -21,7 +21,7 @@ from steelyard.statistics import POWER, SensitivityBounds, no_interval
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """The outcome of the metric, as people say it: plain figures, whatever the rule multiplies."""
+    """Outcome of the metric in plain figures, without the rule's factor."""
 
     baseline: float | None
     candidate: float | None

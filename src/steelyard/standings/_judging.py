@@ -38,7 +38,7 @@ SCORE_RANGES = 10
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What one judge said of one run."""
+    """Rating of one run by one judge."""
 
     judge: str
     score: float
@@ -71,7 +71,7 @@ def examine(
     findings: Sequence[Finding] = (),
     rejected_count: int = 0,
 ) -> Judges:
-    """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
+    """Return all statistics of the judges of these runs; a unit is a run, runs of a task stay together."""
     ordered = sorted(runs, key=lambda judged_run: (judged_run.task, judged_run.run))
     names = sorted({rating.judge for judged_run in ordered for rating in judged_run.ratings})
     if len(names) > MAX_JUDGES:

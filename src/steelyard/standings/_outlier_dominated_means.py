@@ -1,4 +1,4 @@
-"""Where the largest runs carry a mean, and the typical run says the opposite."""
+"""Means dominated by outliers, where the typical run shows the opposite."""
 
 from __future__ import annotations
 

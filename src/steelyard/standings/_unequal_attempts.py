@@ -65,7 +65,7 @@ def kept_level(
 def within_sides(interval: Interval, a: Interval, b: Interval, correlation: float) -> Interval:
     """The bounds of a difference, no narrower than those of its two sides allow.
 
-    A side with few attempts may pass everything by chance. Then its tasks do not vary, and the differences by task say
+    A side with few attempts may pass everything by chance. Then its tasks do not vary, and the differences by task show
     nothing about what it could have done; its own interval does. The two are joined as Zou and Donner (2008) do it,
     with the correlation of the sides over tasks.
     """
@@ -96,7 +96,7 @@ def gap_of(sums: Floats) -> Floats:
 def delta_within_tasks(runs: tuple[Floats, Ints, Mask]) -> float:
     """Cliff's delta of the runs of each task, averaged over tasks.
 
-    Over task means it would lean: the mean of many attempts lies in the middle more often than that of one.
+    Over task means it would lean: the mean of many attempts is in the middle more often than that of one.
     """
     values, tasks, on_b = runs
     order = np.argsort(tasks, kind="stable")

@@ -25,7 +25,7 @@ def weights_differ(samples: Samples, metrics: Sequence[str], groups: Ints, label
         {metric: replace(samples, weight_by=weight).figures(metric, groups, len(labels)) for metric in metrics}
         for weight in ("runs", "tasks")
     ]
-    return _told(both, even, labels)
+    return _findings(both, even, labels)
 
 
 def uneven_groups(engine: Engine, metrics: Sequence[str], by: Sequence[str], labels: Sequence[str]) -> list[Finding]:
@@ -42,7 +42,7 @@ def uneven_groups(engine: Engine, metrics: Sequence[str], by: Sequence[str], lab
         {metric: _figures(engine.weighted(weight), metric, by, len(labels)) for metric in metrics}
         for weight in ("runs", "tasks")
     ]
-    return _told(both, even, labels)
+    return _findings(both, even, labels)
 
 
 def _figures(engine: Engine, metric: str, by: Sequence[str], size: int) -> Floats:
@@ -62,7 +62,7 @@ def _figures(engine: Engine, metric: str, by: Sequence[str], size: int) -> Float
     return ratio_of(declared, inputs, constants_of(declared, engine.profile))
 
 
-def _told(both: Sequence[dict[str, Floats]], even: np.ndarray, labels: Sequence[str]) -> list[Finding]:
+def _findings(both: Sequence[dict[str, Floats]], even: np.ndarray, labels: Sequence[str]) -> list[Finding]:
     by_runs, by_tasks = both
     metrics = list(by_runs)
     findings = []
