@@ -1,6 +1,6 @@
-"""Front doors: a folder's `__init__` lists what others may use, and each name is imported when it is first asked for.
+"""Lazy exports: a package's `__init__` lists its public names, and each is imported on first access.
 
-The list stands once, as imports that only type checkers follow; a heavy library is loaded by whoever needs it.
+The list consists of imports that only type checkers follow, so heavy libraries are loaded only when needed.
 """
 
 from __future__ import annotations

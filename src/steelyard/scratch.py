@@ -1,7 +1,7 @@
-"""Scratch folders: where files lie while they are worked on. What a killed process leaves is removed by the next.
+"""Temporary directories. Those of a killed process are removed by the next.
 
-Whoever makes one holds a lock on it until it is removed; the system lets go of the lock when the process ends, however
-it ends. Whoever gets the lock of a folder therefore knows that its owner is dead, whatever became of its process id.
+Each process locks its directory until it is removed; the system releases the lock when the process ends, however
+it ends. A process that gets the lock therefore knows that the owner is dead, even if its process id was reused.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def make_scratch(parent: Path | None = None) -> Path:
             if lock is not None:
                 _locks[folder] = lock
             return folder
-        # Somebody who starts right now took it for a leftover: it had no lock yet.
+        # Another starting process removed it before it was locked.
 
 
 def remove_scratch(folder: Path) -> None:
@@ -88,9 +88,9 @@ def _remove_leftovers(parent: Path) -> None:
 
 
 def _locked(folder: Path, *, wait: bool) -> int | None:
-    """A descriptor that holds the lock of the folder; None when somebody else has it or owns it, or there are no locks.
+    """Return a descriptor that locks the folder; None if another process or user has it, or without locks.
 
-    FileNotFoundError when the folder is gone: whoever had the lock before may have removed it.
+    FileNotFoundError if the folder is gone: the previous holder may have removed it.
     """
     if sys.platform == "win32":
         return None
@@ -161,7 +161,7 @@ def _clear(here: int, at_root: int) -> list[str]:
 
 def _open_up(name: str, here: int) -> None:
     """Let its owner into a folder that was closed to all; never what a link in its place leads to."""
-    if not sys.platform.startswith("linux"):  # where nothing hostile runs beside us
+    if not sys.platform.startswith("linux"):  # no untrusted code runs elsewhere
         os.chmod(name, 0o700, dir_fd=here)
         return
     folder_fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)

@@ -1,4 +1,4 @@
-"""Every setting that comes from the environment, what stands where none is named, and what a path may be."""
+"""Settings from the environment with their defaults, and special paths."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SPILL_FOLDER = "STEELYARD_SPILL_FOLDER"
 
 
 class Limit(NamedTuple):
-    """How much of an input is read; what goes past it is refused with one sentence, whoever reads it."""
+    """Limit on the size of an input; larger inputs are rejected with the same sentence everywhere."""
 
     excess: str
-    """What is said of such an input."""
+    """Message about such an input."""
     default: int
     setting: str = ""
     """The environment variable that sets another number; empty where no larger one would be safe."""
@@ -88,7 +88,7 @@ DEFAULT_STORE = "sqlite:///steelyard.db"
 """Where an arena and canons are kept unless another store is named."""
 
 STDIN = "-"
-"""The path that stands for what is piped in."""
+"""The path of standard input."""
 PIPED = "stdin"
 """How messages name it."""
 GIVEN_RECORDS = "records"
@@ -96,7 +96,7 @@ GIVEN_RECORDS = "records"
 
 
 def is_stdin(path: Path) -> bool:
-    """Whether the path stands for what is piped in."""
+    """Return whether the path is standard input."""
     return str(path) == STDIN
 
 
@@ -111,7 +111,7 @@ def is_store(text: str) -> bool:
 
 
 def named_path(given: str | PathLike[str]) -> Path:
-    """The path that a user named; an empty text is refused, of which `Path` would make the current folder."""
+    """Return the path that a user named; reject an empty one, which `Path` treats as the current folder."""
     if not fspath(given):
         raise UsageError("the path is empty", hint="use . for the current directory")
     if is_store(fspath(given)):
