@@ -1,7 +1,7 @@
 """Patterns and constraints, decided on the syntax tree and never on the text.
 
-A pattern is a piece of Python. `_` stands for any expression or name, `...` for anything: an expression, any number of
-arguments, a whole body. A word that opens a statement stands for the statement (`while`, `try`, `lambda`), and a piece
+A pattern is a piece of Python. `_` matches any expression or name, `...` anything: an expression, any number of
+arguments, a whole body. A word that opens a statement matches the statement (`while`, `try`, `lambda`), and a piece
 that is cut short is completed (`for i in range` means `for i in range(...): ...`). For other languages a pattern is
 the name of a node type of the language's tree-sitter grammar (`while_statement`).
 """

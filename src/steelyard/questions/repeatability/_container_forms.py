@@ -82,7 +82,7 @@ def _kinds(tree: ast.Module) -> dict[str, str]:
 
 
 def _displays_without_order(tree: ast.Module, kinds: dict[str, str]) -> Iterator[ast.expr]:
-    """Literals whose order nobody can see: tested for membership on the spot, or held by a name only looked up in."""
+    """Literals whose order is not observable: used only for membership tests, directly or by a name."""
     only_looked_up = _only_looked_up(tree)
     for node in ast.walk(tree):
         match node:

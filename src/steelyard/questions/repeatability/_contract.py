@@ -1,4 +1,4 @@
-"""Contracts: what an answer to a prompt must do. Every field is used; a field that is not known is refused."""
+"""Contracts: what an answer to a prompt must do. Every field is used; unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -181,15 +181,15 @@ def contract_from(values: dict[str, Any], *, where: str | None = None) -> Contra
     except UnknownNameError as error:
         raise ContractError(error.message, where=where, hint=error.hint) from error
     except msgspec.ValidationError as error:
-        said = problem_text(error)
-        raise ContractError(said, where=where, hint=_advice(said)) from error
+        problem = problem_text(error)
+        raise ContractError(problem, where=where, hint=_advice(problem)) from error
     return contract
 
 
-def _advice(said: str) -> str | None:
-    if "unknown field" not in said:
+def _advice(problem: str) -> str | None:
+    if "unknown field" not in problem:
         return None
-    name = said.split("'")[1]
+    name = problem.split("'")[1]
     parts = (Contract, Case, Constraints, ContractLimits, RepairBounds, Program, MethodCall)
     close = nearest(name, {field for part in parts for field in part.__struct_fields__})
     return f"did you mean {close!r}?" if close else "remove the field"

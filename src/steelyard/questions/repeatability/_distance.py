@@ -21,7 +21,7 @@ class Distance(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     """Edits over the length of the longer text."""
     approximate: bool = False
-    """Whether it is an upper bound, because the exact value was past the budget."""
+    """Whether it is an upper bound, because the exact value exceeded the budget."""
 
 
 def signature(text: str) -> str:
@@ -79,7 +79,7 @@ def within(first: str, second: str, *, tau: float) -> bool:
 
 
 def pairs_within(texts: Sequence[str], counts: Sequence[int], *, tau: float) -> int:
-    """How many pairs of outputs are at most tau apart; distinct texts, each standing for so many outputs."""
+    """Return how many pairs of outputs are at most tau apart, given distinct texts and their counts."""
     import numpy as np  # heavy: only needed for all pairs
     from rapidfuzz.process import cdist  # imports numpy
 
@@ -104,7 +104,7 @@ def _by_bands(first: str, second: str) -> int:
 
 
 def _by_lines(first: str, second: str) -> int:
-    """Edits when whole lines are matched first and only what lies between them is compared by character."""
+    """Return the edits when whole lines are matched first and only the rest is compared by character."""
     left, right = first.splitlines(keepends=True), second.splitlines(keepends=True)
     if max(len(left), len(right)) > _MAX_LINES:
         return max(len(first), len(second))

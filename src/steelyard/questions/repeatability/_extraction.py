@@ -30,9 +30,9 @@ _OPENING = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`{]*+)[^\n`]*+$")
 """Possessive, so linear: what one part takes the next could not take better."""
 _BEGINS = re.compile(r"(def|class|import|from|async|if|for|while|with|try)\b|@\w|\w+\s*=")
 _MAX_LINES = 400
-"""Past so many lines of prose around code without a fence, the search for a run of lines is given up."""
+"""Maximum lines of prose around unfenced code before the search for a run of lines stops."""
 _MAX_PARSED_LINES = 400_000
-"""Likewise past so many lines that were parsed in vain, some two seconds."""
+"""Maximum lines parsed without success before the search stops (about two seconds)."""
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):

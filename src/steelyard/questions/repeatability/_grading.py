@@ -27,7 +27,7 @@ def decode(value: Any) -> Any:  # Any: JSON as the harness wrote it; a Python va
     if not isinstance(value, dict):
         return value
     kind: object = value.get("type")
-    content: Any = value.get("value")  # Any: of the form that the type says, or the result is malformed
+    content: Any = value.get("value")  # Any: of the form of the type, or the result is malformed
     if kind == "int":
         return int(content, 16)
     if kind == "float":

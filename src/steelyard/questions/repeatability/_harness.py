@@ -20,7 +20,7 @@ EXCEPTIONS = {
 }
 """As they were before the answer could replace them."""
 NAME, MRO = (type.__dict__[name].__get__ for name in ("__name__", "__mro__"))
-"""What a class is called and derives from, whatever its own class says."""
+"""Name and bases of a class, bypassing its metaclass."""
 
 
 def encode(value: Any, depth: int = 0) -> Any:  # Any: whatever the answer returns; JSON comes out
@@ -80,8 +80,8 @@ def raised_names(error: BaseException) -> list[str]:
     return [name if EXCEPTIONS.get(name, kind) is kind else f"answer.{name}" for name, kind in named]
 
 
-def said(error: BaseException) -> str:
-    """What the exception says of itself; it may refuse to."""
+def error_text(error: BaseException) -> str:
+    """Return the exception's type and message; its `__str__` may fail."""
     kind = type(error).__name__
     try:
         return f"{kind}: {error}"[:500]
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         exec(compile(job["code"], "answer.py", "exec"), module.__dict__)  # noqa: S102 - this is the sandbox
     except BaseException as error:  # noqa: BLE001 - whatever the answer raises is reported
-        report(loading=said(error))
+        report(loading=error_text(error))
         return
     if job["entry_point"] not in module.__dict__:
         report(loading=f"{job['entry_point']}, which the contract calls, is not defined")
@@ -117,7 +117,7 @@ def main() -> None:
         try:
             outcome = perform(case, entry)
         except BaseException as error:  # noqa: BLE001 - as above
-            report(case=number, error=said(error), raised=raised_names(error))
+            report(case=number, error=error_text(error), raised=raised_names(error))
         else:
             report(case=number, **outcome)
     report(finished=len(job["cases"]))

@@ -40,7 +40,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the oracle says of one program."""
+    """Verdict of the oracle on one program."""
 
     passed: bool
     """Enough cases passed and every constraint holds."""
@@ -158,7 +158,7 @@ class Oracle:
             isolation=isolation,
         )
         reports = _reports(ended.stdout, nonce)
-        loading = next((_said(report["loading"]) for report in reports if "loading" in report), None)
+        loading = next((_printable(report["loading"]) for report in reports if "loading" in report), None)
         by_case: dict[int, list[dict[str, Any]]] = {}
         for report in reports:
             if isinstance(report.get("case"), int):
@@ -176,7 +176,7 @@ class Oracle:
             raised = report.get("raised")
             if case.raises is not None and isinstance(raised, list) and case.raises in raised:
                 return CaseResult(passed=True)
-            return CaseResult(passed=False, reason=f"raised {_said(report['error'])}"[:_MAX_REASON_LENGTH])
+            return CaseResult(passed=False, reason=f"raised {_printable(report['error'])}"[:_MAX_REASON_LENGTH])
         if case.raises is not None:
             return CaseResult(passed=False, reason=f"did not raise {case.raises}")
         try:
@@ -195,11 +195,11 @@ class Oracle:
         for value, wanted in zip(values, expected, strict=True):
             returns = self.contract.constraints.returns
             if returns is not None and not case.calls and not of_type(value, returns):
-                reason = f"returned a value that is not of type {returns}: {_said(repr(value))}"
+                reason = f"returned a value that is not of type {returns}: {_printable(repr(value))}"
                 return CaseResult(passed=False, reason=reason[:_MAX_REASON_LENGTH])
             if wanted is not msgspec.UNSET and not equal(value, wanted, case):
                 return CaseResult(
-                    passed=False, reason=f"returned {_said(repr(value))}, expected {wanted!r}"[:_MAX_REASON_LENGTH]
+                    passed=False, reason=f"returned {_printable(repr(value))}, expected {wanted!r}"[:_MAX_REASON_LENGTH]
                 )
         return CaseResult(passed=True)
 
@@ -231,18 +231,18 @@ def _grade_program(case: Case, ended: SandboxResult) -> CaseResult:
     return CaseResult(passed=True)
 
 
-def _said(words: object) -> str:
-    """What the code under test said, fit for a reason: it may hold anything, and forged reports no text at all."""
+def _printable(words: object) -> str:
+    """Return text of the code under test, made printable; a forged report may contain another type."""
     return sandbox.printable(words) if isinstance(words, str) else "a value that is not text"
 
 
 def _inputs(case: Case) -> dict[str, Any]:
-    """What the sandbox is told of a case: inputs and never what is expected."""
-    told: dict[str, Any] = {"keywords": case.keywords, "arguments": case.arguments}
+    """Return the inputs of a case for the sandbox, without the expected result."""
+    inputs: dict[str, Any] = {"keywords": case.keywords, "arguments": case.arguments}
     if case.input is not msgspec.UNSET:
-        told["input"] = case.input
-    told["calls"] = [{"method": call.method, "arguments": call.arguments} for call in case.calls]
-    return told
+        inputs["input"] = case.input
+    inputs["calls"] = [{"method": call.method, "arguments": call.arguments} for call in case.calls]
+    return inputs
 
 
 def _reports(output: bytes, nonce: str) -> list[dict[str, Any]]:

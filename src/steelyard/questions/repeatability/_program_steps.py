@@ -1,4 +1,4 @@
-"""Repair steps on the whole program: what is left out, what is named how, what stands where."""
+"""Repair steps on the whole program: omissions, names and order."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _is_demo(statement: ast.stmt, shown: frozenset[str]) -> bool:
 
 
 def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | None) -> Iterator[Candidate]:
-    """The program without what stands outside the entry point and is not needed by it."""
+    """Return the program without code that the entry point does not need."""
     shown = frozenset({"print", "main", *([entry_point] if entry_point else [])})
     kept = [statement for statement in tree.body if not _is_demo(statement, shown)]
     for statements in (_needed(kept, entry_point, canon, shown), kept):
@@ -97,7 +97,7 @@ def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | No
 
 
 def _can_go(statement: ast.stmt, shown: frozenset[str]) -> bool:
-    """Whether a statement does nothing but bind names, so that it can go when nobody needs them."""
+    """Return whether a statement only binds names, so that it can be removed if they are unused."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return not statement.decorator_list
     if isinstance(statement, ast.Assign):
@@ -251,7 +251,7 @@ class _Renaming:
         return pairs
 
     def single_renames(self, wanted: list[str]) -> Iterator[tuple[Local, str]]:
-        """One local and one name of the canon that nobody has, after the other."""
+        """Yield pairs of a local and an unused name of the canon."""
         mine = {local.name for local in self._locals}
         open_names = [name for name in dict.fromkeys(wanted) if name not in mine][:MAX_NEW_NAMES]
         stays = {*self._fixed, *wanted}

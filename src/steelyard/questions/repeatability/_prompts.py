@@ -86,7 +86,7 @@ def _with_shape(rejected: Rejected) -> Rejected:
 def _prose_as_text(prompt: Prompt) -> Prompt:
     """Drop the assumed language if the outputs are prose, not programs."""
     trees = [parse_python(answer.code) for answer in prompt.answers]
-    # a word such as `yes` is an expression too, and says nothing about the language
+    # a word such as `yes` is an expression in any language
     is_code = any(tree is not None and not is_words(tree) for tree in trees)
     return prompt if is_code or None not in trees else replace(prompt, language=None)
 

@@ -193,12 +193,12 @@ class _Search:
         nearer: dict[str, float] = {}
         best: dict[int, tuple[float, str]] = {}
         with suppress(_BudgetSpentError):  # what was found by then is still tried; the next step ends the search
-            beside = self._beside(pieces)
+            alignment = self._alignment(pieces)
             for candidate in candidates:
                 written, number = pieces.written(candidate), candidate.changed
                 if written is None or written.text in nearer:
                     continue
-                apart = self._apart(written, number, beside, current)
+                apart = self._apart(written, number, alignment, current)
                 if apart < current:
                     nearer[written.text] = apart
                     if number is not None:
@@ -210,19 +210,19 @@ class _Search:
                 nearer[together] = self._distance(together, 0, current)
         return nearer
 
-    def _apart(self, written: Written, number: int | None, beside: _Beside | None, current: float) -> float:
-        if beside is None or number is None or not self._is_plain(written.text):
+    def _apart(self, written: Written, number: int | None, alignment: _Alignment | None, current: float) -> float:
+        if alignment is None or number is None or not self._is_plain(written.text):
             return self._distance(written.text, written.characters, current)
         self._spend(written.characters)
-        return beside.distance(number, written, self._spend)
+        return alignment.distance(number, written, self._spend)
 
-    def _beside(self, pieces: Pieces) -> _Beside | None:
-        """The program laid beside the canon; None where its text is not its normal form, or is a single statement."""
+    def _alignment(self, pieces: Pieces) -> _Alignment | None:
+        """Align the program with the canon; None if its text is not its normal form, or is a single statement."""
         texts = pieces.texts
         if texts is None or len(texts) < 2 or not self._is_plain(text := "".join(texts)):
             return None
         self._spend(3 * len(text) * len(self.goal) // CELLS_A_UNIT)
-        return _Beside(texts, self.goal)
+        return _Alignment(texts, self.goal)
 
     def _is_plain(self, text: str) -> bool:
         """Whether text that was just written from a tree is its own normal form."""
@@ -239,8 +239,8 @@ class _Search:
         return normalize(text, level=self.level, language=self.oracle.contract.language).text
 
 
-class _Beside:
-    """A program cut into statements and the canon cut beside it, so that a statement is compared with its own part.
+class _Alignment:
+    """Program cut into statements and aligned parts of the canon, so that a statement is compared with its own part.
 
     What a rewrite gains there is far cheaper to find than the distance of the whole, and nearly always the same; the
     candidate that is taken is compared as a whole.

@@ -28,13 +28,13 @@ class Written(NamedTuple):
 
     text: str
     characters: int
-    """How many of them were written anew."""
+    """Number of rewritten characters."""
     piece: str
     """The statement that differs, with the line ends before it; empty where others may."""
 
 
 class Pieces:
-    """A program as the texts of its statements: where one of them differs, only that one is written anew."""
+    """Program as the texts of its statements, so that only a changed statement is rewritten."""
 
     def __init__(self, tree: ast.Module) -> None:
         texts = [_piece(tree, number) for number in range(len(tree.body))]
@@ -82,7 +82,7 @@ class Block:
 
 
 class FunctionFacts:
-    """What rules ask about a function, read once: asked anew for each of its statements, it would take their square."""
+    """Facts about a function, computed once: per statement they would take quadratic time."""
 
     def __init__(self, function: Function) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""Which names of a Python program are local, and where each of them stands."""
+"""Local names of a Python program, with their positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Occurrence:
 
 @dataclass(eq=False)
 class Local:
-    """A name of a function's own, with every place it stands at."""
+    """Local name of a function, with all its positions."""
 
     scope: Scope
     name: str

@@ -82,7 +82,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
     """The experiment's id."""
     model: str | None
-    """The model; None where the file does not say."""
+    """The model; None if the file does not report it."""
     raw: tuple[str, ...]
     """Outputs before repair, already extracted from their answers."""
     repaired: tuple[str, ...] | None
@@ -101,7 +101,7 @@ def is_skyt_contract(values: dict[str, Any]) -> bool:
 
 
 def contract_from_skyt(values: dict[str, Any], *, where: str) -> ReadContract:
-    """Our contract from SKYT's. A field that is not known is refused; notes for people are listed."""
+    """Convert a SKYT contract. Unknown fields are errors; notes are listed."""
     notes: list[str] = []
     left = dict(values)
     constraints = dict(left.pop("constraints", None) or {})

@@ -197,7 +197,7 @@ def _augmented(block: Block) -> Iterator[Replacement]:
         return
     match assigned:
         case (name, ast.BinOp(left=ast.Name(id=left), op=op, right=right)):
-            if left == name and _makes_anew(name, op, right, block.function):
+            if left == name and _makes_new_value(name, op, right, block.function):
                 yield 1, [ast.AugAssign(target=ast.Name(name, ast.Store()), op=op, value=right)]
 
 
@@ -205,15 +205,15 @@ def _spelled_out(block: Block) -> Iterator[Replacement]:
     statement = block.statements[block.at]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         name = statement.target.id
-        if _makes_anew(name, statement.op, statement.value, block.function):
+        if _makes_new_value(name, statement.op, statement.value, block.function):
             value = ast.BinOp(left=ast.Name(name, ast.Load()), op=statement.op, right=statement.value)
             yield 1, [ast.Assign(targets=[ast.Name(name, ast.Store())], value=value)]
 
 
-def _makes_anew(name: str, op: ast.operator, other: ast.expr, function: FunctionFacts | None) -> bool:
+def _makes_new_value(name: str, op: ast.operator, other: ast.expr, function: FunctionFacts | None) -> bool:
     """Whether `name op= other` makes a new value, as `name = name op other` does, and changes none that others hold.
 
-    So it is with a number added to it (a list would refuse), and where the name only ever holds numbers or texts.
+    So it is with a number added to it (a list would raise), and where the name only ever holds numbers or texts.
     """
     if isinstance(other, ast.Constant) and type(other.value) in (int, float) and not isinstance(op, ast.Mult):
         return True

@@ -13,7 +13,7 @@ _ATOMS = ("string", "char", "regex", "heredoc", "template")
 _NESTED = ("template_substitution", "interpolation")
 MAX_BYTES = 4_000_000
 SEPARATOR = "\u241f"
-"""Stands between tokens: it occurs in no grammar, so a token stream is never mistaken for a program."""
+"""Separator of tokens: it occurs in no grammar, so a token stream is never mistaken for a program."""
 
 
 def tokens_version(language: str) -> str:

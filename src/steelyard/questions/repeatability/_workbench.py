@@ -15,7 +15,7 @@ from steelyard.records import Missing
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
 MAX_DISTINCT = 54
-"""Distinct outputs whose distances are kept one by one: so many fit a figure."""
+"""Distinct outputs whose distances are stored one by one: this many fit a figure."""
 _NO_CANON = Missing("no canon to repair toward")
 _NO_OUTPUTS = Missing("no outputs")
 
