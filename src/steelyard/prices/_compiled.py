@@ -36,7 +36,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = np.iinfo(np.int64).max
 
 PRICED = -1
-"""Stands for the reason of a row that has none."""
+"""Reason code of a row without a reason."""
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -55,7 +55,7 @@ class Chunk:
     unknown: Mapping[str, Flags]
     """Rows in which a needed kind is not known."""
     huge: Flags
-    """Rows with a count that cannot be right; it stands as 0 in `tokens`."""
+    """Rows with a count that cannot be right; it is 0 in `tokens`."""
     total_input: Ints
     columns: Mapping[str, NDArray[Any]]  # Any: whole numbers, or floats with NaN
     """The counts as they came, for the scalar path."""
@@ -132,7 +132,7 @@ class Compiled:
         moments: NDArray[np.datetime64],
         columns: Mapping[str, NDArray[Any]],  # Any: whole numbers, or floats with NaN
     ) -> Chunk:
-        """Rows made ready: unknown counts told from zeros, times as numbers."""
+        """Prepare rows: unknown counts separate from zeros, times as numbers."""
         rows = len(codes)
         huge = np.zeros(rows, np.bool_)
         unknown = {kind: np.ones(rows, np.bool_) for kind in NEEDED_KINDS}

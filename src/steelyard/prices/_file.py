@@ -1,4 +1,4 @@
-"""Price tables that stand in a TOML file: the ones that ship, and the user's own.
+"""Price tables in a TOML file: the ones that ship, and the user's own.
 
 Format history:
     1  2026-11  first version
@@ -29,7 +29,7 @@ MAX_DECIMALS = 6
 MAX_REQUEST_DECIMALS = 12
 
 _NOTHING = Rates((None,) * len(TOKEN_KINDS))
-"""Stands for the time before a model's first dated price."""
+"""Placeholder for the time before a model's first dated price."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
@@ -184,7 +184,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def read_price_file(path: Path, *, open_base: Callable[[str], PriceTable]) -> FilePriceTable:
-    """The price table that stands in a TOML file. `open_base` opens the price table it extends."""
+    """Return the price table in a TOML file. `open_base` opens the price table it extends."""
     where = str(path)
     with refused_as(PriceTableError):
         text = read_text(path, limit=TEXT_BYTES)

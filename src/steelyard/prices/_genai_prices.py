@@ -27,7 +27,7 @@ PRICE_KEYS: dict[str, tuple[str, ...]] = {
     "cache_write_1h_tokens": ("cache_write_1h_mtok", "cache_write_mtok", "input_mtok"),
     "reasoning_tokens": ("output_reasoning_mtok", "output_mtok"),
 }
-"""Where each kind's price stands: the first key that the model has. A kind without a price of its own is part of a
+"""Where each kind's price is: the first key that the model has. A kind without a price of its own is part of a
 wider one (a cache write is input), and the library charges it as that."""
 
 REQUESTS_KEY = "requests_kcount"
@@ -56,7 +56,7 @@ def _library() -> Mapping[str, Any]:  # Any: modules of genai-prices
     """The modules of genai-prices that hold prices, imported late and without what is never used here.
 
     The package around them fetches prices over the network, and pydantic is there to check what was fetched: both
-    together take four times as long as the prices. Whoever imports the package itself gets it whole.
+    together take four times as long as the prices. Importing the package itself loads all of it.
     """
     package = find_spec("genai_prices")
     assert package is not None  # a dependency of ours
@@ -72,7 +72,7 @@ def _library() -> Mapping[str, Any]:  # Any: modules of genai-prices
 
 
 def _import_without_pydantic(name: str) -> None:
-    """Import a module that finds a stand-in under the name pydantic; everybody else finds what is there."""
+    """Import a module that finds a stub named pydantic; other imports are unchanged."""
     spec = find_spec(name)
     assert spec is not None
     assert spec.loader is not None
@@ -87,7 +87,7 @@ def _import_without_pydantic(name: str) -> None:
 
 
 class _Unused:
-    """Takes any call and has any attribute: what is declared with it is there, and nobody may use it."""
+    """Stub that takes any call and has any attribute: what is declared with it exists, but is unusable."""
 
     def __getattr__(self, name: str) -> _Unused:
         if name.startswith("__"):

@@ -22,7 +22,7 @@ def price_table_names() -> tuple[str, ...]:
 
 
 def open_price_table(name_or_path: str = DEFAULT_PRICE_TABLE) -> PriceTable:
-    """The price table of that name, or the one that stands in a TOML file."""
+    """The price table of that name, or the one in a TOML file."""
     return _open(name_or_path, depth=0)
 
 

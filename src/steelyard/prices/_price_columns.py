@@ -1,7 +1,7 @@
 """Pricing whole columns of tokens at once.
 
 Prices are whole pico-dollars per token, so the cost of a row is a sum of six integer products: exact, and the same as
-the scalar path gives. Rows where that does not hold (uneven prices, costs past 2**53 pico-dollars) take that path.
+the scalar path gives. Rows where that does not hold (uneven prices, costs over 2**53 pico-dollars) take that path.
 """
 
 from __future__ import annotations

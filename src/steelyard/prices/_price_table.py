@@ -43,9 +43,9 @@ _INPUT_PLACES = tuple(TOKEN_KINDS.index(kind) for kind in INPUT_KINDS)
 KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
 MAX_COMPARED_NAME_LENGTH = 200
-"""Of a name that is not known, so much is compared with the known ones."""
+"""Maximum length of an unknown name that is compared with the known ones."""
 NAMES_TRIED = 10
-"""How many likely names the price table is asked for, for each that is to be told."""
+"""How many likely names the price table is asked for, for each suggested name."""
 
 EXACT = Context(prec=60)
 """Room for every digit of a sum of prices, so that sums do not depend on their order."""
@@ -363,7 +363,7 @@ def tier_doubt(prices: ModelPrices, period: Period) -> str:
 
 
 def whole_run_doubt(prices: ModelPrices, period: Period, rates: Rates) -> str | None:
-    """Why the price of many calls together cannot be told from the sum of their tokens; None when it can.
+    """Return why the price of many calls together does not follow from the sum of their tokens; None when it can.
 
     A sum below the first context tier is safe: no call in it can be above.
     """

@@ -74,7 +74,7 @@ class Charge(msgspec.Struct, frozen=True):
     """What the caller makes of their moment: a day, for example."""
     model: str | None
     calls: Sequence[Call]
-    """The calls; none where tokens stand outside of calls."""
+    """The calls; none where tokens are outside of calls."""
     usage: Usage | None = None
     """The tokens; None when the calls do not state them."""
     pico: Pico | None = None
@@ -92,8 +92,8 @@ PlacesOf: TypeAlias = Callable[[Sequence[datetime | None]], Sequence[Hashable]]
 def charges(run: Run, price_table: PriceTable, places_of: PlacesOf | None = None) -> list[Charge]:
     """The run's calls by model and by what `places_of` makes of their moments, then its tokens outside of calls.
 
-    A call that does not name its model or moment takes the run's. One that took no tokens costs nothing whoever
-    answered it (tools log their own messages as such calls), unless the run has nothing else.
+    A call that does not name its model or moment takes the run's. One that took no tokens costs nothing for any
+    model (tools log their own messages as such calls), unless the run has nothing else.
     """
     started = run.started_at
     pricing = _Pricing(run, price_table)
@@ -170,7 +170,7 @@ class _Pricing:
         return Charge(place, model, calls, usage, known, unpriced, reasons[0] if reasons else None)
 
     def of(self, usage: Usage, model: str | None, at: datetime | None, span: Span) -> tuple[Pico | None, str | None]:
-        """The price; else the least that they cost where no call can tell better, and why."""
+        """The price; else the least that they cost where no call is more precise, and why."""
         amount = self._price_table.pico(usage, model=model, at=at, span=span)
         if not isinstance(amount, Missing):
             return amount, None
@@ -183,9 +183,9 @@ class _Pricing:
     def _idle_alone(self) -> Call | None:
         """The first call of a run that took no tokens at all: its model's price decides whether that is free."""
         run = self._run
-        told = [call for call in run.calls or () if call.usage is not None]
-        used = (run.usage, *(call.usage for call in told))
-        return None if any(usage is not None and any(kinds_of(usage)) for usage in used) else told[0]
+        counted = [call for call in run.calls or () if call.usage is not None]
+        used = (run.usage, *(call.usage for call in counted))
+        return None if any(usage is not None and any(kinds_of(usage)) for usage in used) else counted[0]
 
     def _is_idle(self, call: Call) -> bool:
         """Whether the call took no tokens and can be passed over."""
