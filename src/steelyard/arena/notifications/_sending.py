@@ -39,7 +39,7 @@ def notify_once(
     began = now_microseconds() if now is None else now
     stop = Signal()
     jobs = [partial(serve, store, target, sender=sender, began=began, stop=stop) for target in targets]
-    served = _beside_each_other(jobs, stop)
+    served = _run_in_parallel(jobs, stop)
     settled = settle(store, targets, began)
     forget(store, began)
     with store.read() as connection:
@@ -55,8 +55,8 @@ def notify_once(
     )
 
 
-def _beside_each_other(jobs: Sequence[Callable[[], Served]], stop: Signal) -> list[Served]:
-    """What each job gives, each in a thread. Whatever ends the waiting stops the jobs after what they are sending."""
+def _run_in_parallel(jobs: Sequence[Callable[[], Served]], stop: Signal) -> list[Served]:
+    """Run each job in a thread and return the results. An interrupted wait stops them after the current send."""
     if len(jobs) == 1:
         return [jobs[0]()]
     results: dict[int, Served] = {}
