@@ -111,7 +111,7 @@ def _pareto() -> Figure:
 
 
 def _heatmap() -> Figure:
-    """Pass rate by task and agent."""
+    """One metric (by default the pass rate) by task and group."""
     draw = random.Random(3)
     cells: list[list[Tried | None]] = [
         [Tried(min(5, draw.randint(0, 8 - row)), 5) for _ in AGENTS] for row in range(len(TASKS))
