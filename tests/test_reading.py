@@ -54,7 +54,11 @@ GOOD = {"task": "t", "passed": True}
         ('{"task": "t"', "not JSON", None),
         ("[1]", "expected object", None),
         ('{"task": "t", "steps": {"expected": [{"id": "a"}, {"id": "a"}]}}', "duplicate expected step", None),
-        ('{"task": "t", "judgments": [{"criteria": [{"name": "c", "achieved": 6, "max": 5}]}]}', "achieved (6.0) exceeds max (5.0)", None),
+        (
+            '{"task": "t", "judgments": [{"criteria": [{"name": "c", "achieved": 6, "max": 5}]}]}',
+            "exceeds max (5.0)",
+            None,
+        ),
     ],
 )
 def test_a_bad_record_is_named_with_line_reason_and_advice(
