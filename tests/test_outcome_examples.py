@@ -130,7 +130,7 @@ def test_no_answer_is_missing_with_a_reason(value: object) -> None:
 
 
 def test_weights_that_add_up_to_nothing_are_an_error() -> None:
-    with pytest.raises(UsageError, match="more than 0"):
+    with pytest.raises(UsageError, match="their sum must be positive"):
         composite_score(pass_rate=1.0, impl_rate=1.0, pass_weight=0.0, impl_weight=0.0)
 
 
