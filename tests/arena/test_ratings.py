@@ -189,7 +189,7 @@ class TestJudgedByReviewers:
         add_rating(judged, "j1", reviewer="yan", score=60)  # (80 + 60) / 2 / 100 = 0.7
         assert correctness() == 100
         reason = show_submission(judged, "j1").criteria[0].reason
-        assert reason == "mean of 2 reviewers 0.7; required: 0.7"
+        assert reason == "mean rating of 2 reviewers: 0.7; required: 0.7"
         add_rating(judged, "j1", reviewer="yan", score=59)
         assert correctness() == 50
 
@@ -241,7 +241,7 @@ class TestJudgedByReviewers:
     [
         ({"reviewers": ["a"], "command": ["x"]}, "reviewers cannot be combined with judge or command"),
         ({"reviewers": ["a", "a"]}, "duplicate reviewer"),
-        ({"reviewers": ["a"], "min_ratings": 2}, r"min_ratings is 2, above the number of reviewers \(1\)"),
+        ({"reviewers": ["a"], "min_ratings": 2}, "min_ratings is 2, but the criterion has only 1 reviewer"),
         ({"criterion": "style"}, "criterion and min_ratings require reviewers"),
         ({"reviewers": []}, "length"),
     ],

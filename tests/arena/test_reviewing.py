@@ -446,7 +446,10 @@ def test_the_commands_review_and_withdraw(
     assert "no change: s1 is excluded" in capsys.readouterr().out
     for words in (("s2",), ("accept", "s2", "--exclude")):
         assert asked(capsys, "arena", "review", *words, *at, status=2)["error"]["kind"] == "usage"
-    assert asked(capsys, "arena", "review", "exclude", "s2", *at, status=2)["error"]["hint"].startswith("--reason")
+    refused = asked(capsys, "arena", "review", "exclude", "s2", *at, status=2)["error"]
+    assert (refused["kind"], refused["message"]) == ("usage", "missing option --reason")
+    refused = asked(capsys, "arena", "review", "exclude", "s2", "--reason", " ", *at, status=2)["error"]
+    assert refused["hint"].startswith("--reason")
     assert run(["arena", "history", "--task", "task", *at]) == 0
     assert capsys.readouterr().out.count("s1  withdrawn") == 1
 

@@ -37,7 +37,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
         last = row.line
         yield _entry(header, row, name)
     if not ends_with_line_end(path):
-        message = "the last row has no line end; if the file was truncated, its last cell is incomplete"
+        message = "the last row does not end with a newline; if the file was truncated, the last cell may be incomplete"
         yield Finding(code="no_line_end", severity="info", message=message, where=f"{name}:{last}")
 
 

@@ -48,7 +48,10 @@ def batches(file: MappedFile, mapping: Mapping) -> Iterator[Batch | Rejected | F
 def _extra_file(file: MappedFile, place: str) -> Any:  # Any: JSON
     path = Path(os.path.normpath(file.path.parent / place))
     if Path(place).is_absolute() or (file.root is not None and not path.is_relative_to(file.root)):
-        raise UnreadableFileError(file.shown, f"the mapping's extra file {place!r} is outside its directory")
+        problem = "is an absolute path" if Path(place).is_absolute() else "is outside the archive"
+        raise UnreadableFileError(
+            file.shown, f"extra file {place!r} {problem}", hint="check extra_files in the mapping"
+        )
     if not path.is_file():
         raise UnreadableFileError(
             file.shown, f"extra file {place!r} not found", hint="check extra_files in the mapping"

@@ -17,7 +17,7 @@ from steelyard.metrics._words import INFINITY, Value, first_known, missing, numb
     better="higher",
     bounds=(0, 1),
     spec="outcome",
-    formula="1 if the run passed, else 0",
+    formula="1 if the run passed, otherwise 0",
     example=Example({"passed": True}, 1.0),
     binary=True,
     overview=1,
@@ -31,7 +31,7 @@ def pass_rate(
     judge_passes: Optional = None,
     unscored_fails: Param = 0,
 ) -> Value:
-    """Whether the run passed: by test results, else the stated verdict, else a strict majority of the judges.
+    """Whether the run passed: by test results, then by the reported verdict, then by a strict majority of the judges.
 
     A run without any of them has no verdict. It is excluded, or counted as failed with `unscored_fails`.
     """
@@ -48,7 +48,7 @@ def pass_rate(
     better="higher",
     bounds=(0, 1),
     spec="outcome",
-    formula="the stated rate, else the mean of the judges' weighted scores",
+    formula="the reported rate if there is one; otherwise the mean of the judges' weighted scores",
     example=Example({"weighted_score": 0.85}, 0.85),
     overview=2,
 )
@@ -64,7 +64,7 @@ def impl_rate(*, stated_impl_rate: Optional = None, weighted_score: Optional = N
     better="lower",
     bounds=(0, inf),
     spec="outcome",
-    formula="the reported cost, else tokens x price per million tokens",
+    formula="the reported cost if there is one; otherwise tokens x price per million tokens",
     # 1,000 x 3 / 1e6 + 500 x 15 / 1e6 = 0.003 + 0.0075
     example=Example({"input_tokens": 1000, "output_tokens": 500, "input_price": 3.0, "output_price": 15.0}, 0.0105),
     overview=4,
@@ -78,7 +78,7 @@ def cost_usd(
     input_price: Optional = None,
     output_price: Optional = None,
 ) -> Value:
-    """Cost of the run. A cost stated in the record takes precedence over one priced from tokens."""
+    """Cost of the run. A cost reported in the record takes precedence over one priced from tokens."""
     by_hand = (input_tokens * input_price + output_tokens * output_price) / 1_000_000
     return first_known(reported_cost_usd, priced_cost_usd, by_hand)
 
@@ -90,7 +90,7 @@ def cost_usd(
     better="lower",
     bounds=(0, inf),
     spec="outcome",
-    formula="the stated duration, else end_time - start_time",
+    formula="the reported duration if there is one; otherwise end_time - start_time",
     example=Example({"start_time": 100.0, "end_time": 112.5}, 12.5),
     overview=6,
 )
@@ -101,7 +101,7 @@ def duration_seconds(
     start_time: Optional = None,
     end_time: Optional = None,
 ) -> Value:
-    """Duration as stated in the record, else end minus start.
+    """Duration as reported in the record, otherwise end minus start.
 
     The record's own difference is exact where seconds since 1970 lose digits.
     """

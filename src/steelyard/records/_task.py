@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from steelyard.formatting import counted
 from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, find_non_finite, forbidden_text, is_too_long
 from steelyard.records._known_fields import problem_text, unknown_field
 from steelyard.records._record_types import Fraction, Name, Record
@@ -104,9 +105,8 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
         if len(set(self.reviewers)) != len(self.reviewers):
             raise ValueError("duplicate reviewer")
         if (self.min_ratings or 0) > len(self.reviewers):
-            raise ValueError(
-                f"min_ratings is {self.min_ratings}, above the number of reviewers ({len(self.reviewers)})"
-            )
+            only = counted(len(self.reviewers), "reviewer")
+            raise ValueError(f"min_ratings is {self.min_ratings}, but the criterion has only {only}")
 
 
 SuccessCriterion = (

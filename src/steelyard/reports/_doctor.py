@@ -13,7 +13,7 @@ def doctor_sentence(report: DoctorReport) -> str:
     """Return the number of failed checks."""
     broken = sum(check.status == "broken" for check in report.checks)
     if broken:
-        return f"{counted(broken, 'check')} of {len(report.checks)} failed."
+        return f"{broken} of {counted(len(report.checks), 'check')} failed."
     return f"No problems found ({len(report.checks)} checks)."
 
 

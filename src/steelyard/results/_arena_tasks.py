@@ -73,7 +73,7 @@ class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TaskDetails(FieldsResult):
-    """A task with its baseline, overall and per tool and model."""
+    """A task with its baseline, overall and per agent and model."""
 
     task: Task
     files: FilesKept | None

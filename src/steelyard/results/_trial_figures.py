@@ -162,5 +162,5 @@ def speedup_dots(result: SpeedupResult, width: int) -> Figure:
         rows.append(Estimate(label=label, value=value, note=note, faint=payload.fallback_to_baseline))
     axis = Axis(title="Speedup over the unchanged code", unit="", log=True)
     title = "Speedup by attempt"
-    note = "geometric mean over benchmarks; hollow: failed its tests"
+    note = "geometric mean over benchmarks; hollow markers: tests failed"
     return dots(rows, title=title, axis=axis, note=note, reference=1.0, width=width)

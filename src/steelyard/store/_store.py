@@ -169,7 +169,7 @@ class Store:
             numbers = applied_numbers(connection)
             if not numbers and self.is_sqlite and inspect(connection).get_table_names():
                 hint = "use a separate file"
-                raise StoreError("the file contains tables of another program", where=self.address, hint=hint)
+                raise StoreError("the file contains tables created by another program", where=self.address, hint=hint)
         return numbers
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ def abilities(arena: Arena | str, *, version: int | None = None) -> AbilityRanki
 
 
 def predict(arena: Arena | str, task: str, *, version: int | None = None) -> PredictedScores:
-    """Return the predicted score of each tool on a task, with prediction intervals."""
+    """Return the predicted score of each agent on a task, with prediction intervals."""
     return rooms.predict_scores(opened(arena), task, version)
 
 

@@ -54,7 +54,7 @@ def add_rating(
     criterion: str | None = None,
     comment: str | None = None,
 ) -> Rated:
-    """Rate a submission from 0 to 100, by its id or the entry name of an assignment; replaces an earlier rating."""
+    """Rate a submission from 0 to 100, by its id or the blinded name in an assignment; replaces an earlier rating."""
     return rate_in(opened(arena), Given(submission, reviewer, float(score), criterion, comment))
 
 

@@ -41,7 +41,7 @@ def list_tasks(arena: Arena | str) -> TaskList:
 
 
 def show_task(arena: Arena | str, task: str) -> TaskDetails:
-    """Return a task with its baselines, overall and per tool and model."""
+    """Return a task with its baselines, overall and per agent and model."""
     arena = opened(arena)
     leaderboard = views.task_leaderboard(arena, task, top=0)
     with arena.read() as connection:
@@ -150,7 +150,7 @@ def outliers(arena: Arena | str, task: str | None = None) -> Outliers:
 
 
 def review_desk(arena: Arena | str) -> ReviewDesk:
-    """Return flagged submissions, tools with an advantage and the review log."""
+    """Return flagged submissions, agents with an advantage and the review log."""
     arena = opened(arena)
     return ReviewDesk(
         outliers=outliers(arena).outliers,
@@ -178,7 +178,7 @@ def leaderboard_changes(arena: Arena | str, *, since: str, task: str | None = No
 
 
 def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
-    """Return the systematic advantages of tools across tasks."""
+    """Return the systematic advantages of agents across tasks."""
     return views.tool_bias(opened(arena), policy=_asked_policy(policy, confidence), confidence=confidence)
 
 

@@ -22,7 +22,8 @@ class RepeatabilityOptions(MapOptions):
     """Options of `repeatability`."""
 
     contract: Path | None = None
-    """Contract file (TOML or JSON), or a directory of contracts matched to tasks by id."""
+    """Contract: a TOML or JSON file with the requirements for outputs, or a directory of contracts matched to tasks by
+    id."""
     tau: float | None = None
     """Maximum distance at which an output counts as near the canon (default: the profile's, 0.10)."""
     normalize: str | None = None
@@ -32,11 +33,11 @@ class RepeatabilityOptions(MapOptions):
     repair: bool = True
     """Repair outputs toward the canon."""
     by: Names = ("task", "agent", "model")
-    """Comma-separated keys that define a prompt."""
+    """Comma-separated grouping keys; outputs in the same group are compared with each other."""
     profile: ProfileName = "repeatability-1"
     """Scoring profile: a built-in name (see: steelyard profiles) or a TOML file."""
     store: str | None = None
-    """Store for canons: sqlite:///FILE or postgresql://USER@HOST/NAME (default: none)."""
+    """Store URL for canons: sqlite:///FILE, postgresql://USER@HOST/NAME (default: none)."""
     no_sandbox: bool = False
     """If no sandbox is available, run code anyway, with only resource limits."""
 
@@ -52,17 +53,17 @@ class TaskFileOptions(Options):
     nop: Path | None = None
     """Timings of the unchanged code."""
     oracle: Path | None = None
-    """Timings of the reference solution; required for advantages."""
+    """Timings of the reference solution; required to compute an agent's advantage."""
     agent: Texts = ()
     """Timings of an agent's change: NAME:MODEL=FILE; repeatable."""
     nop_repeat: Path | None = None
     """Second measurement of the unchanged code, for the noise floor."""
     tests: Texts = ()
-    """Test results (JSON by agent) or a JUnit XML report: FILE, NAME:MODEL=FILE or oracle=FILE; repeatable."""
+    """Test results: FILE, NAME:MODEL=FILE or oracle=FILE; repeatable. JSON keyed by agent, or a JUnit XML report."""
     snapshot: Path | None = None
-    """Snapshot results as JSON, by agent and oracle."""
+    """Snapshot-test results: JSON keyed by agent or oracle."""
     runs: Path | None = None
-    """cost_usd and trajectory_length as JSON, by agent."""
+    """JSON file with the cost_usd and trajectory_length of each agent."""
     log: Texts = ()
     """Agent log (JSON or .cast): NAME:MODEL=FILE; repeatable."""
     task: str | None = None

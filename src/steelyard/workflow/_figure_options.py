@@ -60,7 +60,7 @@ class EngineOptions(PricedRunOptions):
     """Filters for runs, with prices and engine."""
 
     engine: EngineName = "auto"
-    """auto, local, duckdb (larger than memory), spark, spark://HOST:PORT or sc://HOST."""
+    """auto, local, duckdb (for data larger than memory), spark, spark://HOST:PORT or sc://HOST:PORT."""
 
     def reading(self, progress: Progress | None = None) -> Reading:
         """Return how the runs are read, filtered and evaluated, validated."""
@@ -88,7 +88,7 @@ class DrawOptions(ConfidenceOptions):
     resamples: int | None = None
     """Number of bootstrap or permutation resamples (default: 10000)."""
     weight_by: WeightBy = "tasks"
-    """Average per task (tasks) or over all runs (runs)."""
+    """Weight every task equally (tasks) or every run equally (runs)."""
 
     def statistics(self, method: str = "auto") -> StatisticsOptions:
         """Return the options of the statistics, validated, with defaults."""
@@ -121,15 +121,16 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
     """Options of `measure`."""
 
     by: Names = ()
-    """Comma-separated grouping keys: tier, agent, model, task, experiment, x_..."""
+    """Comma-separated grouping keys: tier, agent, model, task, experiment or a custom field (x_NAME)."""
     metrics: Names = ()
-    """Comma-separated metrics (default: all in the overview)."""
+    """Comma-separated metrics (see: steelyard metrics; default: the standard set)."""
     interval: str = "none"
-    """Interval method: auto, none, wilson, clustered, bca, ..."""
+    """Interval method: auto, none, wilson, clopper-pearson, gaffke, hall, wilson-clustered, student, clustered,
+    percentile, bca, fieller, fieller-hall, median-exact, median-clustered."""
     base_tier: str | None = None
     """Reference tier for uplift (default: T0)."""
     weight_by: WeightBy = "runs"
-    """Average over all runs (runs) or per task (tasks)."""
+    """Weight every run equally (runs) or every task equally (tasks)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -141,11 +142,12 @@ class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     candidate: ManyChosen
     """Runs to test; repeatable."""
     metrics: Names = ()
-    """Comma-separated metrics (default: all in the overview)."""
+    """Comma-separated metrics (see: steelyard metrics; default: the standard set)."""
     correction: Literal["holm", "bh", "none"] = "holm"
     """Multiple-comparison correction."""
     effect_size: float | None = None
-    """Report the sample size needed to detect this difference, in the unit of the metric (0.05 is 5 pp)."""
+    """Report the sample size needed to detect a difference of DIFF, in the metric's unit (for pass_rate, 0.05 is
+    5 pp)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -153,7 +155,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """Options of `rank`."""
 
     by: Names = ("agent", "model")
-    """Comma-separated grouping keys: agent, model, tier, experiment, x_..."""
+    """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
     metrics: Names = ()
     """Metric to rank by, then metrics to show (default: the score that most runs have)."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
@@ -167,17 +169,17 @@ class MatrixOptions(VerdictOptions, EngineOptions):
     """Options of `matrix`."""
 
     by: Names = ("agent", "model")
-    """Comma-separated keys that define the columns: agent, model, tier, experiment, x_..."""
+    """Comma-separated keys that define the columns: agent, model, tier, experiment or a custom field (x_NAME)."""
     metric: str = "pass_rate"
     """Metric to show."""
     sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
     """Task order."""
     baseline: Chosen | None = None
-    """Baseline group, e.g. agent=NAME (default: the first of two groups)."""
+    """Baseline group, e.g. agent=NAME (default: the first group, if there are exactly two)."""
     candidate: Chosen | None = None
-    """Group to compare with the baseline (default: the second of two groups)."""
+    """Group to compare with the baseline (default: the second group, if there are exactly two)."""
     weight_by: WeightBy = "tasks"
-    """Average per task (tasks) or over all runs (runs)."""
+    """Weight every task equally (tasks) or every run equally (runs)."""
 
 
 SECTIONS = (
@@ -203,7 +205,7 @@ class ReportOptions(RankOptions):
     by: Names = ()
     """Comma-separated grouping keys (default: agent, model and tier, if they vary)."""
     metrics: Names = ()
-    """Metric to rank by (default: the score that most runs have)."""
+    """Metric to rank by, then metrics to show (default: the score that most runs have)."""
     title: str | None = None
     """Report title."""
     sections: Names = ()
@@ -232,7 +234,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
     """Options of `judges`."""
 
     by: Names = ("agent", "model")
-    """Comma-separated grouping keys: agent, model, tier, experiment, x_..."""
+    """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -242,8 +244,8 @@ class ExplainOptions(VerdictOptions, PricedRunOptions):
     metric: str = field(kw_only=False)
     """Metric to explain (see: steelyard metrics)."""
     run: str | None = None
-    """Run id or a unique prefix; for a store, the submission id."""
+    """Run id, or a unique prefix. For repeatability metrics, the task id; for a store, the submission id."""
     by: Names = ()
     """Comma-separated grouping keys; explains the metric per group."""
     weight_by: WeightBy = "runs"
-    """Average over all runs (runs) or per task (tasks)."""
+    """Weight every run equally (runs) or every task equally (tasks)."""

@@ -305,7 +305,8 @@ def other_basis(sides: Sequence[frozenset[str]]) -> list[Finding]:
     if len(every) < 2:
         return []
     message = (
-        f"outputs were measured with {len(every)} versions, so their metrics are not comparable: {'; '.join(every)}"
+        f"outputs were measured with {len(every)} versions of normalization and distance, so their metrics are not"
+        f" comparable: {'; '.join(every)}"
     )
     return [Finding(code="mixed_versions", message=message)]
 

@@ -85,7 +85,8 @@ class LabelOptions(Options):
     """Fields to set on every run."""
 
     set: ManyChosen = ()
-    """Set a field on every run; {folder}, {folder[1]}, {file} and {stem} come from the path; repeatable."""
+    """Set a field on every run; repeatable. In VALUE, the placeholders {folder}, {file} and {stem} are replaced by the
+    file's directory, its name and its name without the extension; {folder[1]} is the parent of {folder}."""
 
     def labels(self) -> Labels:
         """Return the labels, validated."""
@@ -111,7 +112,8 @@ class RunOptions(MapOptions):
     where: ManyChosen = ()
     """KEY=VALUE or KEY!=VALUE; comma-separated or repeatable."""
     since: Moment = None
-    """Only runs started on or after this date or time (2026-10-01, 30d, yesterday). A month selects just that month."""
+    """Only runs started on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10)
+    selects only that month."""
     until: Moment = None
     """Only runs started on or before this date, or before this time."""
 
@@ -134,7 +136,7 @@ class PriceOptions(Options):
     """Price table for tokens."""
 
     prices: str = DEFAULT_PRICE_TABLE
-    """Price table: genai-prices, spec or a TOML file (default: genai-prices)."""
+    """Price table: a built-in name (see: steelyard prices) or a TOML file (default: genai-prices)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

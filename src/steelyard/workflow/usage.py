@@ -40,9 +40,11 @@ class UsageOptions(PricedRunOptions):
     """Options of `usage`."""
 
     by: Names = ("day", "model")
-    """Comma-separated grouping keys: day, week, month, model, agent, project, session, x_... (default: day,model)."""
+    """Comma-separated grouping keys: day, week, month, model, agent, project, session or a custom field (x_NAME)
+    (default: day,model)."""
     since: Moment = None
-    """Only calls on or after this date or time (2026-10-01, 30d, yesterday). A month selects just that month."""
+    """Only calls on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10)
+    selects only that month."""
     until: Moment = None
     """Only calls up to and including this date or month, or before this time."""
     tz: str = LOCAL

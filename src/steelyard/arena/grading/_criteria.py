@@ -16,6 +16,7 @@ from steelyard import sandbox
 from steelyard.arena.grading._artifacts import Staged
 from steelyard.arena.grading._task_files import TaskFiles
 from steelyard.arena.grading._unittest_runner import PROGRAM, WATCHING, sealed
+from steelyard.formatting import counted
 from steelyard.records import (
     CodeCompiles,
     CommandSucceeds,
@@ -237,7 +238,7 @@ def _by_reviewers(criterion: JudgeThreshold, scores: Mapping[str, float]) -> Ver
     return (
         score >= criterion.threshold,
         False,
-        f"mean of {len(own)} reviewers {score:g}; required: {criterion.threshold:g}",
+        f"mean rating of {counted(len(own), 'reviewer')}: {score:g}; required: {criterion.threshold:g}",
     )
 
 

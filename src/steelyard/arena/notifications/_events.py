@@ -25,8 +25,8 @@ _CAUSES = "a new submission, a review decision or a rating"
 KINDS = {
     EVALUATED: "a submission was accepted and scored",
     OUTLIER: "a submission was accepted and flagged for review",
-    RANK_LOST: f"a submission in the top {NOTIFIED_RANKS} lost its rank to {_CAUSES}",
-    LEAD_LOST: f"the leader of a task lost the lead to {_CAUSES}",
+    RANK_LOST: f"a submission in the top {NOTIFIED_RANKS} lost its rank because of {_CAUSES}",
+    LEAD_LOST: f"the leader of a task lost the lead because of {_CAUSES}",
     EXCLUDED: "a reviewer excluded a submission, or its submitter withdrew it",
     REINSTATED: "a reviewer reinstated a submission",
 }

@@ -140,7 +140,7 @@ def _wrong_baseline(entry: Document, rows: list[Document], task: Task, rules: Ru
     made = baseline_of(inputs, defaults=rules.defaults_of(task), least=rules.baseline.submissions)
     stated = entry["baselines"][str(entry["baseline_version"])]
     return [
-        f"{name} is {stated[name]:g}, recomputed {made[name]:g}"
+        f"{name} is {stated[name]:g} in the manifest, but recomputing gives {made[name]:g}"
         for name in BaselineBounds._fields
         if made[name] != stated[name]
     ]
@@ -157,7 +157,7 @@ def _wrong_scores(entry: Document, rows: list[Document], task: Task, rules: list
         inputs = {name: row[name] for name in SCORE_INPUTS}
         cents = score_cents(inputs, bounds[str(row["baseline_version"])], constants[row["rules"]])
         wrong += [
-            f"{row['id']}: {name} is {row[name] / 100:g}, recomputed {cents[name] / 100:g}"
+            f"{row['id']}: {name} is {row[name] / 100:g} in the manifest, but recomputing gives {cents[name] / 100:g}"
             for name in KEPT_SCORES
             if cents[name] != row[name]
         ]
@@ -171,7 +171,7 @@ def _wrong_ranks(rows: list[Document]) -> list[str]:
     for place, score in enumerate(scores, start=1):
         first.setdefault(score, place)
     return [
-        f"{row['id']}: rank is {row['overall_ranking']}, recomputed {first[row['overall']]}"
+        f"{row['id']}: rank is {row['overall_ranking']} in the manifest, but recomputing gives {first[row['overall']]}"
         for row in rows
         if row["overall_ranking"] != first[row["overall"]]
     ]

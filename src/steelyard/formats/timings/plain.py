@@ -70,7 +70,7 @@ def _of_table(opened: OpenedFile, separator: str) -> Iterator[Timing | Rejected 
         yield Rejected(path=str(opened.path), line=rows.line_num, reason=f"not CSV: {error}")
     yield from (_timing(name, seconds) for name, seconds in samples.items())
     if not opened.text.endswith(("\n", "\r")):
-        message = "the last row has no line end; if the file was truncated, its last cell is incomplete"
+        message = "the last row does not end with a newline; if the file was truncated, the last cell may be incomplete"
         where = f"{opened.path}:{rows.line_num}"
         yield Finding(code="no_line_end", severity="info", message=message, where=where)
 

@@ -25,10 +25,10 @@ VersionOption = Annotated[FromOne | None, Parameter(help="Model version (default
 def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Fit the models enabled by the profile.
 
-    The profile arena-models-1 enables abilities and correctness, fitted to submissions. The profile arena-community
-    enables weights, fitted to ratings. The profile also sets the submission counts at which abilities and correctness
-    are fitted automatically. Each fit is stored as a numbered version and does not change scores. If data and rules are
-    unchanged, nothing is fitted.
+    Profile arena-models-1 enables the ability and correctness models, fitted to submissions. Profile arena-community
+    enables the weight model, fitted to ratings. The arena's profile sets how often the ability and correctness models
+    are fitted automatically. Each fit is stored as a numbered version and does not change scores. If data and profile
+    are unchanged, no new version is fitted.
 
     Example: steelyard arena model fit
     """
@@ -52,7 +52,7 @@ def abilities(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """Rank tools by ability, adjusted for task difficulty.
+    """Rank agents by ability, adjusted for task difficulty.
 
     Example: steelyard arena model abilities
     Example: steelyard arena model abilities --version 3 --out abilities.html
@@ -81,7 +81,7 @@ def predict(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """Predict the next score of each tool.
+    """Predict the next score of each agent.
 
     Each prediction has a prediction interval at the confidence level of the profile.
 
@@ -98,7 +98,7 @@ def predict(
 
 @model.command
 def correctness(
-    task: Annotated[str | None, Parameter(help="Task without tests: probability per submission.")] = None,
+    task: Annotated[str | None, Parameter(help="Id of a task without tests.")] = None,
     /,
     *,
     version: VersionOption = None,
@@ -110,7 +110,7 @@ def correctness(
 ) -> int:
     """Show the probability that untested submissions are correct.
 
-    The result includes calibration, coefficients and, for a task, the probability of each submission.
+    The result includes calibration, coefficients and, for a task, the probability that each submission is correct.
 
     Example: steelyard arena model correctness
     Example: steelyard arena model correctness write-docs
@@ -131,9 +131,9 @@ def weights(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Show weights fitted to ratings, by version.
+    """Show score weights fitted to peer ratings, by version.
 
-    Fitted weights are shown next to the fixed ones and do not change scores.
+    They are shown next to the profile's weights and do not change scores.
 
     Example: steelyard arena model weights --fit
     """

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from steelyard.surfaces.cli._options import FromOne, OnePath
+from steelyard.surfaces.cli._options import DRAWN_FORMATS, FromOne, OnePath
 
 SET_UP, SUBMIT, LEADERBOARD, MODERATE, PEER_REVIEW, MODELS, SEASONS, NOTIFY = (
     Group(title, sort_key=position)
@@ -29,9 +29,9 @@ TaskName = Annotated[str, Parameter(help="Task id.")]
 ConfidenceOption = Annotated[float | None, Parameter(help="Confidence level, between 0 and 1 (default: 0.95).")]
 LeaderboardFile = Annotated[
     OnePath | None,
-    Parameter(alias="-o", help="Write the leaderboard of the task, or of all tasks: .json .csv .parquet .svg .png."),
+    Parameter(alias="-o", help=f"Write the leaderboard of the task, or of all tasks, to FILE; {DRAWN_FORMATS}"),
 ]
-ResultFile = Annotated[OnePath | None, Parameter(alias="-o", help="Write the result: .json .csv .parquet .svg .png.")]
+ResultFile = Annotated[OnePath | None, Parameter(alias="-o", help=f"Write the result to FILE; {DRAWN_FORMATS}")]
 SetOption = Annotated[
     tuple[str, ...],
     Parameter(help="Set KEY=VALUE on every run, as in steelyard read; repeatable.", negative=""),

@@ -70,7 +70,9 @@ def pending(
 
 @rating.command
 def add(
-    submission: Annotated[str, Parameter(help="Submission id, or the entry name of an assignment.")],
+    submission: Annotated[
+        str, Parameter(help="Submission id, or the blinded name shown by: steelyard arena rating pending.")
+    ],
     /,
     *,
     reviewer: Annotated[str, Parameter(help="Reviewer id.")],

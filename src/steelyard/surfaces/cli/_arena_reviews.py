@@ -60,14 +60,14 @@ def exclude(
     submission: SubmissionId,
     /,
     *,
-    reason: Reason = None,
+    reason: Annotated[str, Parameter(help="Reason, recorded in the review log.")],
     user: As = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Exclude a submission from its task; requires a reason.
+    """Exclude a submission from its task.
 
-    The baseline, scores, ranks and flags of the task are recomputed without it. Under the policy as-submitted, the
+    The baseline, scores, ranks and flags of the task are recomputed without it. Under the as-submitted policy, the
     scores of the other submissions do not change. The id of the submission cannot be reused.
 
     Example: steelyard arena review exclude run-17 --reason "prints the expected output" --as ada

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Upgrade the schema of a store.
 
-    Upgrades a store of an older version, including its canons. SQLite files are copied first. Back up PostgreSQL
-    databases with pg_dump. If the upgrade fails, the store is unchanged.
+    Upgrades a store created by an older version, including its canons. SQLite files are backed up first. Back up
+    PostgreSQL databases with pg_dump. If the upgrade fails, the store is unchanged.
 
     Example: steelyard arena upgrade --store sqlite:///arena.db
     """

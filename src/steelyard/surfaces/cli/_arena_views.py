@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def leaderboard(
-    task: Annotated[str | None, Parameter(help="Task id (default: rank tools and models across all tasks).")] = None,
+    task: Annotated[str | None, Parameter(help="Task id (default: rank agents and models across all tasks).")] = None,
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
@@ -74,8 +74,8 @@ def leaderboard(
 ) -> int:
     """Rank submissions to a task, or agents across tasks.
 
-    The leaderboard of a task shows ranks, percentiles, confidence intervals and flags, and marks defaulted and claimed
-    values. --out writes the leaderboard of the task, or of all tasks, to a file.
+    The leaderboard of a task shows ranks, percentiles, confidence intervals and flags, and marks values that
+    are defaults or claims without verification. --out writes the leaderboard of the task, or of all tasks, to a file.
 
     Example: steelyard arena leaderboard fix-race --top 10
     Example: steelyard arena leaderboard fix-race --until 2026-10-31
@@ -148,7 +148,7 @@ def _check_leaderboard(*, is_of_task: bool, by: str | None, sort: str | None, ou
     """Reject options without effect."""
     if by is not None and (is_of_task or out is not None):
         without = "the task" if is_of_task else "--out"
-        raise UsageError("--by ranks tools and models across tasks", hint=f"remove {without} or --by")
+        raise UsageError("--by ranks agents and models across tasks", hint=f"remove {without} or --by")
     if sort is not None and not is_of_task and out is None:
         raise UsageError("--sort requires a task", hint="name a task or remove --sort")
 
@@ -248,7 +248,7 @@ def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int
 def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """Show a task and its baselines.
 
-    Baselines are shown overall and per tool and model.
+    Baselines are shown overall and per agent and model.
 
     Example: steelyard arena task show fix-race
     """
@@ -308,7 +308,7 @@ def bias(
     no_csv_escape: NoCsvEscape = False,
     json: Json = False,
 ) -> int:
-    """Test tools for systematic advantages across tasks.
+    """Test agents for systematic advantages across tasks.
 
     Example: steelyard arena bias --confidence 0.9
     """
@@ -333,7 +333,7 @@ def compare_profiles(
     /,
     *,
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,
-    movers: Annotated[FromZero, Parameter(help="Number of largest rank changes to show.")] = 10,
+    movers: Annotated[FromZero, Parameter(help="Number of rank changes to show, largest first.")] = 10,
     store: StoreOption = DEFAULT_STORE,
     out: ResultFile = None,
     figure: FigureName = None,

@@ -68,6 +68,7 @@ METAVARS = {
     "metrics": "NAMES",
     "sections": "NAMES",
     "scope": "NAMES",
+    "reviewers": "NAMES",
     "only": "NAMES",
     "confidence": "LEVEL",
     "interval": "METHOD",

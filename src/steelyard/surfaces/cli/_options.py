@@ -9,7 +9,11 @@ from typing import Annotated
 from cyclopts import Parameter, Token
 
 from steelyard.errors import UsageError
+from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS
 from steelyard.settings import is_store, named_path
+
+RESULT_FORMATS = f"the extension selects the format: {', '.join(RESULT_ENDINGS)}."
+DRAWN_FORMATS = f"the extension selects the format: {', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."
 
 
 def _path(_type: object, tokens: Sequence[Token]) -> Path:
@@ -65,7 +69,7 @@ Files = Annotated[
 ProfileOption = Annotated[
     str, Parameter(help="Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.")
 ]
-PricesOption = Annotated[str, Parameter(help="Price table: genai-prices, spec or a TOML file.")]
+PricesOption = Annotated[str, Parameter(help="Price table: a built-in name (see: steelyard prices) or a TOML file.")]
 AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if some records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
@@ -77,5 +81,7 @@ NoCsvEscape = Annotated[
         negative="",
     ),
 ]
-FigureName = Annotated[str | None, Parameter(help="Figure for .svg/.png.")]
+FigureName = Annotated[
+    str | None, Parameter(help="Figure to write to .svg or .png (see: docs/figures.md; default: the first listed).")
+]
 Quiet = Annotated[bool, Parameter(name="--quiet", alias="-q", help="Suppress progress and warnings.", negative="")]

@@ -19,7 +19,17 @@ from steelyard.reports import (
     write_result,
     writing,
 )
-from steelyard.surfaces.cli._options import AllowRejected, Csv, FigureName, Json, NoCsvEscape, OnePath, Quiet
+from steelyard.surfaces.cli._options import (
+    DRAWN_FORMATS,
+    RESULT_FORMATS,
+    AllowRejected,
+    Csv,
+    FigureName,
+    Json,
+    NoCsvEscape,
+    OnePath,
+    Quiet,
+)
 from steelyard.surfaces.cli._print import console, print_json, print_lines, print_text
 
 if TYPE_CHECKING:
@@ -54,7 +64,7 @@ class Output(Showing):
 
     csv: Csv = False
     no_csv_escape: NoCsvEscape = False
-    out: Annotated[OnePath | None, Parameter(alias="-o", help=f"Write {' '.join(RESULT_ENDINGS)}.")] = None
+    out: Annotated[OnePath | None, Parameter(alias="-o", help=f"Write the result to FILE; {RESULT_FORMATS}")] = None
 
     def check(self, *, markdown: bool = False) -> None:
         """Reject options that exclude each other and files that cannot be written, before the work starts."""
@@ -114,7 +124,7 @@ class DrawnOutput(Output):
 
     out: Annotated[
         OnePath | None,
-        Parameter(alias="-o", help=f"Write {' '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."),
+        Parameter(alias="-o", help=f"Write the result to FILE; {DRAWN_FORMATS}"),
     ] = None
     figure: FigureName = None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 token = App(name="token", help="Create, list or revoke access tokens.", help_format="plaintext")
 
-Name = Annotated[str, Parameter(help="Person or program that uses the token; shown in review logs.")]
+Name = Annotated[str, Parameter(help="Token name, such as its user or program; shown in review logs.")]
 
 
 @token.command
@@ -26,9 +26,11 @@ def create(
     *,
     scope: Annotated[
         str,
-        Parameter(help="Comma-separated scopes: read, submit (submissions and runs), admin (all, plus tasks), review."),
+        Parameter(
+            help="Comma-separated: read, submit (submissions and runs), review, admin (all of these, plus tasks)."
+        ),
     ] = "submit",
-    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or a last valid day such as 2027-01-31.")] = "90d",
+    expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last valid day, such as 2027-01-31.")] = "90d",
     person: Annotated[
         str | None,
         Parameter(help="Id of the registered owner (arena user add); default: the token name."),
@@ -72,7 +74,13 @@ def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
 
 
 @token.command
-def revoke(name: Name, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+def revoke(
+    name: Annotated[str, Parameter(help="Name of the token to revoke.")],
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
     """Revoke a token immediately.
 
     Example: steelyard serve token revoke ci

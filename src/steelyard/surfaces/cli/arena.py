@@ -126,13 +126,16 @@ def submit(
         OnePath | None, Parameter(help="TOML or JSON file that maps tasks of the runs to arena tasks.")
     ] = None,
     map: Annotated[  # noqa: A002 # the user's word for it
-        str | None, Parameter(help="Mapping for custom runs: TOML file or built-in name.")
+        str | None,
+        Parameter(help="Mapping for custom CSV/JSON: a TOML file or a built-in name (see: steelyard mapping)."),
     ] = None,
     artifacts: Annotated[
         OnePath | None, Parameter(help="Artifact directory (default: next to the submissions file).")
     ] = None,
     prices: PricesOption = DEFAULT_PRICE_TABLE,
-    submitter: Annotated[str | None, Parameter(help="Submitter id of the run records.")] = None,
+    submitter: Annotated[
+        str | None, Parameter(help="Submitter id for submissions made from run records (--from-runs).")
+    ] = None,
     set: SetOption = (),  # noqa: A002 # the word that every command has for it
     allow_rejected: AllowRejected = False,
     json: Json = False,
@@ -217,7 +220,7 @@ def rescore(
 ) -> int:
     """Rescore all submissions, for example under another profile.
 
-    Under the policy as-submitted, existing scores do not change. Baselines and ranks are recomputed, and the new
+    Under the as-submitted policy, existing scores do not change. Baselines and ranks are recomputed, and the new
     profile applies to new submissions.
 
     Example: steelyard arena rescore --profile mine.toml

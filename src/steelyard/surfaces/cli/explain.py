@@ -22,7 +22,12 @@ VALUES_SHOWN = 8
 
 
 def explain(
-    file: Annotated[str, Parameter(help="Run records or logs (- for stdin), or an arena store (sqlite:///FILE).")],
+    file: Annotated[
+        str,
+        Parameter(
+            help="Run records or logs (- for stdin), a directory of outputs, or an arena store (sqlite:///FILE)."
+        ),
+    ],
     metric: Annotated[str, Parameter(help="Metric to explain (see: steelyard metrics).")],
     /,
     *,

@@ -15,7 +15,7 @@ DEFAULTS = typed(JudgesOptions)()
 def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
     """Measure inter-rater agreement and judge severity.
 
-    Also reports inconsistent scores and votes and, with --by, whether scores differ between groups.
+    Also reports inconsistent scores and votes, and whether scores differ between groups (--by).
 
     Example: steelyard judges runs.jsonl --by tier
     """

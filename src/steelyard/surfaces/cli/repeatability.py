@@ -17,7 +17,7 @@ from steelyard.reports import (
 )
 from steelyard.results import Repeatability
 from steelyard.surfaces.cli._canon import canon
-from steelyard.surfaces.cli._options import FigureName, NoCsvEscape, OnePath, Paths
+from steelyard.surfaces.cli._options import DRAWN_FORMATS, FigureName, NoCsvEscape, OnePath, Paths
 from steelyard.surfaces.cli._output import (
     SHOWING,
     Showing,
@@ -65,7 +65,7 @@ def repeatability_command(
         OnePath | None,
         Parameter(
             alias="-o",
-            help=f"Write {' '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}, or CSV files into a directory.",
+            help=f"Write the result to FILE, or CSV files to a directory; for a file, {DRAWN_FORMATS}",
         ),
     ] = None,
     figure: FigureName = None,

@@ -67,7 +67,9 @@ def list_(
     pending: Annotated[
         bool, Parameter(help="Print only the ids of pending trials, one per line.", negative="")
     ] = False,
-    out: Out = None,
+    out: Annotated[
+        OnePath | None, Parameter(alias="-o", help="Results directory to read (default: runs/NAME).")
+    ] = None,
     json: Json = False,
     csv: Csv = False,
 ) -> int:

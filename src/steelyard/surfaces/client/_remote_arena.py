@@ -143,7 +143,7 @@ class RemoteArena:
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/withdraw", body), Reviewed)
 
     def task(self, task: str) -> TaskDetails:
-        """Return a task with its baselines, overall and per tool and model."""
+        """Return a task with its baselines, overall and per agent and model."""
         return _converted(self._server.get(f"/tasks/{_segment(task)}"), TaskDetails)
 
     def task_leaderboard(
@@ -203,7 +203,7 @@ class RemoteArena:
         return _converted(self._server.get("/changes", {"since": since, "task": task}), LeaderboardChanges)
 
     def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
-        """Return the systematic advantages of tools across tasks."""
+        """Return the systematic advantages of agents across tasks."""
         return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
 
     def add_user(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
@@ -291,7 +291,7 @@ class RemoteArena:
         return _converted(self._server.get("/abilities", {"version": version}), AbilityRanking)
 
     def predict(self, task: str, *, version: int | None = None) -> PredictedScores:
-        """Return the predicted score of every tool on a task, attempted or not."""
+        """Return the predicted score of every agent on a task, attempted or not."""
         return _converted(
             self._server.get(f"/tasks/{_segment(task)}/predictions", {"version": version}), PredictedScores
         )

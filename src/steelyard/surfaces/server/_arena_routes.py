@@ -74,7 +74,7 @@ class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
     """Filters and options for the leaderboard of a task."""
 
     filters: ClassVar[tuple[str, ...]] = ("agent", "model", "submitter")
-    agent: Annotated[Repeated, Meta(description="Only submissions of these tools.")] = ()
+    agent: Annotated[Repeated, Meta(description="Only submissions of these agents.")] = ()
     model: Annotated[Repeated, Meta(description="Only submissions of these models.")] = ()
     submitter: Annotated[Repeated, Meta(description="Only submissions of these submitters.")] = ()
     mine: Mine = False
@@ -191,7 +191,7 @@ def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboar
 
 TASK = Route(
     path="/tasks/{task}",
-    sentence="One task with its baselines, overall and per tool and model.",
+    sentence="One task with its baselines, overall and per agent and model.",
     command="arena task show {task}",
     result=TaskDetails,
     page="",
@@ -226,7 +226,7 @@ ARENA_ROUTES = (
     TASK,
     Route(
         path="/tasks/{task}/leaderboard",
-        sentence="Leaderboard of a task: ranks, percentiles, flags, defaulted and claimed values.",
+        sentence="Leaderboard of a task: ranks, percentiles, flags, default values and unverified claims.",
         command="arena leaderboard {task}",
         result=TaskLeaderboard,
         query=TaskLeaderboardQuery,
@@ -278,7 +278,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/bias",
-        sentence="Systematic advantages of tools across tasks, with confidence intervals.",
+        sentence="Systematic advantages of agents across tasks, with confidence intervals.",
         command="arena bias",
         result=ToolBias,
         query=BiasQuery,
@@ -289,7 +289,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/abilities",
-        sentence="Tools by ability, adjusted for task difficulty, and tasks by difficulty.",
+        sentence="Agents by ability, adjusted for task difficulty, and tasks by difficulty.",
         command="arena model abilities",
         result=AbilityRanking,
         query=VersionQuery,
@@ -297,7 +297,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/tasks/{task}/predictions",
-        sentence="Predicted score of every tool on a task, with prediction intervals.",
+        sentence="Predicted score of every agent on a task, with prediction intervals.",
         command="arena model predict {task}",
         result=PredictedScores,
         query=VersionQuery,
@@ -387,7 +387,7 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/review",
-        sentence="Flagged submissions, tools with an advantage, and the log of review decisions.",
+        sentence="Flagged submissions, agents with an advantage, and the log of review decisions.",
         command="arena review list",
         result=ReviewDesk,
         over_arena=lambda source, _values, _query: review_desk(source.arena),

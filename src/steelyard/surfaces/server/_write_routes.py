@@ -294,7 +294,7 @@ WRITE_ROUTES = (
     Route(
         path="/submissions/{submission}/ratings",
         method="POST",
-        sentence="Rate a submission from 0 to 100, by its id or the entry name of an assignment.",
+        sentence="Rate a submission from 0 to 100, by its id or the blinded name in an assignment.",
         command="arena rating add {submission}",
         result=Rated,
         body=RateBody,
