@@ -24,7 +24,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (["compare"], "missing argument FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T6"),
         (["compare", "runs.jsonl", "-a"], "--baseline requires a value", "steelyard compare --help"),
         (["measure", "--bogus"], "unknown option '--bogus'", "steelyard measure --help"),
-        (["usage", "--month", "2026-10"], "unknown option '--month'", "--since: A month selects"),
+        (["usage", "--month", "2026-10"], "unknown option '--month'", "--since: A month (2026-10) selects"),
         (["speedup", "--expert", "x.json"], "unknown option '--expert'", "steelyard speedup --help"),
         (
             ["measure", "runs.jsonl", "--metrics", "pass_rate", "cost_usd"],
