@@ -56,7 +56,7 @@ GOOD = {"task": "t", "passed": True}
         ('{"task": "t", "steps": {"expected": [{"id": "a"}, {"id": "a"}]}}', "duplicate expected step", None),
         (
             '{"task": "t", "judgments": [{"criteria": [{"name": "c", "achieved": 6, "max": 5}]}]}',
-            "exceeds max (5.0)",
+            "achieved (6.0) exceeds max (5.0)",
             None,
         ),
     ],
