@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.standings import StatisticsOptions, estimate_ranks
+from steelyard.questions.analysis import StatisticsOptions, estimate_ranks
 from steelyard.statistics._paired import all_pairs
 
 PACKAGE = "evalstats==0.3.3"

@@ -16,9 +16,9 @@ import time
 from collections import deque
 from pathlib import Path
 
+from steelyard.questions import ReadOptions
+from steelyard.questions.read import RunReading
 from steelyard.results import ReadSummary
-from steelyard.workflow import ReadOptions
-from steelyard.workflow.read import RunReading
 
 SEED = 20261116
 MAX_VALUE = 1.5

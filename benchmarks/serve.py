@@ -36,9 +36,9 @@ NOTICE_SECONDS = 2.0
 
 SERVER = """
 import sys
-from steelyard.surfaces.server import ServeOptions, serve, site_of
-from steelyard.surfaces.server import _assets as assets
-from steelyard.workflow import ArenaSource
+from steelyard.server import ServeOptions, serve, site_of
+from steelyard.server import _assets as assets
+from steelyard.questions import ArenaSource
 
 store, size = sys.argv[1], int(sys.argv[2])
 assets._assets()["static.css"] = b"x" * size
@@ -51,7 +51,7 @@ serve(site, options, ready=lambda address: print(address, assets.asset_path("sta
 SUBMITTER = """
 import sys
 from steelyard.records import Submission
-from steelyard.workflow import open_arena
+from steelyard.questions import open_arena
 
 arena = open_arena(sys.argv[1])
 arena.submit([Submission(id=sys.argv[2], task_id=sys.argv[3], total_tokens=20_000, tool_calls=20)])

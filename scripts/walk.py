@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import steelyard
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 ROOT = Path(steelyard.__file__).parent
 SAMPLES = Path(__file__).parent.parent / "tests" / "samples"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from steelyard.surfaces.cli import build_app, run
+from steelyard.cli import build_app, run
 
 SAMPLES = Path(__file__).parent / "samples"
 UNENDING = {"serve", "arena watch"}

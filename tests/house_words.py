@@ -115,7 +115,7 @@ def asset_texts(root: Path = ROOT) -> Iterator[Text]:
 def help_texts() -> Iterator[Text]:
     """The help of every command."""
     from command_cases import APPS
-    from steelyard.surfaces.cli import run
+    from steelyard.cli import run
 
     for words in ["", *APPS]:
         printed = io.StringIO()
@@ -126,7 +126,7 @@ def help_texts() -> Iterator[Text]:
 
 def schema_texts() -> Iterator[Text]:
     """Every key and text of `steelyard schema`."""
-    from steelyard.surfaces.cli import run
+    from steelyard.cli import run
 
     for name in SCHEMAS:
         printed = io.StringIO()

@@ -16,9 +16,9 @@ from steelyard.errors import UsageError
 from steelyard.metrics import Metric, evaluate
 from steelyard.metrics._declare import REDUCERS
 from steelyard.profiles import load_profile
+from steelyard.questions.measure import measure
 from steelyard.records import FACTS, Missing, Run, run_facts
 from steelyard.results import GroupValue
-from steelyard.workflow.measure import measure
 
 PROFILE = load_profile("outcome-1")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard.surfaces.server import ServeOptions
-from steelyard.surfaces.server._running import Server, bound, configured, guarded, site_of
-from steelyard.surfaces.server._site import Site
-from steelyard.workflow import ArenaSource, RunsSource
+from steelyard.questions import ArenaSource, RunsSource
+from steelyard.server import ServeOptions
+from steelyard.server._running import Server, bound, configured, guarded, site_of
+from steelyard.server._site import Site
 
 SECURITY = {
     "content-security-policy",

@@ -25,10 +25,10 @@ import steelyard as sy
 from steelyard.errors import UnreadableFileError
 from steelyard.files import ZipLog
 from steelyard.formats import PlacedRun
+from steelyard.questions.read import RunReading
 from steelyard.records import Rejected
 from steelyard.scratch import remove_scratch
 from steelyard.tables import gather
-from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 ROLLOUT = (SAMPLES / "codex" / "rollout.jsonl").read_bytes()
@@ -350,7 +350,7 @@ def test_hostile_files_take_little_memory(tmp_path: Path) -> None:
     program = (
         "import re, sys\n"
         "from pathlib import Path\n"
-        "from steelyard.surfaces.cli import run\n"
+        "from steelyard.cli import run\n"
         f"status = run(['read', {str(tmp_path)!r}, '--quiet', '--json'])\n"
         # the peak that getrusage gives begins with that of the process that started this one
         "peak = re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]\n"

@@ -295,7 +295,7 @@ ELSEWHERE = {
     "runner/_programs.py": "the first line of a program that is to be run",
     "runner/_execution.py": "the end of its own copy of what an agent wrote",
     "sandbox": "the box and the system's own files",
-    "surfaces/cli/serve.py": "opens the dashboard in a browser",
+    "cli/serve.py": "opens the dashboard in a browser",
     "tables/_memory.py": "the system's own files",
     "tables/_spool.py": "columns of run records in Parquet files of our own",
 }
@@ -351,7 +351,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
     [
         ("prices/_file.py", "Path('prices.toml').read_text()"),
         ("formats/codex.py", "import gzip"),
-        ("workflow/measure.py", "open('runs.jsonl')"),
+        ("questions/measure.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),
         ("speedups/_sides.py", "from zipfile import ZipFile"),
     ],

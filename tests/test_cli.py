@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
-from steelyard.surfaces.cli import build_app
-from steelyard.workflow.doctor import EXTRAS
+from steelyard.cli import build_app
+from steelyard.questions.doctor import EXTRAS
 
 COMMANDS = sorted(name for name in build_app() if not name.startswith("-"))
 
@@ -37,14 +37,14 @@ def test_importing_the_package_is_light() -> None:
 
 
 def test_help_is_light() -> None:
-    assert not HEAVY & modules_after("from steelyard.surfaces.cli import run; run(['--help'])")
+    assert not HEAVY & modules_after("from steelyard.cli import run; run(['--help'])")
 
 
 @pytest.mark.parametrize("verb", ["read", "usage"])
 def test_adding_up_logs_is_light(verb: str) -> None:
     logs = Path(__file__).parent / "samples" / "formats" / "claude-code"
     command = [verb, str(logs), "--json"]
-    found = modules_after(f"from steelyard.surfaces.cli import run; assert run({command!r}) == 0")
+    found = modules_after(f"from steelyard.cli import run; assert run({command!r}) == 0")
     assert not (HEAVY - {"genai_prices"}) & found
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import steelyard as sy
 from reading_twin import PlainCluster, gathered
+from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.reports import _run_files
-from steelyard.surfaces.cli import run
 from steelyard.tables import _file_rows, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"

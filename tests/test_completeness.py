@@ -11,9 +11,9 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import write
+from steelyard.questions.completeness import FIELDS
 from steelyard.records import Call, Judgment, Run, TestResults, Usage
 from steelyard.results import CompletenessSummary, FieldCompleteness
-from steelyard.workflow.completeness import FIELDS
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

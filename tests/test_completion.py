@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
-from steelyard.surfaces.cli import COMPLETION, build_app, command_names, outline
+from steelyard.cli import COMPLETION, build_app, command_names, outline
 
 BASH = shutil.which("bash")
 

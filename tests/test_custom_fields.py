@@ -12,10 +12,10 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import write
+from steelyard.cli import run
 from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.metrics import INFINITY, CustomBool, CustomFloat, Example, Metric, Required, Value, metric
 from steelyard.records import Output, Run, custom_inputs
-from steelyard.surfaces.cli import run
 from steelyard.tables import _record_batches
 
 FEW = {"resamples": 200}

@@ -15,19 +15,19 @@ import pytest
 from cyclopts import App
 
 import steelyard as sy
-from steelyard import workflow
+from steelyard import questions
+from steelyard.cli import build_app, run
 from steelyard.errors import NoValidInputError, SteelyardError, UnknownNameError, UsageError
+from steelyard.questions import field_sentences
+from steelyard.questions.read import RunReading
 from steelyard.results import GroupsExplanation
-from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow import field_sentences
-from steelyard.workflow.read import RunReading
 
 
 def _verbs() -> dict[str, type[Any]]:
-    """Every verb that stands in `workflow/`, with its options class."""
+    """Every verb that stands in `questions/`, with its options class."""
     found: dict[str, type[Any]] = {}
-    for module in sorted(module.name for module in pkgutil.iter_modules(workflow.__path__)):
-        work = getattr(importlib.import_module(f"steelyard.workflow.{module}"), module, None)
+    for module in sorted(module.name for module in pkgutil.iter_modules(questions.__path__)):
+        work = getattr(importlib.import_module(f"steelyard.questions.{module}"), module, None)
         parameters = inspect.signature(work).parameters if callable(work) else {}
         if "options" in parameters and not module.startswith("_"):
             options = parameters["options"].annotation

@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import steelyard as sy
 from steelyard.formats import usage_of
 from steelyard.prices import cost_of, open_price_table
+from steelyard.questions import init_arena, open_arena, submit_runs
+from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
+from steelyard.questions._opening_runs import Reading, RecordReader
+from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
 from steelyard.speedups import TaskFiles
 from steelyard.tables import _gathering as gathering
-from steelyard.workflow import init_arena, open_arena, submit_runs
-from steelyard.workflow._arena_runs import FromRuns, submissions_from_runs
-from steelyard.workflow._opening_runs import Reading, RecordReader
-from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 FORMATS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
@@ -100,7 +100,7 @@ def test_the_law_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         for item in gathered:
             yield gathering.NamedRun(item.path, item) if isinstance(item, gathering.PlacedRun) else item
 
-    monkeypatch.setattr("steelyard.workflow.read.each_once", forgetful)
+    monkeypatch.setattr("steelyard.questions.read.each_once", forgetful)
     assert honest != by_read([SAMPLES / "openhands"])
 
 

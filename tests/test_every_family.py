@@ -13,11 +13,11 @@ import pytest
 
 import steelyard as sy
 from matchups import write
+from steelyard.cli import build_app, run
 from steelyard.errors import RecordError
 from steelyard.metrics import catalog
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Repeatability, SpeedupResult
-from steelyard.surfaces.cli import build_app, run
 
 pytestmark = pytest.mark.checkout
 DOCS = Path(__file__).parent.parent / "docs" / "families.md"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_cases import APPS, GIVEN, UNENDING, arguments_of, made_files
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 FULL = Path("/dev/full")
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")

@@ -14,13 +14,13 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
+from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions.analysis import Samples, StatisticsOptions, check, read_rule, rule_text
 from steelyard.records import Run, Usage
 from steelyard.reports import write_runs
-from steelyard.standings import Samples, StatisticsOptions, check, read_rule, rule_text
 from steelyard.statistics import tasks_needed
-from steelyard.surfaces.cli import run
 
 
 def results(gate):

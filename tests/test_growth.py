@@ -11,8 +11,8 @@ import pytest
 
 from command_cases import APPS, GIVEN, UNENDING, arguments_of
 from growing_inputs import growing_files, grown
+from steelyard.cli import run
 from steelyard.formats import read_timings
-from steelyard.surfaces.cli import run
 from steelyard.tables import gather
 
 pytestmark = pytest.mark.long

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from command_cases import APPS
-from steelyard.surfaces.cli import build_app, command_names, run
-from steelyard.surfaces.cli._help import COMMAND_GROUPS
+from steelyard.cli import build_app, command_names, run
+from steelyard.cli._help import COMMAND_GROUPS
 
 TOP = {
     "Get started": ["demo", "doctor"],

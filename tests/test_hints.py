@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
+from steelyard.cli import run
 from steelyard.errors import NoValidInputError, UnknownNameError
-from steelyard.surfaces.cli import run
 
 RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": "bee", "passed": false}\n'
 

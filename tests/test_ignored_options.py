@@ -11,10 +11,10 @@ from cyclopts import Parameter, Token
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
+from steelyard.cli import build_app, run
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.questions.analysis import read_filter, read_rule
 from steelyard.records import microseconds_of, moment_of
-from steelyard.standings import read_filter, read_rule
-from steelyard.surfaces.cli import build_app, run
 
 SAMPLES = Path(__file__).parent / "samples" / "repeatability"
 

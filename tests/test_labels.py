@@ -12,8 +12,8 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
+from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.surfaces.cli import run
 
 LINE = '{"task": "%s", "passed": true, "usage": {"input_tokens": 1000000, "output_tokens": 0}}\n'
 

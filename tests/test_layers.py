@@ -36,8 +36,6 @@ ALLOWED: dict[str, set[str]] = {
     "statistics": set(),
     "figures": set(),
     "results": {"records", "metrics", "statistics", "figures"},
-    "standings": {"records", "profiles", "metrics", "engines", "statistics", "results", "tables"},
-    "questions": {"records", "files", "formats", "mappings", "tables", "metrics", "statistics", "sandbox", "store"},
     "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics", "results"},
     "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "sandbox", "results"},
     "arena.scoring": set(),
@@ -52,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox": set(),
     "reports": {"records", "results", "metrics", "figures"},
     "demo": {"records"},
-    "workflow": {
+    "questions": {
         "records",
         "files",
         "formats",
@@ -64,8 +62,6 @@ ALLOWED: dict[str, set[str]] = {
         "engines",
         "statistics",
         "results",
-        "standings",
-        "questions",
         "speedups",
         "arena",
         "runner",
@@ -73,21 +69,23 @@ ALLOWED: dict[str, set[str]] = {
         "sandbox",
         "demo",
     },
-    "surfaces": {"workflow", "results", "reports", "records", "formats", "mappings", "prices", "profiles"},
-    "__main__": {"surfaces"},
+    "cli": {"server", "questions", "results", "reports", "records", "formats", "mappings", "prices", "profiles"},
+    "server": {"questions", "results", "reports", "records", "profiles"},
+    "client": {"questions", "results", "records"},
+    "__main__": {"cli"},
 }
 """What each folder may import besides the base; a room of the arena, of the other rooms."""
 
 UPWARDS = {("results", "reports")}
 """Against the flow, inside a function: a result that shows or saves itself."""
 
-PUBLIC_MODULES = {"steelyard.store.schema", "steelyard.surfaces.cli"}
+PUBLIC_MODULES = {"steelyard.store.schema"}
 """Modules that others may import beside the front doors."""
 
 
 def is_public(module: str) -> bool:
-    """Whether other folders may import it: a command's module in `workflow`, and a question's package."""
-    return module in PUBLIC_MODULES or re.fullmatch(r"steelyard\.(workflow|questions)\.[a-z]\w*", module) is not None
+    """Return whether other folders may import it: a question's module or package."""
+    return module in PUBLIC_MODULES or re.fullmatch(r"steelyard\.questions\.[a-z]\w*", module) is not None
 
 
 class Import(NamedTuple):
@@ -199,14 +197,14 @@ def test_imports_flow_only_as_the_table_allows() -> None:
 @pytest.mark.parametrize(
     ("file", "line", "complaint"),
     [
-        ("workflow/measure.py", "from steelyard.surfaces import cli", "workflow may not import surfaces"),
-        ("standings/_ranking.py", "from steelyard.records._run import Run", "is behind the door of records"),
+        ("questions/measure.py", "from steelyard import cli", "questions may not import cli"),
+        ("questions/analysis/_ranking.py", "from steelyard.records._run import Run", "is behind the door of records"),
         (
-            "surfaces/cli/gate.py",
-            "from steelyard.workflow._api_function import api_function",
-            "is behind the door of workflow",
+            "cli/gate.py",
+            "from steelyard.questions._api_function import api_function",
+            "is behind the door of questions",
         ),
-        ("standings/_ranking.py", "from steelyard.records import _run", "is behind the door of records"),
+        ("questions/analysis/_ranking.py", "from steelyard.records import _run", "is behind the door of records"),
         ("records/_run.py", "def f():\n    import steelyard.store", "records may not import store"),
         ("records/_run.py", "from steelyard.store import open_store", "in a circle"),
         ("arena/scoring/_rules.py", "from steelyard.arena.views import leaders", "arena.scoring may not import"),

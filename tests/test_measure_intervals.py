@@ -16,9 +16,9 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
+from steelyard.questions.analysis._choosing_intervals import METHODS
 from steelyard.records import Run
 from steelyard.results import GroupValue, Statistics
-from steelyard.standings._choosing_intervals import METHODS
 from steelyard.statistics import bounded_mean, clopper_pearson, clustered, fieller_hall
 
 

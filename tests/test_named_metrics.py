@@ -10,10 +10,10 @@ import pytest
 
 import steelyard as sy
 from matchups import write
+from steelyard.cli import run
 from steelyard.metrics import Metric, catalog
 from steelyard.reports import measurement_sentence
 from steelyard.results import OF_COMPONENT
-from steelyard.surfaces.cli import run
 
 SPEEDUPS = Path(__file__).parent / "samples" / "speedup" / "fceval-results.json"
 OF_RUNS = [declared for declared in catalog().values() if declared.level in ("run", "group", "across", "component")]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli import run
 from steelyard.demo import demo_files
 from steelyard.reports import TextTable, add_row, plain_table
-from steelyard.surfaces.cli import run
 
 Headed = Callable[[int, list[str]], tuple[str, str]]
 STORE = ("--store", "sqlite:///arena.db")

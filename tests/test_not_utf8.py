@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 BAD = os.fsdecode(b"a\xff")
 REFUSED = (

@@ -22,6 +22,7 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
+from steelyard.questions.analysis import _choosing_intervals
 from steelyard.records import (
     FACTS,
     Action,
@@ -36,7 +37,6 @@ from steelyard.records import (
     run_facts,
 )
 from steelyard.results import Measurement, Statistics
-from steelyard.standings import _choosing_intervals
 from steelyard.statistics import Interval
 
 WEIGHTS, POLICIES, AGENTS = ("runs", "tasks"), ("exclude", "fail"), ("x", "y")
@@ -415,7 +415,9 @@ def test_the_interval_of_the_other_weight_would_be_noticed(verb: str, monkeypatc
     if verb == "measure":
         sy.measure(runs, metrics=["pass_rate"], interval="clustered", weight_by="tasks")
     else:
-        monkeypatch.setattr("steelyard.standings._ranking.group_intervals", _choosing_intervals.group_intervals)
+        monkeypatch.setattr(
+            "steelyard.questions.analysis._ranking.group_intervals", _choosing_intervals.group_intervals
+        )
         sy.rank(runs, by=["agent"], metrics=["pass_rate"], weight_by="tasks", resamples=100)
     assert any(noticed)  # the limits of the mean over runs do not hold the mean over tasks
 

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 import steelyard as sy
+from steelyard.cli import run
 from steelyard.plain_text import visible_json
-from steelyard.surfaces.cli import run
 
 HOSTILE = "=cmd|' /C calc'!A0 \x1b[31m\x1b]0;title\x07 \x9b31m \x9d \u202e\u2066 \u200b\U000e0041\x7f\r\n@x\t"
 AGENTS = ("=1+1", f"-1{HOSTILE}", "@SUM(A1)")

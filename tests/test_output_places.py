@@ -8,9 +8,9 @@ import pytest
 
 import steelyard as sy
 from matchups import made_runs, write
+from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.reports import write_runs
-from steelyard.surfaces.cli import run
 
 FILES = [
     (["read", "NOTHING", "--out"], "runs.jsonl"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from command_cases import APPS, GIVEN, UNENDING, arguments_of, made_files
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 SECONDS = 10
 """More than any of these takes on a busy machine."""

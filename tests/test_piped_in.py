@@ -11,7 +11,7 @@ import pytest
 
 import steelyard as sy
 from matchups import made_runs, write
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 SAMPLES = Path(__file__).parent / "samples"
 ASV = SAMPLES / "speedup" / "asv"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
+from steelyard.cli import run
 from steelyard.formats import PlacedRun, all_formats
 from steelyard.records import decode_run
 from steelyard.reports import write_runs
-from steelyard.surfaces.cli import run
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"

@@ -262,7 +262,7 @@ def test_a_report_stays_small(count: int, most: int, tmp_path: Path) -> None:
 
 
 def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.workflow._run_rows.MAX_ROWS", 150)
+    monkeypatch.setattr("steelyard.questions._run_rows.MAX_ROWS", 150)
     html = result_document(sy.report([flat_runs(tmp_path, 250)]))
     assert "100 of 250 rows are not in this file." in html
     assert "The first 100 of 150 rows" in html

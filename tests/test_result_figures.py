@@ -11,7 +11,8 @@ import pytest
 import steelyard as sy
 from arena_results import learning
 from figure_laws import breaches, elements, shown_text, tag
-from steelyard import workflow
+from steelyard import questions
+from steelyard.cli import run
 from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
@@ -20,7 +21,6 @@ from steelyard.records import Judgment, Output, Run
 from steelyard.reports import comparison_tables
 from steelyard.results import Outliers, Ranking, Result, figure_names
 from steelyard.results._drawing import DRAWINGS
-from steelyard.surfaces.cli import run
 
 SAMPLES = Path(__file__).parent / "samples"
 FEW = {"resamples": 100}
@@ -54,17 +54,17 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
         sy.usage(SAMPLES / "formats", tz="UTC"),
         sy.completeness(SAMPLES / "formats"),
-        workflow.task_leaderboard(store, "fix-race"),
-        workflow.all_leaderboards(store),
-        workflow.leaderboard(store, by=["agent"]),
-        workflow.show_submission(store, "ant-1"),
-        workflow.score_history(store, task="fix-race"),
-        workflow.tool_bias(store),
-        workflow.review_desk(store),
-        workflow.compare_profiles(store, "arena-1", "arena-1"),
+        questions.task_leaderboard(store, "fix-race"),
+        questions.all_leaderboards(store),
+        questions.leaderboard(store, by=["agent"]),
+        questions.show_submission(store, "ant-1"),
+        questions.score_history(store, task="fix-race"),
+        questions.tool_bias(store),
+        questions.review_desk(store),
+        questions.compare_profiles(store, "arena-1", "arena-1"),
     ]
     learned = learning(tmp_path_factory.mktemp("learning"))
-    made += [workflow.abilities(learned), workflow.predict(learned, "task-1"), workflow.correctness(learned)]
+    made += [questions.abilities(learned), questions.predict(learned, "task-1"), questions.correctness(learned)]
     return {type(result): result for result in made}
 
 

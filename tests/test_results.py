@@ -20,19 +20,19 @@ import pytest
 import steelyard as sy
 from arena_results import ARENA_RESULTS
 from steelyard import results
+from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.profiles import DEFAULT, load_profile
+from steelyard.questions import list_runs
+from steelyard.questions.doctor import examine
+from steelyard.questions.explain import explain
+from steelyard.questions.read import RunReading
+from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
 from steelyard.reports._terminal_tables import cell_len
 from steelyard.results import Canons, Result, RunOutput, piece_of
-from steelyard.surfaces.cli import run
-from steelyard.surfaces.server import routes_listed
-from steelyard.workflow import list_runs
-from steelyard.workflow.doctor import examine
-from steelyard.workflow.explain import explain
-from steelyard.workflow.read import RunReading
-from steelyard.workflow.run import plan_trials
+from steelyard.server import routes_listed
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
+from steelyard.questions.read import RunReading
 from steelyard.records import Rejected, Run, RunIds, content_digest, decode_run, encode_run
-from steelyard.workflow.read import RunReading
 
 ONE = {"id": "a", "task": "t", "passed": True}
 OTHER = {"id": "a", "task": "t", "passed": False}

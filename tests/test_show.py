@@ -13,14 +13,14 @@ from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
 from report_makers import HOSTILE, planted
+from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.questions import _text_difference
+from steelyard.questions._text_difference import text_difference
 from steelyard.records import Missing
 from steelyard.reports import result_document
 from steelyard.reports.pages import page_of
 from steelyard.results import PIECE_CHARACTERS, RunDetail
-from steelyard.surfaces.cli import run
-from steelyard.workflow import _text_difference
-from steelyard.workflow._text_difference import text_difference
 
 KEY = "sk-abcdefghijklmnopqrstuvwx0123456789"
 

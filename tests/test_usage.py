@@ -20,9 +20,9 @@ from commands import steelyard
 from matchups import write
 from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.prices import cost_of, open_price_table
+from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Call, DayFinder, Run, Usage, zone_of
 from steelyard.results import UsageSummary
-from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 PRICES = open_price_table("spec")

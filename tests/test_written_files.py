@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli import run
 from steelyard.demo import demo_files
-from steelyard.surfaces.cli import run
 
 STORE = ("--store", "sqlite:///arena.db")
 RUNS = "few.jsonl"

@@ -15,6 +15,9 @@ from steelyard.doors import open_door
 from steelyard.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from steelyard.client import (
+        connect as connect,
+    )
     from steelyard.demo import (
         demo_runs as demo_runs,
     )
@@ -25,17 +28,7 @@ if TYPE_CHECKING:
         Profile as Profile,
         load_profile as load_profile,
     )
-    from steelyard.records import (
-        Finding as Finding,
-        Missing as Missing,
-        Run as Run,
-        Submission as Submission,
-        Task as Task,
-    )
-    from steelyard.surfaces.client import (
-        connect as connect,
-    )
-    from steelyard.workflow import (
+    from steelyard.questions import (
         CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
@@ -54,62 +47,69 @@ if TYPE_CHECKING:
         task_leaderboard as task_leaderboard,
         upgrade_arena as upgrade_arena,
     )
-    from steelyard.workflow.compare import (
+    from steelyard.questions.compare import (
         compare as compare,
     )
-    from steelyard.workflow.completeness import (
+    from steelyard.questions.completeness import (
         CompletenessOptions as CompletenessOptions,
         completeness as completeness,
     )
-    from steelyard.workflow.explain import (
+    from steelyard.questions.explain import (
         explain as explain,
     )
-    from steelyard.workflow.gate import (
+    from steelyard.questions.gate import (
         gate as gate,
     )
-    from steelyard.workflow.judges import (
+    from steelyard.questions.judges import (
         judges as judges,
     )
-    from steelyard.workflow.mapping import (
+    from steelyard.questions.mapping import (
         suggest_mapping as suggest_mapping,
     )
-    from steelyard.workflow.matrix import (
+    from steelyard.questions.matrix import (
         matrix as matrix,
     )
-    from steelyard.workflow.measure import (
+    from steelyard.questions.measure import (
         measure as measure,
     )
-    from steelyard.workflow.rank import (
+    from steelyard.questions.rank import (
         rank as rank,
     )
-    from steelyard.workflow.read import (
+    from steelyard.questions.read import (
         read as read,
     )
-    from steelyard.workflow.repeatability import (
+    from steelyard.questions.repeatability import (
         repeatability as repeatability,
     )
-    from steelyard.workflow.report import (
+    from steelyard.questions.report import (
         report as report,
     )
-    from steelyard.workflow.run import (
+    from steelyard.questions.run import (
         RunOptions as RunOptions,
         run as run,
     )
-    from steelyard.workflow.show import (
+    from steelyard.questions.show import (
         ShowOptions as ShowOptions,
         show as show,
     )
-    from steelyard.workflow.speedup import (
+    from steelyard.questions.speedup import (
         speedup as speedup,
     )
-    from steelyard.workflow.token import (
+    from steelyard.questions.token import (
         create_token as create_token,
         list_tokens as list_tokens,
         revoke_token as revoke_token,
     )
-    from steelyard.workflow.usage import (
+    from steelyard.questions.usage import (
         UsageOptions as UsageOptions,
         usage as usage,
+    )
+    from steelyard.records import (
+        Finding as Finding,
+        Missing as Missing,
+        Run as Run,
+        Submission as Submission,
+        Task as Task,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

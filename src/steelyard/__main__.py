@@ -6,7 +6,7 @@ import gc
 def main() -> None:
     """Run one command and exit with its status."""
     gc.disable()  # what is imported stays: to look for circles in it takes a twentieth of the start
-    from steelyard.surfaces.cli import main as run_command  # a heavy one, imported without that
+    from steelyard.cli import main as run_command  # a heavy one, imported without that
 
     run_command()
 

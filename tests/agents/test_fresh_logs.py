@@ -18,8 +18,8 @@ import pytest
 from agents.model_server import ServedCall
 from agents.running import VERSIONS, AgentRun, agents, install, run_agent
 from runner.execution import KEY
+from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Run
-from steelyard.workflow.read import RunReading
 
 pytestmark = [pytest.mark.long, pytest.mark.agents]
 

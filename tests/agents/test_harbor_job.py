@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agents.running import ONLY, python_named
+from steelyard.questions.read import RunReading
 from steelyard.runner._harbor import write_harbor_job
 from steelyard.runner._plan import load_plan
-from steelyard.workflow.read import RunReading
 
 pytestmark = [
     pytest.mark.long,

@@ -17,9 +17,9 @@ from hypothesis.errors import Unsatisfiable
 import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import SECURITY, Served, serving
+from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import encode_run
-from steelyard.surfaces.server import API, ROUTES, ServeOptions, openapi_document
-from steelyard.workflow import ArenaSource, RunsSource
+from steelyard.server import API, ROUTES, ServeOptions, openapi_document
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: make test-api")
 

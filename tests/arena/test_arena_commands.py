@@ -19,10 +19,10 @@ from cyclopts import App
 
 import steelyard as sy
 from commands import Done, steelyard
+from steelyard.cli import run
+from steelyard.cli.arena import arena as arena_app
 from steelyard.profiles import profile_text
 from steelyard.reports.pages import page_of
-from steelyard.surfaces.cli import run
-from steelyard.surfaces.cli.arena import arena as arena_app
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "arena"
 

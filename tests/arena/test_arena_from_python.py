@@ -14,10 +14,10 @@ from cyclopts import App
 
 import steelyard as sy
 from arena_makers import make_arena
+from steelyard.cli import build_app
 from steelyard.records import Rejected
 from steelyard.results import Receipt, TaskLeaderboard
 from steelyard.store import Store
-from steelyard.surfaces.cli import build_app
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "arena.md"
 

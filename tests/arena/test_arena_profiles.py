@@ -16,11 +16,11 @@ from steelyard.arena.scoring._rules import RANGES, score_metrics
 from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, points, score, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.arena.scoring._suspicion import validate
+from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.profiles import Profile, load_profile
+from steelyard.questions import open_arena
 from steelyard.records import MAX_VALUE, Task
-from steelyard.surfaces.cli import run
-from steelyard.workflow import open_arena
 
 
 def profile_of(changed: dict[str, Any]) -> Profile:

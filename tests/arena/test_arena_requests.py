@@ -9,11 +9,11 @@ import pytest
 
 from arena_makers import make_arena
 from steelyard.errors import InputError, PermissionDeniedError, TaskExistsError, UsageError
+from steelyard.questions import Intake, add_task_from, refusal_status, review_log, submit_runs, withdraw_as
+from steelyard.questions._arena_object import LocalArena
 from steelyard.records import Rejected, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
-from steelyard.workflow import Intake, add_task_from, refusal_status, review_log, submit_runs, withdraw_as
-from steelyard.workflow._arena_object import LocalArena
 
 
 def opened(store: Store) -> LocalArena:

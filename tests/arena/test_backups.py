@@ -16,7 +16,7 @@ import pytest
 
 from served_arenas import BIG_TASK, filled_store, submission
 from steelyard.errors import UsageError
-from steelyard.workflow import open_arena, task_leaderboard
+from steelyard.questions import open_arena, task_leaderboard
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

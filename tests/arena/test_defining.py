@@ -12,7 +12,9 @@ import pytest
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import task_leaderboard
+from steelyard.cli import run
 from steelyard.errors import UsageError
+from steelyard.questions import open_arena
 from steelyard.records import (
     MAX_VALUE,
     CommandSucceeds,
@@ -26,8 +28,6 @@ from steelyard.records import (
 from steelyard.records._task import BaselineDefaults
 from steelyard.results import Receipt
 from steelyard.store import Store
-from steelyard.surfaces.cli import run
-from steelyard.workflow import open_arena
 
 INF, NAN = float("inf"), float("nan")
 EVEN = {"efficiency": 0.25, "speed": 0.25, "cost": 0.25, "correctness": 0.25}

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from arena_makers import changed_profile, make_arena
-from steelyard import workflow
+from steelyard import questions
 from steelyard.arena import evaluation, score_history
 from steelyard.arena.scoring._rules import score_metrics
+from steelyard.cli import run
 from steelyard.errors import UnknownNameError
 from steelyard.store import Store
-from steelyard.surfaces.cli import run
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_the_headline_says_what_the_leader_does_not_state(store: Store, capsys: 
     assert run(["arena", "leaderboard", "--by", "agent", "--store", address]) == 0
     headline = capsys.readouterr().out.partition("\n\n")[0]
     assert headline.endswith("; 1 of 1 submission without a reported cost or time (scored 50).")
-    first, second = workflow.leaderboard(address, by=["agent"]).overall
+    first, second = questions.leaderboard(address, by=["agent"]).overall
     assert (first.key, first.unreported) == ({"agent": "b"}, 1)
     assert (second.key, second.unreported) == ({"agent": "a"}, 0)
 

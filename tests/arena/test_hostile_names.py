@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 NAMES = (
     "[/bold] :smile: x",

@@ -13,14 +13,14 @@ from sqlalchemy import select
 
 from arena_makers import changed_profile, make_arena
 from model_arenas import MODELS, TOOLS, as_if_tested, fill, made_submissions, made_tasks
-from steelyard import workflow
+from steelyard import questions
 from steelyard.arena import Arena, create_arena, fit_if_due, fit_models, open_arena
+from steelyard.cli import run
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.reports import leaderboard_table
 from steelyard.store import Store, model_versions
 from steelyard.store.schema import submissions
-from steelyard.surfaces.cli import run
 
 KILL = Path(__file__).parent.parent / "arena_model_kill.py"
 SCORES = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
@@ -115,7 +115,7 @@ def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store:
     fill(make_arena(other_store), submissions=120)
     assert kept(store)
     assert scores_of(store) == scores_of(other_store)
-    on, off = (workflow.all_leaderboards(open_arena(each)).to_dicts() for each in (store, other_store))
+    on, off = (questions.all_leaderboards(open_arena(each)).to_dicts() for each in (store, other_store))
     assert all(row.pop("shrunken_score") is not None for row in on)  # fewer than 30 submissions each
     for row in (*on, *off):
         for name in ("profile", "arena_profile", "evaluated_at"):
@@ -142,12 +142,12 @@ def test_abilities_stand_beside_the_plain_mean(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=400)
     fit_models(arena)
-    ranking = workflow.abilities(arena)
+    ranking = questions.abilities(arena)
     assert ranking.version is not None
     assert (ranking.version.number, ranking.version.seen) == (1, 400)
     tools = ranking.model.tools
     assert len(tools) == TOOLS
-    means = {tuple(leader.key.values()): leader.mean_score for leader in workflow.leaderboard(arena).overall}
+    means = {tuple(leader.key.values()): leader.mean_score for leader in questions.leaderboard(arena).overall}
     assert {tuple(tool.key.values()): tool.mean_score for tool in tools} == means
     assert [tool.rank for tool in tools] == sorted(tool.rank for tool in tools)
     assert all(tool.ability.low < tool.ability.estimate < tool.ability.high for tool in tools)
@@ -161,7 +161,7 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     first = {"id": "first", "task_id": "new", "total_tokens": 900, "tool_calls": 1, "iterations": 1}
     arena.submit([{**first, "execution_time": 50, "estimated_cost": 0.005, "agent": "agent-0", "model": "model-0"}])
     fit_models(arena)
-    shown = workflow.show_submission(arena, "first")
+    shown = questions.show_submission(arena, "first")
     about = shown.model_estimates
     assert about is not None
     assert shown.receipt.overall_score == 100.0  # all at or below the default baseline's minima
@@ -169,16 +169,16 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     assert about.shrunken_score < 97
     assert about.prediction is not None
     assert about.abilities_version == 1
-    leaderboard = workflow.task_leaderboard(arena, "new")
+    leaderboard = questions.task_leaderboard(arena, "new")
     assert leaderboard.extra_score_versions == {"shrunken_score": 1}
     assert leaderboard.leaderboard[0].extra_scores == {"shrunken_score": about.shrunken_score}
     assert "shrunken_score" in "\n".join(leaderboard_table(leaderboard).lines(200))
-    other = workflow.task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
+    other = questions.task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
     assert (other.leaderboard[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
-    many = workflow.show_submission(arena, "s-0").model_estimates
+    many = questions.show_submission(arena, "s-0").model_estimates
     assert many is not None
     assert many.shrunken_score is None
-    crowded = workflow.task_leaderboard(arena, made_submissions(1)[0]["task_id"])
+    crowded = questions.task_leaderboard(arena, made_submissions(1)[0]["task_id"])
     assert {row.extra_scores["shrunken_score"] for row in crowded.leaderboard} == {None}
 
 
@@ -192,24 +192,24 @@ def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -
     ]
     arena.submit(absent)
     fit_models(arena)
-    scores = workflow.predict(arena, "task-5")
+    scores = questions.predict(arena, "task-5")
     untried = [score for score in scores.scores if score.submissions == 0]
     assert ("agent-2", "model-1") in [tuple(score.key.values()) for score in untried]
     assert sum(score.submissions for score in scores.scores) == sum(each["task_id"] == "task-5" for each in absent)
     for score in scores.scores:
         assert 0 <= score.prediction.low <= score.prediction.estimate <= score.prediction.high <= 100
     with pytest.raises(UnknownNameError):
-        workflow.predict(arena, "task-99")
+        questions.predict(arena, "task-99")
 
 
 def test_a_surprise_is_a_finding_for_review(store: Store) -> None:
     arena = model_arena(store, is_automatic=False, abilities={**MODELS["abilities"], "anomaly_threshold": 2.5})
     fill(arena, submissions=300)
     learned = fit_models(arena)
-    anomalies = workflow.abilities(arena).model.anomalies
+    anomalies = questions.abilities(arena).model.anomalies
     assert anomalies
     assert {finding.code for finding in learned.findings} == {"anomalous_score"}
-    about = workflow.show_submission(arena, anomalies[0].submission_id).model_estimates
+    about = questions.show_submission(arena, anomalies[0].submission_id).model_estimates
     assert about is not None
     assert about.standardized_residual == anomalies[0].standardized_residual
 
@@ -219,7 +219,7 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     fill(arena, submissions=600)
     as_if_tested(arena)
     fit_models(arena)
-    learned = workflow.correctness(arena, "task-0")
+    learned = questions.correctness(arena, "task-0")
     model = learned.model
     assert model.reason is None
     assert model.brier < model.brier_baseline
@@ -227,15 +227,15 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     assert learned.predictions
     assert all(0 <= each.p_correct <= 1 for each in learned.predictions)
     told = learned.predictions[0]
-    about = workflow.show_submission(arena, told.submission_id).model_estimates
+    about = questions.show_submission(arena, told.submission_id).model_estimates
     assert about is not None
     assert about.correctness == told
     tested = next(each["id"] for each in made_submissions(600) if each["task_id"] == "task-9")
-    of_tested = workflow.show_submission(arena, tested).model_estimates
+    of_tested = questions.show_submission(arena, tested).model_estimates
     assert of_tested is not None
     assert (of_tested.correctness, of_tested.reason) == (None, "the task has tests, which determine correctness")
     with pytest.raises(UsageError, match="the task has tests"):
-        workflow.correctness(arena, "task-9")
+        questions.correctness(arena, "task-9")
 
 
 @pytest.mark.parametrize("count", [20, 90])
@@ -244,10 +244,10 @@ def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> N
     fill(arena, submissions=count)
     as_if_tested(arena)
     fit_models(arena)
-    model = workflow.correctness(arena).model
+    model = questions.correctness(arena).model
     assert model.reason == f"not enough submissions with test results: {model.examples} of 100"
     assert model.coefficients == ()
-    about = workflow.show_submission(arena, "s-0").model_estimates
+    about = questions.show_submission(arena, "s-0").model_estimates
     assert about is not None
     assert about.correctness is None
 
@@ -256,7 +256,7 @@ def test_tests_that_were_never_run_are_no_examples(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=300)  # without artifacts tests count as not met, which says nothing of the code
     fit_models(arena)
-    assert workflow.correctness(arena).model.examples == 0
+    assert questions.correctness(arena).model.examples == 0
 
 
 def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
@@ -265,11 +265,11 @@ def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
     assert kept(store) == []
     with pytest.raises(UsageError, match="does not enable models"):
         fit_models(arena)
-    assert "does not enable models" in (workflow.abilities(arena).model.reason or "")
-    assert workflow.abilities(arena).version is None
-    assert workflow.predict(arena, "task-1").scores == ()
-    assert workflow.correctness(arena).model.reason is not None
-    assert workflow.show_submission(arena, "s-0").model_estimates is None
+    assert "does not enable models" in (questions.abilities(arena).model.reason or "")
+    assert questions.abilities(arena).version is None
+    assert questions.predict(arena, "task-1").scores == ()
+    assert questions.correctness(arena).model.reason is not None
+    assert questions.show_submission(arena, "s-0").model_estimates is None
 
 
 def test_too_few_tools_are_told(store: Store) -> None:
@@ -278,7 +278,7 @@ def test_too_few_tools_are_told(store: Store) -> None:
         arena.add_task(task)
     arena.submit([{**each, "agent": "one", "model": "m"} for each in made_submissions(60)])
     fit_models(arena)
-    assert workflow.abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
+    assert questions.abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
 
 
 def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> None:
@@ -289,19 +289,19 @@ def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> No
     nameless = [{key: value for key, value in each.items() if key not in ("agent", "model")} for each in made[:30]]
     arena.submit(nameless + made[30:])
     fit_models(arena)
-    told = workflow.abilities(arena).model
+    told = questions.abilities(arena).model
     assert (told.submissions, told.unnamed) == (170, 30)
 
 
 def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
     arena = model_arena(store)
     fill(arena, submissions=100)
-    assert workflow.abilities(arena, version=1).version is not None
-    latest = workflow.abilities(arena).version
+    assert questions.abilities(arena, version=1).version is not None
+    latest = questions.abilities(arena).version
     assert latest is not None
     assert latest.number == 3  # at 40, 60 and 90
     with pytest.raises(UnknownNameError, match="abilities version"):
-        workflow.abilities(arena, version=7)
+        questions.abilities(arena, version=7)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
-from steelyard import workflow
+from steelyard import questions
 from steelyard.arena import Arena, leaderboard_changes, task_leaderboard
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
@@ -70,10 +70,10 @@ def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None
         arena.submit([{"id": f"s{day}", "task_id": "t", "total_tokens": 10 * day, "tool_calls": 1}])
 
     def ids(until: str | None) -> list[str]:
-        return sorted(row.submission_id for row in workflow.task_leaderboard(arena, "t", until=until).leaderboard)
+        return sorted(row.submission_id for row in questions.task_leaderboard(arena, "t", until=until).leaderboard)
 
     assert ids("2026-01-02") == ["s1", "s2"]  # the day is included whole
     assert ids("2026-01-02T12:00") == ["s1"]  # a time is not
     assert ids(None) == ids("2026-01-03") == ["s1", "s2", "s3"]
     with pytest.raises(UsageError, match="--until"):
-        workflow.task_leaderboard(arena, "t", until="tomorrowish")
+        questions.task_leaderboard(arena, "t", until="tomorrowish")

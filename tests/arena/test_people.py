@@ -8,13 +8,13 @@ import pytest
 
 import steelyard as sy
 from steelyard.arena import Arena, create_arena
+from steelyard.cli import run
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions import Intake, add_user, leaderboard, list_users, score_history, task_leaderboard, withdraw_as
 from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
-from steelyard.surfaces.cli import run
-from steelyard.workflow import Intake, add_user, leaderboard, list_users, score_history, task_leaderboard, withdraw_as
 
 
 def entry(identity: str, tokens: int, **more: object) -> dict[str, object]:

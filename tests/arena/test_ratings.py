@@ -13,10 +13,7 @@ from steelyard.arena.notifications._events import read_events
 from steelyard.arena.ratings._reviewers import Entry, choose_reviewers, is_own
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.reports import event_line
-from steelyard.store import Store
-from steelyard.store.schema import outbox
-from steelyard.workflow import (
+from steelyard.questions import (
     add_rating,
     add_user,
     assign_reviewers,
@@ -27,6 +24,9 @@ from steelyard.workflow import (
     show_submission,
     task_leaderboard,
 )
+from steelyard.reports import event_line
+from steelyard.store import Store
+from steelyard.store.schema import outbox
 
 PEOPLE = ["ada", "bob", "cyd", "dan"]
 

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import select
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
-from steelyard import open_arena, workflow
+from steelyard import open_arena, questions
 from steelyard.arena import (
     Arena,
     combination_baselines,
@@ -28,13 +28,13 @@ from steelyard.arena import (
     task_leaderboard,
     tool_bias,
 )
+from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Rejected
 from steelyard.results import Policy, Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import reviews, states, submissions, tallies
-from steelyard.surfaces.cli import run
 
 KILLED = Path(__file__).parent.parent / "arena_review_kill.py"
 COUNTERS = {"baseline_version", "last_updated"}
@@ -287,7 +287,7 @@ def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int
     clock[0] = 6_000_000
     arena.submit([SIX[2] | {"id": "s8"}])
     assert last_updated() == "1970-01-01T00:00:06+00:00"
-    details = workflow.show_task(arena, "task")
+    details = questions.show_task(arena, "task")
     assert details.to_dict()["baseline"]["last_updated"] == "1970-01-01T00:00:06+00:00"
     assert all(isinstance(row["value"], int | float) for row in details.to_dicts())  # a table of numbers
     (own,) = combination_baselines(arena, "task")
@@ -468,15 +468,15 @@ def test_the_log_tells_every_decision_in_its_order(
     arena.withdraw("a-2")
     arena.review("a-1", "reinstate", by="ada")
     arena.review("a-1", "reinstate", by="ada")  # decided already: not logged again
-    log = workflow.review_log(arena)
+    log = questions.review_log(arena)
     assert [(review.submission_id, review.decision, review.by) for review in log.reviews] == [
         ("a-1", "excluded", "ada"),
         ("b-2", "accepted", "bo"),
         ("a-2", "withdrawn", None),
         ("a-1", "reinstated", "ada"),
     ]
-    assert [review.submission_id for review in workflow.review_log(arena, "b").reviews] == ["b-2"]
+    assert [review.submission_id for review in questions.review_log(arena, "b").reviews] == ["b-2"]
     with pytest.raises(UnknownNameError, match="unknown task 'c'"):
-        workflow.review_log(arena, "c")
+        questions.review_log(arena, "c")
     assert run(["arena", "review", "log", "a", "--store", store_address]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("a  a-1  excluded by ada: reads the answer")

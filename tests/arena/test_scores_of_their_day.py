@@ -11,10 +11,10 @@ import pytest
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
 from steelyard.arena import Arena, evaluation, leaderboard, score_history, task_leaderboard
+from steelyard.cli import run
 from steelyard.profiles import Profile, load_profile
 from steelyard.results import Policy, ScoredBy
 from steelyard.store import Store
-from steelyard.surfaces.cli import run
 
 WEIGHTS = {"efficiency_weight": 0.05, "correctness_weight": 0.5}
 

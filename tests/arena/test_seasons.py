@@ -12,11 +12,11 @@ import pytest
 
 from steelyard.arena import Arena, create_arena, freeze, season, verify
 from steelyard.arena.ratings._season_manifest import digest_of
+from steelyard.cli import run
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions import rescore, review_submission, task_leaderboard
 from steelyard.store import Store
-from steelyard.surfaces.cli import run
-from steelyard.workflow import rescore, review_submission, task_leaderboard
 
 Document = dict[str, Any]  # Any: JSON values
 

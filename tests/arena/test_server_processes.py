@@ -17,10 +17,10 @@ import pytest
 
 import steelyard as sy
 from arena_makers import make_arena
+from steelyard.client import RemoteArena
 from steelyard.errors import AuthenticationError, RequestError
 from steelyard.results import Receipt
 from steelyard.store import Store
-from steelyard.surfaces.client import RemoteArena
 
 SERVERS, WRITERS, EACH = 2, 4, 60
 STARTED_WITHIN = 60.0

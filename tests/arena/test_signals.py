@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
+from steelyard.questions import ArenaSource
 from steelyard.store import _connections, _store
-from steelyard.workflow import ArenaSource
 
 
 @pytest.fixture

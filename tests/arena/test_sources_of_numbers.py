@@ -10,8 +10,8 @@ import pytest
 
 from arena_makers import as_task, make_arena
 from steelyard.arena import evaluation, task_leaderboard
+from steelyard.cli import run
 from steelyard.store import Store
-from steelyard.surfaces.cli import run
 
 OWN_WEIGHTS = {"efficiency": 0.1, "speed": 0.1, "cost": 0.1, "correctness": 0.7}
 TASKS = (

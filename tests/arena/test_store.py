@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.store import Store, alongside, insert_columns, open_store
 from steelyard.store._migrate import migrations
 from steelyard.store.schema import applied, settings, tallies, tasks
-from steelyard.surfaces.cli import run
 
 
 def test_a_new_store_has_every_migration_once(store: Store) -> None:

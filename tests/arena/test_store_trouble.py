@@ -14,10 +14,10 @@ from sqlalchemy.engine import Connection
 import steelyard.store._connections as engine_module
 from arena_makers import as_task, make_arena
 from steelyard.arena import open_arena, task_leaderboard
+from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError, UnsupportedValueError
 from steelyard.store import Store, open_store
 from steelyard.store.schema import settings, tasks
-from steelyard.surfaces.cli import run
 
 GOOD = {"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 2}
 

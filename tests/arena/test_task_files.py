@@ -17,13 +17,13 @@ from steelyard import sandbox
 from steelyard.arena import Arena, open_arena as arena_in
 from steelyard.arena.grading._task_files import KeptFiles, read_task_files
 from steelyard.arena.ingest._tasks import load_tasks
+from steelyard.cli import run
 from steelyard.errors import UsageError
+from steelyard.questions import add_tasks, open_arena
 from steelyard.records import Rejected
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import task_files
-from steelyard.surfaces.cli import run
-from steelyard.workflow import add_tasks, open_arena
 
 needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
 

@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 
 import steelyard as sy
 from arena_makers import make_arena
+from steelyard.cli import run
 from steelyard.errors import (
     AuthenticationError,
     PermissionDeniedError,
@@ -19,11 +20,10 @@ from steelyard.errors import (
     UnknownNameError,
     UsageError,
 )
+from steelyard.questions.token import check_token
 from steelyard.records import SCOPES, Redaction, now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import tokens
-from steelyard.surfaces.cli import run
-from steelyard.workflow.token import check_token
 
 DAY = 24 * 3600 * 1_000_000
 

@@ -9,10 +9,10 @@ import pytest
 from steelyard.arena import Arena, create_arena, read_rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions import rescore, submit_runs, task_leaderboard, tool_metrics
 from steelyard.records import Rejected, Run, Usage, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
-from steelyard.workflow import rescore, submit_runs, task_leaderboard, tool_metrics
 
 PROFILE = """
 name = "mine"

@@ -16,11 +16,11 @@ import pytest
 from sqlalchemy import inspect, select
 
 import steelyard.store.migrations as folder
+from steelyard.cli import run
 from steelyard.errors import DeclarationError, StoreError, StoreUnavailableError
 from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store._migrate import migrations
 from steelyard.store.schema import applied
-from steelyard.surfaces.cli import run
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 SECOND = "m0002_second"
@@ -246,7 +246,7 @@ class TestUpgrading:
         newer.install()
         program = (
             "import sys, steelyard.store.migrations as folder\n"
-            "from steelyard.surfaces.cli import run\n"
+            "from steelyard.cli import run\n"
             "folder.__path__.append(sys.argv[1])\n"
             "sys.exit(run(['arena', 'upgrade', '--store', sys.argv[2]]))\n"
         )

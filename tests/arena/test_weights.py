@@ -10,8 +10,8 @@ import pytest
 from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions import add_rating, fit_models, rescore, show_submission, task_leaderboard, weights
 from steelyard.store import Store, open_store
-from steelyard.workflow import add_rating, fit_models, rescore, show_submission, task_leaderboard, weights
 
 COUNT = 40
 

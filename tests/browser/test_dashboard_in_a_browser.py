@@ -20,7 +20,7 @@ from report_makers import HOSTILE, planted
 from served import Served, serving, token_of
 from served_arenas import BIG_TASK, SEASON, filled_store
 from steelyard.records import Run
-from steelyard.surfaces.server import ROUTES
+from steelyard.server import ROUTES
 
 pytestmark = pytest.mark.browser
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steelyard.prices import open_price_table
+from steelyard.questions.measure import measure
 from steelyard.records import Finding, Run, Usage
-from steelyard.workflow.measure import measure
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=0)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 
 def test_without_a_model_the_books_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,6 +79,6 @@ def test_wrong_usage_exits_2(arguments: list[str]) -> None:
 
 def test_importing_prices_stays_light() -> None:
     heavy = ["numpy", "polars", "genai_prices", "pydantic", "rapidfuzz", "rich"]
-    code = f"import sys, steelyard.surfaces.cli.prices; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, steelyard.cli.prices; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -17,8 +17,8 @@ from hypothesis import given, settings, strategies as st
 import steelyard as sy
 from steelyard.prices import cost_of, open_price_table, price_component, price_run, token_cost
 from steelyard.prices._price_table import Period, Rates
+from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Call, Component, ComponentType, Missing, Run, Usage, encode_run
-from steelyard.workflow.read import RunReading
 
 PRICES = open_price_table("genai-prices")
 SPEC = open_price_table("spec")

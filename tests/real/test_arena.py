@@ -9,10 +9,10 @@ import pytest
 from arena_makers import make_arena
 from steelyard.arena import LocatedSubmission, task_leaderboard
 from steelyard.prices import open_price_table
+from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
 from steelyard.records import Task
 from steelyard.results import Receipt
 from steelyard.store import open_store
-from steelyard.workflow._arena_runs import FromRuns, submissions_from_runs
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
 LOGS = ("claude-code", "codex", "gemini-cli")

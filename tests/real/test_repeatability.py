@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.workflow.repeatability import repeatability
+from steelyard.questions.repeatability import repeatability
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "samples" / "skyt"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the real SKYT experiments are not here")

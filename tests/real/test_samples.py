@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from real.plain_counts import COUNTERS, added
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[2] / "shared" / "samples"

@@ -14,8 +14,8 @@ import pytest
 from steelyard.errors import UnreadableFileError
 from steelyard.formats import read_timings, trajectory_of
 from steelyard.formats._trajectories import Trajectory
-from steelyard.workflow import TaskFiles
-from steelyard.workflow.speedup import speedup
+from steelyard.questions import TaskFiles
+from steelyard.questions.speedup import speedup
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real samples (../shared/samples) are not here")

@@ -13,13 +13,13 @@ import pytest
 
 import steelyard as sy
 from commands import Done, steelyard as in_a_process_of_its_own
+from steelyard.cli import run
+from steelyard.questions import RepeatabilityOptions
+from steelyard.questions.repeatability import measure_repeatability
 from steelyard.records import Output
 from steelyard.reports import RepeatabilityFiles, repeatability_table
 from steelyard.reports.pages import page_of
 from steelyard.results import PromptResult
-from steelyard.surfaces.cli import run
-from steelyard.workflow import RepeatabilityOptions
-from steelyard.workflow.repeatability import measure_repeatability
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
 EXPERIMENT = str(SAMPLES / "clamp_experiment.json")

@@ -17,9 +17,9 @@ from agents.model_server import BASES, ModelServer, Script, Step, model_server
 from processes import alive, until
 from runner.execution import needs_bubblewrap
 from runner.planned import MODEL, started, written_plan
+from steelyard.cli import run
 from steelyard.runner import ExecutionResult, PlanFolder, open_plan
 from steelyard.runner._metering_records import MeteredCall, read_call_log
-from steelyard.surfaces.cli import run
 
 pytestmark = needs_bubblewrap
 STEPS = (Step(run="printf 'hello\\n' > hello.txt"), Step(run="sleep 0.1"), Step(say="hello.txt says hello."))

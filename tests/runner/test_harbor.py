@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.runner._harbor import write_harbor_job
 from steelyard.runner._plan import PlanRead, load_plan
-from steelyard.surfaces.cli import run
 
 PLAN = """
 [plan]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
+from steelyard.cli import run
+from steelyard.questions.run import plan_trials
 from steelyard.results import PlanOutlook, PlanRun
-from steelyard.surfaces.cli import run
-from steelyard.workflow.run import plan_trials
 
 PLAN = """
 [plan]

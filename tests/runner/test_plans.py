@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
+from steelyard.cli import run
 from steelyard.errors import AdapterError, PlanError, UsageError
+from steelyard.questions.read import RunReading
 from steelyard.records import Run
 from steelyard.runner import Trial, open_plan
-from steelyard.surfaces.cli import run
-from steelyard.workflow.read import RunReading
 
 PLAN = """
 [plan]

@@ -12,7 +12,7 @@ import pytest
 from agents.model_server import model_server
 from commands import Done
 from runner.execution import needs_bubblewrap
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 pytestmark = pytest.mark.checkout
 

@@ -12,8 +12,8 @@ import pytest
 import steelyard as sy
 from report_makers import HOSTILE, planted
 from serving import Served, serving
+from steelyard.questions import RunsSource
 from steelyard.results import PIECE_CHARACTERS
-from steelyard.workflow import RunsSource
 
 KEY = "sk-abcdefghijklmnopqrstuvwx0123456789"
 LONG = "".join(f"line {number}\n" for number in range(20_000))

@@ -19,11 +19,11 @@ from sqlalchemy import update
 
 import steelyard as sy
 from serving import SECURITY, Answer, Served, serving
+from steelyard.questions import ArenaSource
+from steelyard.server import API, ROUTES, Route, ServeOptions
+from steelyard.server._app import Application
+from steelyard.server._guard import LOOPBACK, Guard
 from steelyard.store.schema import tokens as token_rows
-from steelyard.surfaces.server import API, ROUTES, Route, ServeOptions
-from steelyard.surfaces.server._app import Application
-from steelyard.surfaces.server._guard import LOOPBACK, Guard
-from steelyard.workflow import ArenaSource
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 VALUES = {
@@ -462,7 +462,7 @@ def test_reading_takes_no_body_and_head_tells_none(served: Served) -> None:
 @pytest.fixture(scope="module")
 def impatient(source: ArenaSource, keys: Keys) -> Iterator[Served]:
     """The same, with a third of a second for a body."""
-    from steelyard.surfaces.server import _running
+    from steelyard.server import _running
 
     def guarded(site: Any, options: ServeOptions) -> Guard:
         return Guard(Application(site), LOOPBACK, patience=0.3)
@@ -518,7 +518,7 @@ def test_an_error_of_ours_tells_an_id_and_no_more(
     def broken(*_given: object, **_named: object) -> None:
         raise RuntimeError("secret at /tmp/somewhere/else.py")
 
-    monkeypatch.setattr("steelyard.surfaces.server._write_routes.add_task_from", broken)
+    monkeypatch.setattr("steelyard.server._write_routes.add_task_from", broken)
     headers = {"Content-Type": JSON, "Authorization": f"Bearer {keys.right['admin']}"}
     answer = served.ask(f"{API}/tasks", "POST", headers=headers, body=b"{}")
     assert (answer.status, answer.json["kind"]) == (500, "internal")
@@ -532,7 +532,7 @@ def test_an_error_of_ours_tells_an_id_and_no_more(
 def test_a_connection_whose_request_does_not_come_is_closed(
     source: ArenaSource, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.surfaces.server._protocol.Protocol.head_seconds", 0.3)
+    monkeypatch.setattr("steelyard.server._protocol.Protocol.head_seconds", 0.3)
     with serving(source) as server:
         whole = head(server, f"{API}/healthz").replace(b"Connection: close\r\n", b"")
         for before, first in ((b"", b""), (b"", b"GET / HTTP/1.1\r\nHost: 127"), (whole, b"GET /")):
@@ -557,7 +557,7 @@ def test_no_query_names_a_file() -> None:
     """An option that names a file of this machine on the command line is none over HTTP."""
     from dataclasses import fields
 
-    from steelyard.workflow import TaskFileOptions
+    from steelyard.questions import TaskFileOptions
 
     files = {option.name for option in fields(TaskFileOptions)} - {"agent", "task", "baseline", "candidate"}
     asked = {name for route in ROUTES for name in route.query.__struct_fields__}

@@ -16,6 +16,7 @@ import pytest
 import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
+from steelyard.client import RemoteArena
 from steelyard.errors import (
     AuthenticationError,
     InputError,
@@ -26,11 +27,10 @@ from steelyard.errors import (
     UnknownNameError,
     UsageError,
 )
+from steelyard.questions import ArenaSource
 from steelyard.records import Rejected
 from steelyard.results import Receipt
-from steelyard.surfaces.client import RemoteArena
-from steelyard.surfaces.server import ServeOptions
-from steelyard.workflow import ArenaSource
+from steelyard.server import ServeOptions
 
 LOCAL_ALONE = {
     *(
@@ -141,7 +141,7 @@ def test_both_say_the_same(arena: sy.Arena, remote: RemoteArena, verb: ApiFuncti
 def test_lists_are_whole_whatever_the_page(
     arena: sy.Arena, remote: RemoteArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.surfaces.client._remote_arena.PAGE", 3)
+    monkeypatch.setattr("steelyard.client._remote_arena.PAGE", 3)
     assert remote.task_leaderboard("b") == arena.task_leaderboard("b")
     assert remote.task_leaderboard("b", top=5) == arena.task_leaderboard("b", top=5)
 
@@ -201,7 +201,7 @@ def test_submitting_gives_what_it_gives_here(arena: sy.Arena, remote: RemoteAren
 
 
 def test_portions_are_put_together_again(remote: RemoteArena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.surfaces.client._remote_arena.LINES_AT_ONCE", 7)
+    monkeypatch.setattr("steelyard.client._remote_arena.LINES_AT_ONCE", 7)
     remote.add_task({"id": "task"})
     outcomes = remote.submit(good(f"y{number}") for number in range(50))
     assert [outcome.submission_id for outcome in outcomes if isinstance(outcome, Receipt)] == [
@@ -292,7 +292,7 @@ class Odd(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[type[Odd], str]]:
-    monkeypatch.setattr("steelyard.surfaces.client._transport.WAITS_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr("steelyard.client._transport.WAITS_SECONDS", (0.01, 0.01, 0.01))
     monkeypatch.setattr(Odd, "answers", [])
     monkeypatch.setattr(Odd, "asked", [])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Odd)

@@ -11,12 +11,12 @@ import pytest
 import steelyard as sy
 from serving import SECURITY, Served, serving
 from steelyard.errors import UsageError
+from steelyard.questions import RunsSource
 from steelyard.records import encode_run
-from steelyard.surfaces.server import ServeOptions
-from steelyard.surfaces.server._guard import LOOPBACK, Guard, host_name
-from steelyard.surfaces.server._problems import without_folders
-from steelyard.surfaces.server._running import is_loopback, site_of
-from steelyard.workflow import RunsSource
+from steelyard.server import ServeOptions
+from steelyard.server._guard import LOOPBACK, Guard, host_name
+from steelyard.server._problems import without_folders
+from steelyard.server._running import is_loopback, site_of
 
 JSON = {"Content-Type": "application/json"}
 
@@ -148,7 +148,7 @@ def test_links_carry_what_a_proxy_puts_before_them(served: Served) -> None:
 
 
 def test_a_slow_body_is_not_waited_for(runs: Path) -> None:
-    from steelyard.surfaces.server._app import Application
+    from steelyard.server._app import Application
 
     site = site_of(RunsSource([runs]), ServeOptions())
     guard = Guard(Application(site), LOOPBACK, patience=0.2)
@@ -164,7 +164,7 @@ def status_of_a_silent_client(guard: Guard) -> int:
     async def app(scope: object, receive: object, send: object) -> None:
         from starlette.requests import Request
 
-        from steelyard.surfaces.server._problems import problem_response
+        from steelyard.server._problems import problem_response
 
         try:
             await Request(scope, receive).body()  # type: ignore[arg-type]

@@ -16,8 +16,8 @@ import pytest
 import steelyard as sy
 from report_makers import HOSTILE
 from serving import Served, serving
-from steelyard.surfaces.server import API, ROUTES, ServeOptions
-from steelyard.workflow import ArenaSource
+from steelyard.questions import ArenaSource
+from steelyard.server import API, ROUTES, ServeOptions
 
 PRINTABLE = "".join(character for character in HOSTILE if character.isprintable())
 """What may be a token's name."""

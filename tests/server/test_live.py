@@ -22,12 +22,12 @@ import pytest
 import steelyard as sy
 from serving import Served, serving
 from steelyard.errors import SteelyardError
+from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import encode_run
-from steelyard.surfaces.server import _live, _views, _workers
-from steelyard.surfaces.server._pages import navigation
-from steelyard.surfaces.server._running import bound
-from steelyard.surfaces.server._workers import keep_running
-from steelyard.workflow import ArenaSource, RunsSource
+from steelyard.server import _live, _views, _workers
+from steelyard.server._pages import navigation
+from steelyard.server._running import bound
+from steelyard.server._workers import keep_running
 
 SUBMISSION = {"task_id": "t", "total_tokens": 10, "tool_calls": 1}
 

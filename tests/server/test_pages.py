@@ -21,11 +21,11 @@ from arena_makers import random_submission
 from arena_results import frozen, measured
 from matchups import made_runs, write
 from serving import Answer, Served, serving
-from steelyard import workflow
+from steelyard import questions
+from steelyard.cli import run
+from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import Judgment
-from steelyard.surfaces.cli import run
-from steelyard.surfaces.server import ROUTES, Route, ServeOptions
-from steelyard.workflow import ArenaSource, RunsSource
+from steelyard.server import ROUTES, Route, ServeOptions
 from test_report import agrees, numbers_in, points_of
 
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -175,13 +175,13 @@ def test_the_law_can_fail() -> None:
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A task with 250 submissions, below a path of a proxy."""
     folder = tmp_path_factory.mktemp("many")
-    arena = workflow.init_arena(f"sqlite:///{folder}/arena.db")
+    arena = questions.init_arena(f"sqlite:///{folder}/arena.db")
     rng = random.Random(5)
     (folder / "tasks.json").write_text(json.dumps([{"id": "a/b c", "category": "debugging"}]))
     made = [random_submission(rng, f"s-{number:03}", "a/b c", number) for number in range(250)]
     (folder / "made.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in made))
-    workflow.add_tasks(arena, [folder / "tasks.json"])
-    workflow.submit_files(arena, [folder / "made.jsonl"])
+    questions.add_tasks(arena, [folder / "tasks.json"])
+    questions.submit_files(arena, [folder / "made.jsonl"])
     with serving(ArenaSource(arena), ServeOptions(root_path="/dashboard")) as served:
         yield served
 

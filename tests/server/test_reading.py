@@ -15,9 +15,9 @@ import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
 from steelyard.errors import NoValidInputError
+from steelyard.questions import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_leaderboard
 from steelyard.records import encode_run
-from steelyard.surfaces.server._pages import navigation
-from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_leaderboard
+from steelyard.server._pages import navigation
 
 TASK = "fix/race 1"
 """An id that must be percent-encoded in a path."""

@@ -19,11 +19,11 @@ from serving import Served, serving
 from steelyard.arena.notifications._sending import notify_once
 from steelyard.arena.notifications._targets import Target
 from steelyard.arena.notifications._webhook import NoAnswer
+from steelyard.cli import run
+from steelyard.questions import ArenaSource, LocalArena, RunsSource
 from steelyard.results import Receipt, Result
+from steelyard.server import API, ROUTES, ServeOptions
 from steelyard.store import open_store
-from steelyard.surfaces.cli import run
-from steelyard.surfaces.server import API, ROUTES, ServeOptions
-from steelyard.workflow import ArenaSource, LocalArena, RunsSource
 
 BODY = "Zx9Qw7Er5Ty3Ui1Op0As2Df4Gh6Jk8Lz"
 KEY = f" sk-{BODY} "

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from steelyard.errors import RequestError, UnknownNameError
-from steelyard.surfaces.server import _views
-from steelyard.surfaces.server._views import MAX_VIEWS, Views
+from steelyard.server import _views
+from steelyard.server._views import MAX_VIEWS, Views
 
 
 class Source:

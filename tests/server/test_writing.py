@@ -12,8 +12,8 @@ import pytest
 
 import steelyard as sy
 from serving import Served, serving
-from steelyard.surfaces.server import ServeOptions
-from steelyard.workflow import ArenaSource
+from steelyard.questions import ArenaSource
+from steelyard.server import ServeOptions
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
@@ -237,7 +237,7 @@ def test_only_the_submitter_withdraws(post: Any, served: Served) -> None:
 def test_a_line_that_is_too_long_and_lines_that_are_too_many_end_the_request(
     post: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.surfaces.server._taking.MAX_LINES", 3)
+    monkeypatch.setattr("steelyard.server._taking.MAX_LINES", 3)
     answer = post("/submissions", lines(*(good(f"l{number}") for number in range(5))), kind=NDJSON)
     assert (answer.status, answer.json["kind"]) == (413, "too_large")
     long = lines(good("long", agent="x" * (8 << 20)))
@@ -263,8 +263,8 @@ def test_a_server_without_write_refuses_it(arena: sy.Arena, tokens: dict[str, st
 
 def test_serving_is_refused_where_nobody_could_write_or_read(tmp_path: Any) -> None:
     from steelyard.errors import UsageError
-    from steelyard.surfaces.server import site_of
-    from steelyard.workflow import RunsSource
+    from steelyard.questions import RunsSource
+    from steelyard.server import site_of
 
     bare = ArenaSource(sy.init_arena(f"sqlite:///{tmp_path}/bare.db"))
     (tmp_path / "runs.jsonl").write_text('{"task": "t"}\n')

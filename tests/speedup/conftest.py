@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import commands
-from steelyard.surfaces.cli import run
+from steelyard.cli import run
 
 
 @pytest.fixture

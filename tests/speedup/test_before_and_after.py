@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import steelyard as sy
+from steelyard.cli import run
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.reports import benchmark_trees, speedup_sentence
 from steelyard.results import SpeedupResult
-from steelyard.surfaces.cli import run
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 FORMATS: dict[str, tuple[Path, float]] = {

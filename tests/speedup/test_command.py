@@ -14,9 +14,9 @@ import pytest
 
 import commands
 from steelyard.errors import ProfileError, UnknownNameError, UnreadableFileError, UsageError
-from steelyard.workflow import TaskFiles
-from steelyard.workflow.read import RunReading
-from steelyard.workflow.speedup import agent_files, speedup
+from steelyard.questions import TaskFiles
+from steelyard.questions.read import RunReading
+from steelyard.questions.speedup import agent_files, speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 ASV = SAMPLES / "asv"
@@ -308,7 +308,7 @@ def test_importing_the_command_stays_light() -> None:
     import subprocess
     import sys
 
-    code = "import sys, steelyard.surfaces.cli.speedup; print(sorted({'numpy', 'scipy', 'polars'} & set(sys.modules)))"
+    code = "import sys, steelyard.cli.speedup; print(sorted({'numpy', 'scipy', 'polars'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "[]"
 

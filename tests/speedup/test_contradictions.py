@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json
 from steelyard.formats import TimingFile, contradictions, read_timings
+from steelyard.questions import TaskFiles
+from steelyard.questions.speedup import speedup
 from steelyard.records import Timing, TimingSummary
-from steelyard.workflow import TaskFiles
-from steelyard.workflow.speedup import speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import commands
+from steelyard.questions import TaskFiles
+from steelyard.questions.speedup import speedup
 from steelyard.records import TestResults
-from steelyard.workflow import TaskFiles
-from steelyard.workflow.speedup import speedup
 from timing_sides import UNIT_AGENT, UNIT_NOP, attempt, measured, measures_of, payload_of
 
 KEY = "tool:m"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from steelyard.questions.speedup import speedup
 from steelyard.records import Missing, Snapshot, TestResults, place_of
 from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
-from steelyard.workflow.speedup import speedup
 from timing_sides import UNIT_AGENT, UNIT_NOP, UNIT_ORACLE, attempt, measured, measures_of, payload_of, side
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

@@ -17,12 +17,12 @@ from scipy import stats
 from commands import steelyard
 from steelyard import metrics
 from steelyard.metrics import geometric_mean, harmonic_mean
+from steelyard.questions import TaskFiles
+from steelyard.questions.speedup import speedup
 from steelyard.records import Missing, TestResults, Timing
 from steelyard.speedups import Speedups
 from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._sides import side_of
-from steelyard.workflow import TaskFiles
-from steelyard.workflow.speedup import speedup
 from timing_sides import attempt, measured
 
 GOOD, BAD = TestResults(passed=3), TestResults(passed=2, failed=1)

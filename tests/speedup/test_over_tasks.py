@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from steelyard.questions.speedup import speedup
 from steelyard.records import Missing, TestResults
 from steelyard.speedups import SpeedupConstants
 from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._speedup_findings import coverage
 from steelyard.speedups._summary import _over_tasks
-from steelyard.workflow.speedup import speedup
 from timing_sides import Measured, attempt, measured, measures_of, side
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

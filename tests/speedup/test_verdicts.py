@@ -13,10 +13,10 @@ import commands
 import steelyard as sy
 from steelyard.errors import UnreadableFileError
 from steelyard.formats import NO_BLOCK
+from steelyard.questions import TaskFiles
+from steelyard.questions.speedup import speedup
 from steelyard.records import Missing, Snapshot, TestResults
 from steelyard.speedups._failures import succeeded
-from steelyard.workflow import TaskFiles
-from steelyard.workflow.speedup import speedup
 from timing_sides import attempt, measured
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

@@ -1,1 +1,135 @@
-"""Questions asked of runs."""
+"""The commands: where the layers are joined. One thin file a command, found by standing here under its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.demo import (
+        EXAMPLES as EXAMPLES,
+        EXPERIMENT as EXPERIMENT,
+        demo_files as demo_files,
+        demo_runs as demo_runs,
+    )
+    from steelyard.questions._api_function import (
+        ApiFunction as ApiFunction,
+        field_sentences as field_sentences,
+    )
+    from steelyard.questions._arena import (
+        FileProgress as FileProgress,
+        Notifier as Notifier,
+        add_tasks as add_tasks,
+        arena_settings as arena_settings,
+        notifier as notifier,
+        rescore as rescore,
+        review_submission as review_submission,
+        submit_files as submit_files,
+        withdraw_submission as withdraw_submission,
+    )
+    from steelyard.questions._arena_models import (
+        abilities as abilities,
+        correctness as correctness,
+        fit_models as fit_models,
+        predict as predict,
+    )
+    from steelyard.questions._arena_object import (
+        LocalArena as LocalArena,
+        init_arena as init_arena,
+        open_arena as open_arena,
+    )
+    from steelyard.questions._arena_people import (
+        add_rating as add_rating,
+        add_user as add_user,
+        assign_reviewers as assign_reviewers,
+        list_users as list_users,
+        pending_ratings as pending_ratings,
+        ratings as ratings,
+        weights as weights,
+    )
+    from steelyard.questions._arena_requests import (
+        Intake as Intake,
+        NumberedLine as NumberedLine,
+        add_task_from as add_task_from,
+        refusal_status as refusal_status,
+        withdraw_as as withdraw_as,
+    )
+    from steelyard.questions._arena_runs import (
+        submit_runs as submit_runs,
+    )
+    from steelyard.questions._arena_seasons import (
+        create_season as create_season,
+        seasons as seasons,
+        show_season as show_season,
+        verify_season as verify_season,
+    )
+    from steelyard.questions._arena_upgrade import (
+        upgrade_arena as upgrade_arena,
+    )
+    from steelyard.questions._arena_views import (
+        all_leaderboards as all_leaderboards,
+        compare_profiles as compare_profiles,
+        leaderboard as leaderboard,
+        leaderboard_changes as leaderboard_changes,
+        list_tasks as list_tasks,
+        outliers as outliers,
+        review_desk as review_desk,
+        review_log as review_log,
+        score_history as score_history,
+        show_submission as show_submission,
+        show_task as show_task,
+        task_leaderboard as task_leaderboard,
+        tool_bias as tool_bias,
+        tool_metrics as tool_metrics,
+        watch_arena as watch_arena,
+    )
+    from steelyard.questions._code_options import (
+        RepeatabilityOptions as RepeatabilityOptions,
+        SpeedupOptions as SpeedupOptions,
+        TaskFileOptions as TaskFileOptions,
+    )
+    from steelyard.questions._commands import (
+        command_text as command_text,
+    )
+    from steelyard.questions._figure_options import (
+        CompareOptions as CompareOptions,
+        ExplainOptions as ExplainOptions,
+        GateOptions as GateOptions,
+        JudgesOptions as JudgesOptions,
+        MatrixOptions as MatrixOptions,
+        MeasureOptions as MeasureOptions,
+        RankOptions as RankOptions,
+        ReportOptions as ReportOptions,
+    )
+    from steelyard.questions._opening_runs import (
+        EngineName as EngineName,
+        Progress as Progress,
+        Runs as Runs,
+    )
+    from steelyard.questions._options import (
+        ManyChosen as ManyChosen,
+        MapName as MapName,
+        Moment as Moment,
+        Names as Names,
+        ProfileName as ProfileName,
+        ReadOptions as ReadOptions,
+        Texts as Texts,
+        split_names as split_names,
+    )
+    from steelyard.questions._run_rows import (
+        list_runs as list_runs,
+    )
+    from steelyard.questions._sources import (
+        ArenaSource as ArenaSource,
+        RunsSource as RunsSource,
+        open_source as open_source,
+    )
+    from steelyard.runner import (
+        plan_schema as plan_schema,
+    )
+    from steelyard.speedups import (
+        TaskFiles as TaskFiles,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
         Prompt as Prompt,
         read_prompts as read_prompts,
     )
+    from steelyard.questions.repeatability._question import (
+        measure_repeatability as measure_repeatability,
+        repeatability as repeatability,
+    )
     from steelyard.questions.repeatability._repair import (
         ORDINARY_BUDGET as ORDINARY_BUDGET,
         REPAIR_VERSION as REPAIR_VERSION,

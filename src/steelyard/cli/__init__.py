@@ -1,0 +1,143 @@
+"""The command line. Each command is a file in this folder with a function or app of the same name."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import os
+import pkgutil
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from cyclopts import App, CycloptsError, Parameter
+
+from steelyard.cli._print import console, print_error, print_text, write_no_more
+from steelyard.errors import SteelyardError, UnknownNameError
+from steelyard.settings import STDIN
+from steelyard.version import __version__
+
+HELP = "Statistics for AI coding-agent evaluations."
+HELP_FLAGS = ("--help", "-h")
+
+COMPLETION = "--install-completion"
+GC_THRESHOLD = 50_000
+"""Number of new objects between garbage collections; the imports of a command create tens of thousands."""
+_SENTENCE = r'^(?:def {name}\((?:.|\n)*?"""|{name} = App\((?:.|\n)*?help=")([^"\n]+)'
+"""First line of a command's help, found as text: importing every command takes four times as long."""
+
+
+def build_app(*, only: str | None = None) -> App:
+    """Return the app with every command, or with `only` one, so that no other is imported."""
+    modules = _modules()
+    app = _app(completes=only not in modules)
+    for name in [only] if only in modules else modules:
+        app.command(getattr(importlib.import_module(modules[name]), name), name=name)
+    return app
+
+
+def outline() -> App:
+    """Return the app with the names and summaries of all commands, without importing them."""
+    app = _app(completes=True)
+    for name, module in _modules().items():
+        spec = importlib.util.find_spec(module)
+        loader: Any = spec and spec.loader  # Any: whatever imports Python source can show it
+        sentence = re.search(_SENTENCE.format(name=name), loader.get_source(module), re.MULTILINE)
+        app.command(App(name=name, help=sentence[1] if sentence else ""))
+    return app
+
+
+def command_names() -> list[str]:
+    """Return the names of the commands."""
+    return list(_modules())
+
+
+def _modules() -> dict[str, str]:
+    """Return the module of each command. It ends in an underscore if a function here has the command's name."""
+    names = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+    return {name.rstrip("_"): f"{__name__}.{name}" for name in names}
+
+
+def _app(*, completes: bool) -> App:
+    flags = Parameter(negative_bool=(), negative_iterable=())
+    app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext", default_parameter=flags)
+    if completes:
+        app.register_install_completion_command(name=COMPLETION, help="Install shell completion.")
+    return app
+
+
+def _app_for(tokens: Sequence[str]) -> App:
+    """Return the part of the app that the tokens need."""
+    return outline() if not tokens or tokens[0] in (*HELP_FLAGS, "--version") else build_app(only=tokens[0])
+
+
+def _print_help(tokens: Sequence[str]) -> None:
+    """Print the help of the command that the tokens start with."""
+    from steelyard.cli._help import help_text  # only help needs it
+
+    app = _app_for(tokens if tokens and tokens[0] in _modules() else [])
+    words: list[str] = []
+    for token in tokens:
+        if token.startswith("-"):
+            break
+        if token not in app:
+            if app.default_command is None:
+                raise UnknownNameError("command", token, [name for name in app if not name.startswith("-")])
+            break
+        app = app[token]
+        words.append(token)
+    print_text(help_text(app, words, width=console().width))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit with its status."""
+    if sys.stdout is None:  # it was closed before Python began
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 # open until Python ends
+    gc.freeze()  # what was imported stays: to look for circles in it again and again takes a tenth of the start
+    gc.set_threshold(GC_THRESHOLD)
+    gc.enable()
+    status = run(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # what is left goes with the process: no last look for circles
+    sys.exit(status)
+
+
+def run(tokens: list[str]) -> int:
+    """Run one command and return its exit status."""
+    as_json, status = "--json" in tokens, 0
+    tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
+    if tokens[:1] == ["help"]:
+        tokens = [*tokens[1:], "--help"]
+    try:
+        if not tokens or any(flag in tokens[: tokens.index("--") if "--" in tokens else None] for flag in HELP_FLAGS):
+            _print_help(tokens)
+        else:
+            status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
+        sys.stdout.flush()  # what cannot be written is an error here, and no complaint when Python ends
+    except SteelyardError as error:
+        return _failed(error, as_json=as_json)
+    except CycloptsError as error:
+        from steelyard.cli._usage_errors import usage_error  # only a mistyped command needs it
+
+        return _failed(usage_error(error, tokens), as_json=as_json)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader (head, less) has what it wanted
+        write_no_more()
+    except OSError as error:
+        where = None if error.filename is None else str(error.filename)
+        return _failed(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
+    return status
+
+
+def _failed(error: SteelyardError, *, as_json: bool) -> int:
+    """Print the error, on stderr alone if stdout cannot be written, and return its exit status."""
+    try:
+        print_error(error, as_json=as_json)
+        sys.stdout.flush()
+    except OSError:
+        write_no_more()
+        if as_json:
+            print_error(error, as_json=False)
+    return error.exit_code

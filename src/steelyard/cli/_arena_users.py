@@ -1,0 +1,68 @@
+"""`steelyard arena user`: registered people, teams and tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from steelyard.cli._arena_options import StoreOption
+from steelyard.cli._options import Json
+from steelyard.cli._print import print_json, show_results
+from steelyard.settings import DEFAULT_STORE
+
+if TYPE_CHECKING:
+    from steelyard.results import Registry
+
+user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
+
+
+@user.command
+def add(
+    kind: Annotated[str, Parameter(help="person, team or tool.")],
+    identity: Annotated[str, Parameter(help="Id used in submissions, tokens and ratings.")],
+    /,
+    *,
+    name: Annotated[str | None, Parameter(help="Display name; an empty string removes it.")] = None,
+    team: Annotated[str | None, Parameter(help="Team id of a person; an empty string removes it.")] = None,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """Register or update a person, team or tool.
+
+    A submission belongs to the person with its submitter id and to the tool with its agent id. Over the API, a
+    registered person submits, rates and withdraws with a personal token (steelyard serve token create --person).
+
+    Example: steelyard arena user add team blue --name "The Blue Team"
+    Example: steelyard arena user add person ada --name "Ada Lovelace" --team blue
+    """
+    from steelyard.questions import add_user  # brings SQLAlchemy
+
+    return _print(add_user(store, kind, identity, name=name, team=team), json=json)
+
+
+@user.command(name="list")
+def list_all(
+    kind: Annotated[str | None, Parameter(help="Only this kind: person, team or tool.")] = None,
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """List registered people, teams and tools.
+
+    Example: steelyard arena user list person
+    """
+    from steelyard.questions import list_users  # brings SQLAlchemy
+
+    return _print(list_users(store, kind), json=json)
+
+
+def _print(result: Registry, *, json: bool) -> int:
+    from steelyard.reports import registry_lines
+
+    if json:
+        print_json(result.to_dict())
+    else:
+        show_results(registry_lines(result))
+    return 0

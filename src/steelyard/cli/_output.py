@@ -1,0 +1,182 @@
+"""Output of commands: tables, `--json`, `--csv`, or a file whose extension selects the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from steelyard.cli._options import (
+    DRAWN_FORMATS,
+    RESULT_FORMATS,
+    AllowRejected,
+    Csv,
+    FigureName,
+    Json,
+    NoCsvEscape,
+    OnePath,
+    Quiet,
+)
+from steelyard.cli._print import console, print_json, print_lines, print_text
+from steelyard.errors import UsageError
+from steelyard.reports import (
+    FIGURE_ENDINGS,
+    RESULT_ENDINGS,
+    check_figure_file,
+    check_file,
+    csv_text,
+    visible_json,
+    write_result,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.results import Result, Row
+
+MARKDOWN = ".md"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """Output options shared by commands without a result file."""
+
+    json: Json = False
+    allow_rejected: AllowRejected = False
+    quiet: Quiet = False
+
+    def status(self, rejected: int, *, useless: bool = False) -> int:
+        """Return the exit status: 1 without a valid result, or with rejected records unless they are allowed."""
+        return 1 if useless or (rejected and not self.allow_rejected) else 0
+
+
+SHOWING = Showing()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Output(Showing):
+    """Output options shared by commands that return a result."""
+
+    csv: Csv = False
+    no_csv_escape: NoCsvEscape = False
+    out: Annotated[OnePath | None, Parameter(alias="-o", help=f"Write the result to FILE; {RESULT_FORMATS}")] = None
+
+    def check(self, *, markdown: bool = False) -> None:
+        """Reject options that exclude each other and files that cannot be written, before the work starts."""
+        check_printed(json=self.json, csv=self.csv)
+        check_csv_escape(no_csv_escape=self.no_csv_escape, csv=self.csv, out=self.out)
+        if self.out is not None:
+            check_file(self.out, endings=(*RESULT_ENDINGS, *([MARKDOWN] if markdown else [])))
+
+    def _save(self, result: Result) -> None:
+        if self.out is not None:
+            result.save(self.out, no_csv_escape=self.no_csv_escape)
+
+    def give(
+        self,
+        result: Result,
+        show: Callable[[], None],
+        *,
+        sentences: Callable[[], Iterable[str]],
+        always_show: bool = False,
+        markdown: Callable[[], str] | None = None,
+        rows: Callable[[], list[Row]] | None = None,
+        values: Callable[[], dict[str, Any]] | None = None,  # Any: JSON values
+        json_text: Callable[[], str] | None = None,
+    ) -> None:
+        """Write the file, and print JSON, CSV or tables.
+
+        With a file, print `sentences` and its name. `rows` and `values` replace what `--csv` and `--json` print;
+        `json_text` is a faster way to get the JSON.
+        """
+        if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
+            with writing(self.out):
+                self.out.write_text(markdown(), "utf-8")
+        else:
+            self._save(result)
+        if self.json and json_text is not None:
+            print_text(visible_json(json_text()) + "\n")
+        elif self.json:
+            print_json((values or result.to_dict)())
+        elif self.csv:
+            print_text(csv_text((rows or result.to_dicts)(), raw=self.no_csv_escape))
+        elif self.out is None:
+            show()
+        elif always_show:
+            show()
+            print_written(self.out)
+        else:
+            print_written(self.out, sentences())
+
+
+OUTPUT = Output()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DrawnOutput(Output):
+    """Output options of results with figures: `--out` also accepts .svg and .png."""
+
+    out: Annotated[
+        OnePath | None,
+        Parameter(alias="-o", help=f"Write the result to FILE; {DRAWN_FORMATS}"),
+    ] = None
+    figure: FigureName = None
+
+    def check_drawn(self, kind: type[Result], *, markdown: bool = False) -> None:
+        """Reject invalid combinations, unknown figures and files that cannot be written, before the work starts."""
+        if not check_drawing(kind, self.figure, self.out):
+            self.check(markdown=markdown)
+        else:
+            check_printed(json=self.json, csv=self.csv)
+            check_csv_escape(no_csv_escape=self.no_csv_escape, csv=self.csv, out=self.out)
+
+    def _save(self, result: Result) -> None:
+        save_result(result, self.figure, self.out, no_csv_escape=self.no_csv_escape)
+
+
+DRAWN_OUTPUT = DrawnOutput()
+
+
+def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> bool:
+    """Return whether a figure is requested. Reject an unknown figure or one that cannot be written."""
+    if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
+        from steelyard.results import check_figure  # names every kind of result
+
+        check_figure(kind, figure)
+        check_figure_file(out)
+        check_file(out)
+        return True
+    if figure is not None:
+        raise UsageError("--figure requires --out FILE.svg or FILE.png", hint="--out figure.svg")
+    return False
+
+
+def save_result(result: Result, figure: str | None, out: Path | None, *, no_csv_escape: bool = False) -> None:
+    """Write the result or the requested figure to `out`."""
+    if out is not None and (taken_out := write_result(result, out, figure=figure, no_csv_escape=no_csv_escape)):
+        console(stderr=True).print(f"redacted in {out}: {taken_out}")
+
+
+def print_written(out: Path, sentences: Iterable[str] = ()) -> None:
+    """Print the sentences and the name of the file."""
+    print_lines([*sentences, f"wrote {out}"])
+
+
+def check_printed(*, json: bool, csv: bool) -> None:
+    """Reject two output formats at once."""
+    if json and csv:
+        raise UsageError("--json and --csv are mutually exclusive")
+
+
+def check_csv_escape(*, no_csv_escape: bool, csv: bool = False, out: Path | None = None) -> None:
+    """Reject --no-csv-escape without CSV output."""
+    if no_csv_escape and not csv and (out is None or out.suffix.lower() not in ("", ".csv")):
+        raise UsageError(
+            "--no-csv-escape requires --csv or --out FILE.csv", hint="add --csv, or remove --no-csv-escape"
+        )

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from cyclopts import App, Parameter
+
+from steelyard.cli import _arena_views as views
+from steelyard.cli._arena_models import model
+from steelyard.cli._arena_options import (
+    LEADERBOARD,
+    MODELS,
+    MODERATE,
+    NOTIFY,
+    PEER_REVIEW,
+    SEASONS,
+    SET_UP,
+    SUBMIT,
+    ArenaProfile,
+    PolicyOption,
+    SetOption,
+    StoreOption,
+)
+from steelyard.cli._arena_ratings import rating
+from steelyard.cli._arena_reviews import review, withdraw
+from steelyard.cli._arena_seasons import season
+from steelyard.cli._arena_upgrade import upgrade
+from steelyard.cli._arena_users import user
+from steelyard.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
+from steelyard.cli._print import (
+    console,
+    print_findings,
+    print_json,
+    print_lines,
+    print_text,
+    progress_bar,
+    show_results,
+)
+from steelyard.errors import AbortedError, UsageError
+from steelyard.formatting import counted
+from steelyard.prices import DEFAULT_PRICE_TABLE
+from steelyard.reports import visible_json
+from steelyard.results import Receipt
+from steelyard.settings import DEFAULT_STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from steelyard.questions import FileProgress
+    from steelyard.records import Rejected
+
+arena = App(
+    name="arena",
+    help="Manage a leaderboard: tasks, submissions, reviews.",
+    help_format="plaintext",
+)
+task = App(name="task", help="Add, list or show tasks.", help_format="plaintext")
+
+
+def init(
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    profile: ArenaProfile = "arena-1",
+    policy: PolicyOption = "current",
+    json: Json = False,
+) -> int:
+    """Create an arena in a store.
+
+    Example: steelyard arena init --store sqlite:///arena.db
+    """
+    from steelyard.questions import arena_settings, init_arena  # brings SQLAlchemy
+
+    made = arena_settings(init_arena(store, profile=profile, policy=policy))
+    if json:
+        print_json(made.to_dict())
+    else:
+        console().print(f"{made.store}: created arena with profile {made.profile}, policy {made.policy}")
+    return 0
+
+
+@task.command(sort_key=0)
+def add(
+    files: Annotated[Paths, Parameter(help="TOML or JSON files with tasks; - for stdin.")],
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    allow_rejected: AllowRejected = False,
+    json: Json = False,
+) -> int:
+    """Add tasks to the arena.
+
+    Adding an identical task again has no effect. A different task with the same id is an error.
+
+    Example: steelyard arena task add tasks.toml
+    """
+    from steelyard.questions import add_tasks  # brings SQLAlchemy
+
+    done = add_tasks(store, list(files))
+    if json:
+        print_json(done.to_dict())
+    else:
+        from steelyard.reports import added_lines
+
+        print_lines(added_lines(done))
+    print_findings(done.findings, whole_off_terminal=True)
+    return 1 if not done.tasks or (done.rejected and not allow_rejected) else 0
+
+
+task.command(views.list_tasks, name="list", sort_key=1)
+task.command(views.show_task, name="show", sort_key=2)
+
+
+def submit(
+    files: Annotated[
+        Paths | None,
+        Parameter(help="Submissions: JSONL, JSON, CSV or Parquet, optionally compressed; - for stdin."),
+    ] = None,
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    from_runs: Annotated[
+        Paths | None, Parameter(help="Submit run records or logs in any supported format; - for stdin.")
+    ] = None,
+    task_map: Annotated[
+        OnePath | None, Parameter(help="TOML or JSON file that maps tasks of the runs to arena tasks.")
+    ] = None,
+    map: Annotated[  # noqa: A002 # the user's word for it
+        str | None,
+        Parameter(help="Mapping for custom CSV/JSON: a TOML file or a built-in name (see: steelyard mapping)."),
+    ] = None,
+    artifacts: Annotated[
+        OnePath | None, Parameter(help="Artifact directory (default: next to the submissions file).")
+    ] = None,
+    prices: PricesOption = DEFAULT_PRICE_TABLE,
+    submitter: Annotated[
+        str | None, Parameter(help="Submitter id for submissions made from run records (--from-runs).")
+    ] = None,
+    set: SetOption = (),  # noqa: A002 # the word that every command has for it
+    allow_rejected: AllowRejected = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Submit results to be scored and ranked.
+
+    Valid submissions are accepted. Invalid ones are rejected with a reason.
+
+    Example: steelyard arena submit submissions.jsonl
+    Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
+    """
+    from steelyard.questions import submit_files, submit_runs  # brings SQLAlchemy
+
+    is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_PRICE_TABLE)
+    _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
+    with _followed(shown=not quiet) as progress:
+        if files:
+            done = submit_files(store, list(files), artifacts=artifacts, progress=progress)
+        else:
+            done = submit_runs(
+                store,
+                list(from_runs or ()),
+                task_map=task_map,
+                map=map,
+                prices=prices,
+                submitter=submitter,
+                set=set,
+                progress=progress,
+            )
+    if json:
+        print_json(done.to_dict())
+    else:
+        from steelyard.reports import receipts_table, submitted_line
+
+        show_results([submitted_line(done), *([receipts_table(done)] if done.receipts else ())])
+    if not quiet:
+        print_findings(done.findings, whole_off_terminal=True)
+    return 1 if not done.receipts or (done.rejected and not allow_rejected) else 0
+
+
+def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: bool) -> None:
+    """Reject options without effect."""
+    if files == runs:
+        raise UsageError("submit requires either submission files or --from-runs", hint="steelyard arena submit --help")
+    if files and is_for_runs:
+        hint = "add --from-runs RUNS"
+        raise UsageError("--task-map, --map, --prices, --submitter and --set require --from-runs", hint=hint)
+    if runs and is_for_files:
+        raise UsageError("--artifacts cannot be combined with --from-runs", hint="remove --artifacts")
+
+
+@contextmanager
+def _followed(*, shown: bool) -> Iterator[FileProgress]:
+    """Show a progress bar; turn an interruption into an error with the number of accepted submissions."""
+    accepted = 0
+    try:
+        with progress_bar(shown=shown, doing="submitting", noun="submissions") as advance:
+
+            def progress(file: str, outcomes: Sequence[Receipt | Rejected]) -> None:
+                nonlocal accepted
+                accepted += sum(isinstance(outcome, Receipt) and outcome.status == "accepted" for outcome in outcomes)
+                if advance is not None:
+                    advance(file, len(outcomes))
+
+            yield progress
+    except KeyboardInterrupt as error:
+        raise AbortedError(
+            f"interrupted; accepted so far: {counted(accepted, 'submission')}",
+            hint="run the same command again; accepted submissions are not counted twice",
+        ) from error
+
+
+def rescore(
+    tasks: Annotated[list[str] | None, Parameter(help="Task ids (default: all).", negative="")] = None,
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    profile: Annotated[str | None, Parameter(help="Change the profile of the arena.")] = None,
+    policy: Annotated[str | None, Parameter(help="Change the baseline policy of the arena.")] = None,
+    json: Json = False,
+) -> int:
+    """Rescore all submissions, for example under another profile.
+
+    Under the as-submitted policy, existing scores do not change. Baselines and ranks are recomputed, and the new
+    profile applies to new submissions.
+
+    Example: steelyard arena rescore --profile mine.toml
+    """
+    from steelyard.questions import rescore as score_again  # brings SQLAlchemy
+    from steelyard.reports import rescored_line
+
+    done = score_again(store, list(tasks or ()), profile=profile, policy=policy)
+    if json:
+        print_json(done.to_dict())
+    else:
+        print_lines([rescored_line(done)])
+    print_findings(done.findings)
+    return 0
+
+
+def notify(
+    *,
+    targets: Annotated[OnePath, Parameter(help="TOML file with the notification targets.")],
+    store: StoreOption = DEFAULT_STORE,
+    once: Annotated[bool, Parameter(help="Send due notifications once and exit.")] = False,
+    poll_interval: Annotated[Seconds, Parameter(help="Seconds between polls.")] = 5.0,
+    since: Annotated[
+        str | None,
+        Parameter(help="Discard events before this date or time (default: send all pending events)."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Send pending notifications to webhook targets.
+
+    Every event is delivered at least once, with a signature and retries. All events since the arena was created are
+    pending until they are sent. With --json, prints one object per poll. Exits with status 1 if a notification failed.
+
+    Example: steelyard arena notify --targets targets.toml --once
+    Example: steelyard arena notify --targets targets.toml --since 2026-11-01
+    """
+    import time
+
+    from steelyard.questions import notifier  # brings SQLAlchemy
+
+    sender = notifier(store, targets, since=since)
+    if sender.skipped:
+        console(stderr=True).print(f"discarded {counted(sender.skipped, 'event')} before {since}")
+    while True:
+        done = sender.send_due()
+        if json and once:
+            print_json(msgspec.to_builtins(done))
+        elif json:
+            print_text(visible_json(msgspec.json.encode(done).decode()) + "\n", flush=True)
+        elif once or done.sent or done.failed:
+            put_off = f" {done.put_off:,} postponed," if done.put_off else ""
+            due = (done.next_attempt_at or "")[:19].replace("T", " ")
+            again = f", next attempt at {due} UTC" if due else ""
+            console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting{again}")
+        for error in done.errors:
+            console(stderr=True).print(error)
+        if once:
+            return 1 if done.failed else 0
+        time.sleep(poll_interval)
+
+
+for _command, _group in (
+    (init, SET_UP),
+    (upgrade, SET_UP),
+    (task, SET_UP),
+    (user, SET_UP),
+    (submit, SUBMIT),
+    (withdraw, SUBMIT),
+    (views.show, SUBMIT),
+    (views.watch, SUBMIT),
+    (views.leaderboard, LEADERBOARD),
+    (views.history, LEADERBOARD),
+    (rescore, LEADERBOARD),
+    (views.compare_profiles, LEADERBOARD),
+    (views.bias, LEADERBOARD),
+    (review, MODERATE),
+    (rating, PEER_REVIEW),
+    (model, MODELS),
+    (season, SEASONS),
+    (notify, NOTIFY),
+):
+    if isinstance(_command, App):
+        _command.group = _group
+        arena.command(_command)
+    else:
+        arena.command(_command, group=_group)

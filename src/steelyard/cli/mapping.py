@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from steelyard.cli._options import Json, Paths
+from steelyard.cli._print import print_json, print_text, show_results
+from steelyard.formatting import counted
+from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
+from steelyard.questions.mapping import suggest_mapping
+from steelyard.reports import add_row, plain_table
+from steelyard.results import versioned
+
+mapping = App(
+    name="mapping",
+    help="Suggest, list or show mappings for custom CSV/JSON.",
+    help_format="plaintext",
+)
+
+
+@mapping.command
+def suggest(
+    files: Annotated[Paths, Parameter(help="CSV tables, JSON documents or JSON lines; - for stdin.")],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Suggest a mapping for files of an unknown format.
+
+    A mapping assigns a column or path to each field of a run. Review and correct the suggestion, then read the files
+    with --map.
+
+    Example: steelyard mapping suggest results.csv > mapping.toml
+    """
+    suggestion = suggest_mapping(files)
+    if json:
+        rejected = [each.to_dict() for each in suggestion.set_aside]
+        print_json(versioned({"mapping": suggestion.text, "runs": suggestion.runs, "rejected": rejected}))
+    else:
+        print_text(suggestion.text)
+    return 0
+
+
+@mapping.command(name="list")
+def list_(*, json: Json = False) -> int:
+    """List the built-in mappings.
+
+    Example: steelyard mapping list
+    """
+    loaded = [load_mapping(name) for name in shipped_mappings()]
+    if json:
+        print_json(versioned({"mappings": [{"name": each.name, "title": each.title} for each in loaded]}))
+        return 0
+    table = plain_table()
+    table.add_column("mapping")
+    table.add_column("title")
+    for each in loaded:
+        add_row(table, each.name, each.title or "")
+    show_results([f"{counted(len(loaded), 'mapping')}; steelyard mapping show NAME prints one.", table])
+    return 0
+
+
+@mapping.command
+def show(
+    name: Annotated[str, Parameter(help="Name of a built-in mapping.")],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Print a built-in mapping as TOML.
+
+    Example: steelyard mapping show evalplus > mine.toml
+    """
+    text = mapping_text(name)
+    if json:
+        print_json(versioned({"name": name, "mapping": text}))
+    else:
+        print_text(text)
+    return 0

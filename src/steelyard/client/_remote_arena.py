@@ -1,0 +1,382 @@
+"""Arena on a server, with the methods of a local arena."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from steelyard.client._transport import Transport
+from steelyard.errors import InputError, RequestError, UsageError
+from steelyard.questions import submit_files, submit_runs
+from steelyard.records import (
+    DecodeError,
+    Rejected,
+    Submission,
+    Task,
+    check_submission,
+    check_task,
+    convert_submission,
+    convert_task,
+)
+from steelyard.results import (
+    ASSIGNMENT_SEED,
+    AbilityRanking,
+    Assignments,
+    CorrectnessEstimates,
+    Evaluation,
+    Leaderboard,
+    LeaderboardChanges,
+    Outliers,
+    PeerReview,
+    PredictedScores,
+    Rated,
+    Receipt,
+    Registry,
+    Reviewed,
+    ReviewLog,
+    ScoreHistory,
+    Season,
+    Seasons,
+    TaskDetails,
+    TaskLeaderboard,
+    TaskList,
+    ToolBias,
+    ToolMetrics,
+    WeightVersions,
+)
+from steelyard.settings import TOKEN
+
+LINES_AT_ONCE = 1_000
+BYTES_AT_ONCE = 4 << 20
+PAGE = 1_000
+TIMEOUT_SECONDS = 120.0
+TIMES_ANEW = 5
+"""Attempts to read a list whose cursor expires."""
+GONE = 410
+
+Answer = TypeVar("Answer")
+Outcome = Receipt | Rejected
+
+
+def connect(url: str, *, token: str | None = None, timeout: float = TIMEOUT_SECONDS) -> RemoteArena:
+    """Connect to the arena at a server URL. Writing requires a token: `token` or `STEELYARD_TOKEN`.
+
+    Methods raise the same errors as on a local arena. `timeout` is in seconds.
+    """
+    arena = RemoteArena(Transport(url, token or os.environ.get(TOKEN) or None, timeout=timeout))
+    arena.check()
+    return arena
+
+
+class RemoteArena:
+    """Arena on a server, with the methods of `sy.open_arena()`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._server = transport
+
+    def __repr__(self) -> str:
+        return f"RemoteArena({self._server.url!r})"
+
+    submit_files = submit_files
+    submit_runs = submit_runs
+
+    def check(self) -> None:
+        """Check that the server responds."""
+        self._server.get("/healthz")
+
+    def tasks(self) -> list[Task]:
+        """Return all tasks, in the order in which they were added."""
+        return list(self._whole("/tasks", {}, "tasks", TaskList).tasks)
+
+    def add_task(
+        self, given: Task | Mapping[str, Any], *, base_dir: Path | None = None
+    ) -> bool:  # Any: the task's fields as JSON has them
+        """Add a task; return False if an identical one exists. Local directories cannot be sent."""
+        if base_dir is not None:
+            raise UsageError(
+                "a task with files cannot be added through the server",
+                hint="run steelyard arena task add on the server",
+            )
+        try:
+            task = given if isinstance(given, Task) else convert_task(given)
+            check_task(task)
+        except ValueError as error:
+            raise UsageError(f"invalid task: {error}") from error
+        added = self._server.post("/tasks", task)
+        return bool(added["tasks"][0]["new"])
+
+    def submit(
+        self,
+        given: Iterable[Submission | Mapping[str, Any] | Rejected],
+        *,
+        artifacts_root: Path | None = None,  # noqa: ARG002 # the server rejects submissions with artifacts
+        progress: Callable[[Sequence[Outcome]], None] | None = None,
+    ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
+        """Submit in batches and return the outcome of each submission, in order. Submissions are idempotent."""
+        outcomes: list[Outcome] = []
+        for portion in _portions(map(_line, given)):
+            lines = [line for line in portion if isinstance(line, bytes)]
+            answers = iter(self._server.post_lines("/submissions", lines)[:-1] if lines else ())
+            settled = [line if isinstance(line, Rejected) else _outcome(next(answers)) for line in portion]
+            if progress is not None:
+                progress(settled)
+            outcomes += settled
+        return outcomes
+
+    def review(
+        self, submission_id: str, decision: str, *, by: str | None = None, reason: str | None = None
+    ) -> Reviewed:
+        """Review a submission: `accept`, `exclude` or `reinstate`. The log shows the name of the token."""
+        _reject_by(by)
+        body = {"decision": decision, "reason": reason}
+        return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/review", body), Reviewed)
+
+    def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
+        """Withdraw a submission as the owner of the token."""
+        _reject_by(by)
+        body = {"reason": reason}
+        return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/withdraw", body), Reviewed)
+
+    def task(self, task: str) -> TaskDetails:
+        """Return a task with its baselines, overall and per agent and model."""
+        return _converted(self._server.get(f"/tasks/{_segment(task)}"), TaskDetails)
+
+    def task_leaderboard(
+        self,
+        task: str,
+        *,
+        policy: str | None = None,
+        confidence: float | None = None,
+        sort: str = "overall",
+        top: int | None = None,
+        until: str | None = None,
+        submitter: str | None = None,
+        metrics: Sequence[str] = (),
+    ) -> TaskLeaderboard:
+        """Return the leaderboard of a task, sorted by one score; `top` limits the number of entries.
+
+        `until` selects the leaderboard at the end of a day or before a time, `submitter` the entries of one submitter,
+        and `metrics` the tool metrics returned in `extra_scores`.
+        """
+        query: dict[str, object] = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
+        query |= {"submitter": submitter, "metrics": metrics or None}
+        return self._whole(f"/tasks/{_segment(task)}/leaderboard", query, "leaderboard", TaskLeaderboard, top=top)
+
+    def leaderboard(
+        self,
+        *,
+        by: Sequence[str] = ("agent", "model"),
+        policy: str | None = None,
+        confidence: float | None = None,
+        top: int | None = None,
+    ) -> Leaderboard:
+        """Return the leaderboard across all tasks and within each category."""
+        query = {"by": by, "policy": policy, "confidence": confidence}
+        return _converted(self._server.get("/leaderboard", query), Leaderboard).first(top)
+
+    def show(self, submission: str, *, score: str | None = None) -> Evaluation:
+        """Return the evaluation of a submission, optionally of one score."""
+        return _converted(self._server.get(f"/submissions/{_segment(submission)}", {"score": score}), Evaluation)
+
+    def outliers(self, task: str | None = None) -> Outliers:
+        """Return the flagged submissions of a task (default: all tasks) that need a review."""
+        return self._whole("/outliers", {"task": task}, "outliers", Outliers)
+
+    def review_log(self, task: str | None = None) -> ReviewLog:
+        """Return the review log of a task (default: all tasks)."""
+        return self._whole("/reviews", {"task": task}, "reviews", ReviewLog)
+
+    def history(
+        self, *, task: str | None = None, submitter: str | None = None, team: str | None = None
+    ) -> ScoreHistory:
+        """Return scores over time with their trend, optionally of a task, submitter or team."""
+        path = "/history" if task is None else f"/tasks/{_segment(task)}/history"
+        return self._whole(path, {"submitter": submitter, "team": team}, "moments", ScoreHistory)
+
+    def changes(self, *, since: str, task: str | None = None) -> LeaderboardChanges:
+        """Return the leaderboard changes since a date or time."""
+        return _converted(self._server.get("/changes", {"since": since, "task": task}), LeaderboardChanges)
+
+    def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
+        """Return the systematic advantages of agents across tasks."""
+        return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
+
+    def add_user(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
+        """Register or update a person, team or tool."""
+        body = {"kind": kind, "id": identity, "name": name, "team": team}
+        return _converted(self._server.post("/users", body), Registry)
+
+    def users(self, kind: str | None = None) -> Registry:
+        """Return the registered people, teams and tools, optionally of one kind."""
+        return self._whole("/users", {"kind": kind}, "users", Registry)
+
+    def add_rating(
+        self,
+        submission: str,
+        *,
+        reviewer: str,
+        score: float,
+        criterion: str | None = None,
+        comment: str | None = None,
+    ) -> Rated:
+        """Rate a submission from 0 to 100 as the owner of the token; `reviewer` must be its id."""
+        body = {"score": score, "criterion": criterion, "comment": comment}
+        rated = _converted(self._server.post(f"/submissions/{_segment(submission)}/ratings", body), Rated)
+        if rated.reviewer != reviewer:
+            raise UsageError(f"the token belongs to reviewer {rated.reviewer!r}", hint=f"reviewer={rated.reviewer!r}")
+        return rated
+
+    def assign_reviewers(
+        self,
+        task: str,
+        *,
+        reviewers: Sequence[str] = (),
+        per_submission: int | None = None,
+        seed: int = ASSIGNMENT_SEED,
+        unblind: bool = False,
+    ) -> Assignments:
+        """Assign reviewers to every submission of a task, balanced and without conflicts of interest."""
+        _reject_unblind(unblind=unblind)
+        body = {"task": task, "reviewers": list(reviewers), "per_submission": per_submission, "seed": seed}
+        return _converted(self._server.post("/assignments", body), Assignments)
+
+    def pending_ratings(
+        self, *, reviewer: str | None = None, task: str | None = None, unblind: bool = False
+    ) -> Assignments:
+        """Return the assigned reviews, blinded."""
+        _reject_unblind(unblind=unblind)
+        return self._whole("/assignments", {"reviewer": reviewer, "task": task}, "assignments", Assignments)
+
+    def ratings(
+        self,
+        task: str | None = None,
+        *,
+        criterion: str | None = None,
+        confidence: float = 0.95,
+        unblind: bool = False,
+    ) -> PeerReview:
+        """Return severity-adjusted ratings, blinded."""
+        _reject_unblind(unblind=unblind)
+        query = {"task": task, "criterion": criterion, "confidence": confidence}
+        return _converted(self._server.get("/ratings", query), PeerReview)
+
+    def create_season(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
+        """Freeze the current leaderboard as a season."""
+        return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
+
+    def season(self, name: str) -> Season:
+        """Return a season with its manifest."""
+        return _converted(self._server.get(f"/seasons/{_segment(name)}"), Season)
+
+    def seasons(self) -> Seasons:
+        """Return all seasons, oldest first."""
+        return self._whole("/seasons", {}, "seasons", Seasons)
+
+    def agent(self, agent: str) -> ToolMetrics:
+        """Return the metrics of one agent, with its submissions ranked against each other."""
+        return _converted(self._server.get(f"/agents/{_segment(agent)}"), ToolMetrics)
+
+    def weights(self, *, fit: bool = False) -> WeightVersions:
+        """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
+        response = self._server.post("/weights", {}) if fit else self._server.get("/weights")
+        return _converted(response, WeightVersions)
+
+    def abilities(self, *, version: int | None = None) -> AbilityRanking:
+        """Return tool abilities and task difficulties."""
+        return _converted(self._server.get("/abilities", {"version": version}), AbilityRanking)
+
+    def predict(self, task: str, *, version: int | None = None) -> PredictedScores:
+        """Return the predicted score of every agent on a task, attempted or not."""
+        return _converted(
+            self._server.get(f"/tasks/{_segment(task)}/predictions", {"version": version}), PredictedScores
+        )
+
+    def correctness(self, task: str | None = None, *, version: int | None = None) -> CorrectnessEstimates:
+        """Return the correctness model and its calibration; for a task without tests, also the predictions."""
+        return _converted(self._server.get("/correctness", {"task": task, "version": version}), CorrectnessEstimates)
+
+    def _whole(
+        self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None
+    ) -> Answer:
+        """Read a paginated list, whole or its first rows, at one version of the arena."""
+        for attempt in range(TIMES_ANEW):
+            try:
+                return self._pages(path, query, rows, kind, top)
+            except RequestError as error:
+                if error.http_status != GONE or attempt == TIMES_ANEW - 1:
+                    raise
+        raise AssertionError("the last attempt either returns or raises")
+
+    def _pages(self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], top: int | None) -> Answer:
+        whole: dict[str, Any] = {}  # Any: JSON values
+        items: list[Any] = []  # Any: as above
+        after: str | None = None
+        while not whole or (after is not None and (top is None or len(items) < top)):
+            limit = PAGE if top is None else max(1, min(PAGE, top - len(items)))
+            whole = self._server.get(path, {**query, "limit": limit, "after": after})
+            items += whole.pop("items")
+            after = whole.pop("next")
+        return _converted({**whole, rows: items[:top]}, kind)
+
+
+def _converted(fields: dict[str, Any], kind: type[Answer]) -> Answer:  # Any: JSON values
+    """Convert a JSON object to a result."""
+    if kind is TaskLeaderboard:
+        fields["task_id"] = fields.pop("task")
+    return msgspec.convert(fields, kind)
+
+
+def _line(given: Submission | Mapping[str, Any] | Rejected) -> bytes | Rejected:  # Any: JSON values
+    """Validate a submission and encode it as one line."""
+    if isinstance(given, Rejected):
+        return given
+    identity = given.get("id") if isinstance(given, Mapping) else getattr(given, "id", None)
+    try:
+        return check_submission(given if isinstance(given, Submission) else convert_submission(given))
+    except DecodeError as error:
+        shown = identity[:200] if isinstance(identity, str) else ""
+        return Rejected(path=shown, reason=error.reason, hint=error.hint, code="bad_submission")
+
+
+def _portions(lines: Iterable[bytes | Rejected]) -> Iterator[list[bytes | Rejected]]:
+    """Split the lines into batches of bounded number and size."""
+    portion: list[bytes | Rejected] = []
+    size = 0
+    for line in lines:
+        more = len(line) if isinstance(line, bytes) else 0
+        if portion and (len(portion) == LINES_AT_ONCE or size + more > BYTES_AT_ONCE):
+            yield portion
+            portion, size = [], 0
+        portion.append(line)
+        size += more
+    if portion:
+        yield portion
+
+
+def _outcome(line: dict[str, Any]) -> Outcome:  # Any: JSON values
+    if "submission_id" in line:
+        return msgspec.convert(line, Receipt)
+    return Rejected(path=line.get("where") or "", reason=line["detail"], hint=line.get("hint"), code=line["kind"])
+
+
+def _segment(name: str) -> str:
+    """Percent-encode a name as one path segment."""
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name[:200]!r} contains a lone surrogate", hint="use valid UTF-8") from error
+
+
+def _reject_unblind(*, unblind: bool) -> None:
+    if unblind:
+        raise UsageError("ratings on a server are always blinded", hint="open the store directly to use unblind=True")
+
+
+def _reject_by(by: str | None) -> None:
+    if by is not None:
+        raise UsageError("decisions on a server are logged under the token name", hint="remove by=")

@@ -1,0 +1,86 @@
+"""The arena as an object: the commands of `steelyard arena` as its methods.
+
+`sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
+owner of the store (`rescore`, `fit_models`, `compare_profiles`, `verify_season`, `watch`, `notifier`) exist only here.
+"""
+
+from __future__ import annotations
+
+from steelyard import arena
+from steelyard.arena import DEFAULT_PROFILE
+from steelyard.questions import _arena, _arena_models, _arena_people, _arena_runs, _arena_seasons, _arena_views
+from steelyard.settings import DEFAULT_STORE
+
+
+class LocalArena(arena.Arena):
+    """Arena in a store opened by this process."""
+
+    # Commands take the arena as their first argument, so they are methods.
+    settings = _arena.arena_settings
+    add_tasks = _arena.add_tasks
+    submit_files = _arena.submit_files
+    submit_runs = _arena_runs.submit_runs
+    notifier = _arena.notifier
+    rescore = _arena.rescore  # type: ignore[assignment] # the command takes a profile name and returns a summary
+    task = _arena_views.show_task
+    task_leaderboard = _arena_views.task_leaderboard
+    all_leaderboards = _arena_views.all_leaderboards
+    leaderboard = _arena_views.leaderboard
+    show = _arena_views.show_submission
+    outliers = _arena_views.outliers
+    review_log = _arena_views.review_log
+    history = _arena_views.score_history
+    changes = _arena_views.leaderboard_changes
+    bias = _arena_views.tool_bias
+    agent = _arena_views.tool_metrics
+    compare_profiles = _arena_views.compare_profiles
+    watch = _arena_views.watch_arena
+    add_user = _arena_people.add_user
+    users = _arena_people.list_users
+    add_rating = _arena_people.add_rating
+    assign_reviewers = _arena_people.assign_reviewers
+    pending_ratings = _arena_people.pending_ratings
+    ratings = _arena_people.ratings
+    weights = _arena_people.weights
+    create_season = _arena_seasons.create_season
+    season = _arena_seasons.show_season
+    seasons = _arena_seasons.seasons
+    verify_season = _arena_seasons.verify_kept
+    fit_models = _arena_models.fit_models
+    abilities = _arena_models.abilities
+    predict = _arena_models.predict
+    correctness = _arena_models.correctness
+
+
+def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:
+    """Create an arena in the store, or open an existing one with the same rules.
+
+    >>> import steelyard as sy
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     arena = sy.init_arena(f"sqlite:///{folder}/arena.db")
+    ...     _ = arena.add_task({"id": "fix-race"})
+    ...     _ = arena.submit([{"id": "s1", "task_id": "fix-race", "total_tokens": 900, "tool_calls": 3}])
+    ...     places = arena.task_leaderboard("fix-race").leaderboard
+    >>> [(place.submission_id, place.overall_ranking) for place in places]
+    [('s1', 1)]
+    """
+    return _with_verbs(_arena.init_arena(address, profile=profile, policy=policy))
+
+
+def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
+    """Open the arena in a store.
+
+    >>> import steelyard as sy
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = sy.init_arena(f"sqlite:///{folder}/arena.db")
+    ...     tasks = sy.open_arena(f"sqlite:///{folder}/arena.db").tasks()
+    >>> tasks
+    []
+    """
+    return _with_verbs(_arena.open_arena(address))
+
+
+def _with_verbs(opened: arena.Arena) -> LocalArena:
+    return LocalArena(opened.store, rules=opened.rules, policy=opened.policy, fitter=opened.fitter)

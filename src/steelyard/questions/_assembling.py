@@ -1,0 +1,396 @@
+"""Put together what the engine reduced: statistics, group metrics, grades, components, tiers and findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from steelyard.engines import (
+    Engine,
+    GroupedStatistics,
+    Key,
+    Labeled,
+    engine_of,
+    identical_results,
+    run_findings,
+    skewed_groups,
+    unexpected_run_counts,
+)
+from steelyard.errors import UnknownNameError
+from steelyard.metrics import Metric, catalog, constants_of
+from steelyard.profiles import Profile
+from steelyard.questions._tiers import keys_with_scheme
+from steelyard.records import ComponentType, Finding, Missing, component_column
+from steelyard.results import SHOWN, Across, ComponentFraction, Group, GroupValue, Measurement, Statistics, group_label
+from steelyard.statistics import WeightBy
+from steelyard.tables import RunTable
+
+Medians = Mapping[str, Sequence[float | None]]
+
+
+def across_tiers(
+    groups: Sequence[Group], metrics: Sequence[Metric], medians: Medians, *, profile: Profile, base_tier: str
+) -> list[Across]:
+    """One entry for each rest of the key; none when the groups are not tiers."""
+    rests: dict[tuple[tuple[str, str | int | None], ...], list[int]] = {}
+    for index, group in enumerate(groups):
+        if group.key.get("tier") is None:
+            continue
+        rest = tuple((name, value) for name, value in group.key.items() if name != "tier")
+        rests.setdefault(rest, []).append(index)
+    return [
+        _across_for_rest(
+            dict(rest), [(str(groups[i].key["tier"]), i) for i in indices], metrics, medians, profile, base_tier
+        )
+        for rest, indices in rests.items()
+    ]
+
+
+def _across_for_rest(
+    rest: Mapping[str, str | int | None],
+    tiers: Sequence[tuple[str, int]],
+    metrics: Sequence[Metric],
+    medians: Medians,
+    profile: Profile,
+    base_tier: str,
+) -> Across:
+    uplift: dict[str, GroupValue] = {}
+    values: dict[str, GroupValue] = {}
+    base_index = dict(tiers).get(base_tier)
+    for declared in metrics:
+        constants = constants_of(declared, profile)
+        specs = declared.inputs
+        if any(spec.scope == "base" for spec in specs.values()):
+            for tier, index in tiers:
+                if tier == base_tier:
+                    continue
+                inputs = {
+                    name: _median(medians, spec.of or name, base_index if spec.scope == "base" else index, base_tier)
+                    for name, spec in specs.items()
+                }
+                uplift[tier] = _value(declared(**inputs, **constants))
+        else:
+            lists = {
+                name: _medians(medians, spec.of or name, [index for _, index in tiers]) for name, spec in specs.items()
+            }
+            used = min((0 if isinstance(known, Missing) else len(known) for known in lists.values()), default=0)
+            values[declared.name] = replace(
+                _value(declared(**lists, **constants)), count=used, missing=len(tiers) - used
+            )
+    return Across(key=rest, base=base_tier, uplift=uplift, values=values)
+
+
+def _median(medians: Medians, name: str, index: int | None, base_tier: str) -> float | Missing:
+    if index is None:
+        return Missing(f"no run has base tier {base_tier}")
+    value = medians[name][index] if name in medians else None
+    return Missing(f"the median of {name} is missing") if value is None else value
+
+
+def _medians(medians: Medians, name: str, indices: Sequence[int]) -> list[float] | Missing:
+    known = [value for index in indices if name in medians and (value := medians[name][index]) is not None]
+    return known or Missing(f"{name} is missing for all tiers")
+
+
+def _value(result: float | Missing) -> GroupValue:
+    return GroupValue(None, result.reason) if isinstance(result, Missing) else GroupValue(result)
+
+
+_REASONS_ASKED = 200
+"""Up to this many groups, each missing metric is traced to its reason; above, only the count is reported."""
+
+Reduced = Mapping[str, GroupedStatistics | Missing]
+
+
+def assemble(
+    table: RunTable,
+    *,
+    by: Sequence[str],
+    profile: Profile,
+    names: Sequence[str],
+    base_tier: str | None,
+    interval: str = "none",
+    level: float = 0.95,
+    weight_by: WeightBy = "runs",
+) -> Measurement:
+    """The measurement of a table of runs."""
+    keys_by, tier_scheme, scheme_findings = keys_with_scheme(by, table.tier_schemes() if "tier" in by else [])
+    engine = engine_of(table, profile, weight_by)
+    plan = _Plan.of(names)
+    found = engine.groups(keys_by)
+    keys = found.keys()
+    reduced, checked = engine.at_once(
+        lambda: engine.statistics(plan.reduced, keys_by), _checks(engine, plan, keys, by=keys_by, rows=table.rows)
+    )
+    places = [
+        _Place(engine, keys_by, key, index, size)
+        for index, (key, size) in enumerate(zip(keys, found.sizes.tolist(), strict=True))
+    ]
+    groups = _groups(places, plan, reduced)
+    notes: list[Finding] = []
+    if interval != "none":
+        from steelyard.questions.analysis import no_figure_for, uncertain_grades, with_intervals  # brings scipy
+
+        groups = with_intervals(groups, engine, keys_by, method=interval, level=level)
+        notes = [*no_figure_for(groups, interval), *uncertain_grades(groups, profile)]
+    base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
+    across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
+    return Measurement(
+        profile=profile.name,
+        prices=table.price_table,
+        by=tuple(keys_by),
+        tier_scheme=tier_scheme,
+        groups=tuple(groups),
+        across=tuple(across),
+        findings=(*table.findings, *scheme_findings, *notes, *chain.from_iterable(checked)),
+        n=table.n,
+        rows=table.rows,
+        rejected=table.rejected,
+        rejected_elsewhere=table.rejected_elsewhere,
+        interval=interval,
+        level=level,
+        weight_by=weight_by,
+        unscored=profile.unscored,
+        asked=tuple(dict.fromkeys(names)),
+    )
+
+
+def _groups(places: Sequence[_Place], plan: _Plan, reduced: Reduced) -> list[Group]:
+    """What each group comes to."""
+    if not places:
+        return []
+    complete = {
+        declared.name: _over_complete_cases(places[0].engine, declared, places[0].by, reduced)
+        for declared in plan.shown_groups
+        if declared.is_ratio
+    }
+    asked = len(places) <= _REASONS_ASKED
+    return [_group(place, plan, reduced, complete, asked=asked) for place in places]
+
+
+def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], reduced: Reduced) -> Reduced:
+    """The inputs of a ratio of means over the runs that have all of them."""
+    names = list(dict.fromkeys(declared.needs.values()))
+    over_all = [statistics for name in names if not isinstance(statistics := reduced[name], Missing)]
+    if len(over_all) < len(names) or not any(statistics["missing"].any() for statistics in over_all):
+        return reduced
+    return engine.means(names, by, complete=True)
+
+
+def _checks(
+    engine: Engine, plan: _Plan, keys: Sequence[Key], *, by: Sequence[str], rows: str
+) -> list[Callable[[], list[Finding]]]:
+    """What attempts are missing or uneven, what runs contradict, whose results agree, and where costs mislead."""
+    place_of = {key: place for place, key in enumerate(keys)}
+    labels = [group_label(by, key) for key in keys]
+    return [
+        lambda: unexpected_run_counts(engine, by) if rows == "run" else [],
+        lambda: _uneven(engine, plan, labels, by),
+        lambda: run_findings(engine),
+        lambda: identical_results(engine),
+        lambda: skewed_groups(engine, plan.shown, Labeled(by, place_of.get, labels)),
+    ]
+
+
+def _known_tier(groups: Sequence[Group], tier: str) -> str:
+    """Return the requested tier; reject one that no run has, suggesting the nearest."""
+    known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
+    if tier not in known:
+        raise UnknownNameError("tier", tier, known, where="--base-tier")
+    return tier
+
+
+def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:
+    """The median of each metric in each group."""
+    return {
+        name: [_known(value) for value in statistics["median"].tolist()]
+        for name, statistics in reduced.items()
+        if not isinstance(statistics, Missing)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is shown and what must be reduced for it."""
+
+    shown_runs: tuple[Metric, ...]
+    shown_groups: tuple[Metric, ...]
+    across: tuple[Metric, ...]
+    reduced: tuple[str, ...]
+    components: bool
+
+    @property
+    def shown(self) -> set[str]:
+        """The names of all that is shown of a group."""
+        return {metric.name for metric in (*self.shown_runs, *self.shown_groups)}
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> _Plan:
+        known = catalog()
+        wanted = set(names) or set(known)
+        # what a prompt or an attempt has is shown of those alone, and where it is asked for
+        runs = tuple(
+            metric
+            for metric in known.values()
+            if metric.is_of_rows and metric.name in wanted and (names or metric.level == "run")
+        )
+        groups = tuple(metric for metric in known.at("group") if metric.name in wanted)
+        across = tuple(metric for metric in known.at("across") if metric.name in wanted)
+        inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]
+        components = any(metric.name in wanted for metric in known.at("component"))
+        needed = [metric.name for metric in runs] + inputs + ["composite_score"]
+        needed += [metric.lower_bound for metric in groups if metric.lower_bound is not None]
+        if components:
+            needed += [
+                component_column(type_, what)
+                for type_ in ComponentType
+                for what in ("input_tokens", "output_tokens", "cost_usd")
+            ]
+        return cls(runs, groups, across, tuple(dict.fromkeys(needed)), components)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One group among the others."""
+
+    engine: Engine
+    by: Sequence[str]
+    key: Key
+    index: int
+    n: int
+
+
+def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, Reduced], *, asked: bool) -> Group:
+    metrics: dict[str, Statistics | GroupValue] = {}
+    for declared in plan.shown_runs:
+        metrics[declared.name] = _statistics(place, declared.name, reduced[declared.name], asked=asked)
+    for declared in plan.shown_groups:
+        figures = complete.get(declared.name, reduced)
+        inputs = {name: _input(place, declared, name, figures, reduced, asked=asked) for name in declared.inputs}
+        metrics[declared.name] = _group_value(place, declared, inputs, reduced)
+    composite = _statistics(place, "composite_score", reduced["composite_score"], asked=False).median
+    profile = place.engine.profile
+    grade = profile.grade_of(composite) if composite is not None and profile.grades else None
+    return Group(
+        key=dict(zip(place.by, place.key, strict=True)),
+        n=place.n,
+        grade=grade.grade if grade else None,
+        grade_meaning=grade.meaning if grade else None,
+        metrics={name: metrics[name] for name in sorted(metrics)},
+        components=_components(place, reduced) if plan.components else {},
+    )
+
+
+def _statistics(place: _Place, name: str, statistics: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
+    if isinstance(statistics, Missing):
+        values = dict.fromkeys(SHOWN) | {"count": 0, "missing": place.n}
+        return Statistics(values, reason=statistics.reason)
+    values = {shown: _known(statistics[shown][place.index].item()) for shown in SHOWN}
+    reason = None
+    if values["count"] == 0:
+        reason = _why(place, name) if asked else f"none of the {place.n:,} runs has a value"
+    return Statistics(values, reason=reason)
+
+
+def _why(place: _Place, name: str) -> str:
+    return place.engine.why_missing(name, place.by, place.key)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValue], reduced: Reduced) -> GroupValue:
+    given = {name: Missing(part.reason or "") if part.value is None else part.value for name, part in inputs.items()}
+    result = declared(**given, **constants_of(declared, place.engine.profile))
+    if isinstance(result, Missing):
+        return GroupValue(None, result.reason, inputs=inputs)
+    count = min((part.count for part in inputs.values() if part.count is not None), default=0)
+    value = GroupValue(result, count=count, missing=place.n - count, inputs=inputs)
+    if not declared.is_total:
+        return value
+    flags = None if declared.lower_bound is None else reduced[declared.lower_bound]
+    bounds = 0 if flags is None or isinstance(flags, Missing) else int(_known(flags["sum"][place.index].item()) or 0)
+    return replace(value, lower_bounds=bounds, at_least=bool(bounds or value.missing))
+
+
+def _input(
+    place: _Place, declared: Metric, parameter: str, figures: Reduced, over_all: Reduced, *, asked: bool
+) -> GroupValue:
+    """An input's figure in the group, or why there is none; `over_all` is whether any run has it."""
+    name, how = declared.needs[parameter], declared.inputs[parameter].reduce
+    statistics, alone = figures[name], over_all[name]
+    if isinstance(statistics, Missing) or isinstance(alone, Missing):
+        return GroupValue(None, statistics.reason if isinstance(statistics, Missing) else None)
+    assert how is not None, f"{declared.name}: a group metric's input has a reducer"
+    if declared.is_ratio and place.engine.weight_by == "tasks":
+        how = "mean"  # a ratio of sums is one of means, and sums are never weighted
+    count = int(statistics["count"][place.index])
+    value = _known(statistics[how][place.index].item())
+    reason = None
+    if value is None:
+        reason = f"{parameter} is missing for all runs"
+        if alone["count"][place.index]:
+            reason = f"no run has all of {', '.join(declared.inputs)}"
+        elif asked:
+            reason = _why(place, name)
+    return GroupValue(value, reason, count=count, missing=place.n - count)
+
+
+def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]:
+    """Tokens and cost of each component type, and its fraction of both."""
+
+    def total(type_: ComponentType, what: str) -> float | Missing:
+        statistics = reduced[f"{type_.value.lower()}_{what}"]
+        if isinstance(statistics, Missing):
+            return statistics
+        value = _known(statistics["sum"][place.index].item())
+        reason = "the tokens could not be priced" if what == "cost_usd" else "no run in this group has components"
+        return Missing(reason) if value is None else value
+
+    known = catalog()
+    tokens = {
+        type_: known["component_tokens"](
+            input_tokens=total(type_, "input_tokens"), output_tokens=total(type_, "output_tokens")
+        )
+        for type_ in ComponentType
+    }
+    if all(isinstance(value, Missing) for value in tokens.values()):
+        return {}
+    costs = {type_: known["component_cost_usd"](cost_usd=total(type_, "cost_usd")) for type_ in ComponentType}
+    all_tokens, all_costs = _sum(tokens.values()), _sum(costs.values())
+    shares: dict[str, ComponentFraction] = {}
+    for type_ in ComponentType:
+        token_fraction = known["component_token_fraction"](
+            component_tokens=tokens[type_], total_component_tokens=all_tokens
+        )
+        cost_fraction = known["component_cost_fraction"](
+            component_cost_usd=costs[type_], total_component_cost_usd=all_costs
+        )
+        parts = (tokens[type_], token_fraction, costs[type_], cost_fraction)
+        reason = next((part.reason for part in parts if isinstance(part, Missing)), None)
+        known_parts = [None if isinstance(part, Missing) else part for part in parts]
+        shares[type_.value] = ComponentFraction(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
+    return shares
+
+
+def _sum(values: Iterable[float | Missing]) -> float | Missing:
+    known: list[float] = []
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+        known.append(value)
+    return math.fsum(known)
+
+
+def _uneven(engine: Engine, plan: _Plan, labels: Sequence[str], by: Sequence[str]) -> list[Finding]:
+    """Groups in which tasks were tried unequally often and a figure that is shown depends on what counts once."""
+    weighted = [metric.name for metric in plan.shown_runs if metric.binary]
+    weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
+    if not labels or not weighted:
+        return []
+    from steelyard.questions.analysis import uneven_groups  # brings scipy
+
+    return uneven_groups(engine, weighted, by, labels)

@@ -1,0 +1,138 @@
+"""Explain a metric of one prompt, attempt, benchmark or submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.errors import UnknownNameError, UsageError
+from steelyard.metrics import catalog, constants_of
+from steelyard.profiles import default_profile
+from steelyard.questions._measured_rows import attempt_id, benchmark_figures
+from steelyard.questions._measured_tables import arena_of, measured_result
+from steelyard.questions._opening_runs import Measurable
+from steelyard.records import Missing
+from steelyard.results import Explanation, PromptResult, Repeatability, RunExplanation, SpeedupAttempt, SpeedupResult
+
+if TYPE_CHECKING:
+    from steelyard.questions._figure_options import ExplainOptions
+
+_MEANINGS = {
+    "signatures": "Signature of each output before repair.",
+    "digests": "SHA-256 of each output as extracted.",
+    "d_pre": "Distance of each output to the canon before repair.",
+    "d_post": "Distance of each output to the canon after repair.",
+    "agent_speedups": "Speedup of the agent's code, for each included benchmark.",
+    "oracle_speedups": "Speedup of the reference solution, for each included benchmark.",
+}
+Known = Mapping[str, Any]  # Any: numbers and lists of them
+
+
+def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
+    """Explain the metric of one row, found by its id or a unique prefix."""
+    declared = catalog()[options.metric]
+    if declared.row == "submission":
+        return _submission(inputs, options, wanted)
+    result = measured_result(inputs, declared.row or "", options)
+    rows = dict(_rows(result, declared.row or ""))
+    id_ = _one_of(rows, wanted, declared.row or "")
+    profile = default_profile(declared.spec)
+    root = _tree(declared.name, rows[id_], {} if profile is None else constants_of(declared, profile))
+    return RunExplanation(
+        run=id_, where=declared.row or "", profile=profile.name if profile else "", prices=options.prices, root=root
+    )
+
+
+def _rows(result: Repeatability | SpeedupResult, kind: str) -> Iterator[tuple[str, Known]]:
+    if isinstance(result, Repeatability):
+        for prompt in result.prompts:
+            yield prompt.prompt, _of_prompt(prompt)
+        return
+    for attempt in result.attempts:
+        id_ = attempt_id(attempt.task, attempt.agent, attempt.number)
+        if kind == "attempt":
+            yield id_, _of_attempt(attempt)
+            continue
+        for name, speedups in attempt.payload.per_benchmark_speedups.items():
+            yield f"{id_}, {name}", benchmark_figures(msgspec.to_builtins(speedups))
+
+
+def _of_prompt(prompt: PromptResult) -> Known:
+    return {
+        "signatures": [sample.signature_pre for sample in prompt.samples],
+        "digests": [sample.digest for sample in prompt.samples],
+        "d_pre": [sample.d_pre for sample in prompt.samples],
+        "d_post": [sample.d_post for sample in prompt.samples],
+        **{name: Missing(reason) for name, reason in prompt.reasons.items()},
+        **{name: value for name, value in prompt.metrics.items() if value is not None},
+    }
+
+
+def _of_attempt(attempt: SpeedupAttempt) -> Known:
+    payload = attempt.payload
+    counted = [each for each in payload.per_benchmark_speedups.values() if each.agent is not None]
+    figures: dict[str, Any] = {  # Any: numbers, flags and lists
+        "pass_rate": payload.success,
+        "agent_speedups": [each.agent for each in counted],
+        "oracle_speedups": [each.oracle for each in counted if each.oracle is not None],
+        **attempt.measures,
+        **{declared.name: getattr(payload, declared.name, None) for declared in catalog().at("task")},
+        **{name: value for name, value in attempt.measures.items() if name in catalog()},
+    }
+    reasons = {**attempt.measures["missing"], **attempt.missing}
+    return figures | {name: Missing(reason) for name, reason in reasons.items()}
+
+
+def _tree(name: str, known: Known, constants: Mapping[str, float]) -> Explanation:
+    declared = catalog()[name] if name in catalog() else None  # noqa: SIM401 # an unknown name is no KeyError
+    value = known.get(declared.mean_of if declared is not None and declared.mean_of else name)
+    shown = Missing("unknown") if value is None else value
+    if declared is None:
+        return Explanation(name, shown, _MEANINGS.get(name, name.replace("_", " ")), None, None, {}, None, ())
+    parts = [spec.of or parameter for parameter, spec in declared.inputs.items()]
+    inputs = tuple(_tree(part, known, {}) for part in parts if part in known and part != name)
+    return Explanation(name, shown, declared.title, declared.unit, declared.formula, dict(constants), None, inputs)
+
+
+def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
+    if wanted in rows:
+        return wanted
+    starts = [id_ for id_ in rows if id_.startswith(wanted)]
+    if len(starts) > 1:
+        raise UsageError(f"ambiguous {kind} id {wanted!r}: {'; '.join(sorted(starts)[:10])}")
+    if not starts:
+        raise UnknownNameError(kind, wanted, list(rows))
+    return starts[0]
+
+
+def _submission(inputs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
+    """Explain a stored score and the scores it is computed from."""
+    from steelyard.arena import evaluation  # brings SQLAlchemy
+
+    arena = arena_of(inputs)
+    evaluated = evaluation(arena, wanted)
+    reasons = {reason.name: reason for reason in evaluated.scores}
+
+    def tree(name: str) -> Explanation:
+        reason = reasons[name]
+        parts = tuple(
+            tree(part)
+            if part in reasons
+            else Explanation(
+                part, Missing("not reported") if value is None else value, part, None, None, {}, source, ()
+            )
+            for part, value in reason.inputs.items()
+            for source in (evaluated.sources.get(part),)
+        )
+        unit = catalog()[name].unit
+        return Explanation(name, reason.value, reason.title, unit, reason.formula, dict(reason.constants), None, parts)
+
+    return RunExplanation(
+        run=wanted,
+        where=arena.store.address,
+        profile=evaluated.profile,
+        prices=options.prices,
+        root=tree(options.metric),
+    )

@@ -1,0 +1,323 @@
+"""Prompts, attempts, benchmarks and submissions as tables like the table of runs, so that every command accepts them.
+
+A row has the keys of a run (task, agent, model, ...), the fields that it shares with a run (verdict, cost, time), and
+one column per metric that its command measured. Groups, differences and rules are then computed as for runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
+from steelyard.files import beginning_of
+from steelyard.formats import SQLITE
+from steelyard.metrics import catalog
+from steelyard.questions._measured_rows import (
+    Row,
+    attempt_rows,
+    basis_of,
+    prompt_row,
+    read_saved,
+    saved_kind,
+    saved_paths,
+    saved_rows,
+)
+from steelyard.questions._opening_runs import Measurable, Progress, evaluated_by, open_runs, outside_time, reject_labels
+from steelyard.records import Finding, Rejected, is_custom_field, is_custom_input
+from steelyard.results import Repeatability, Result, SpeedupResult
+from steelyard.settings import is_store
+
+if TYPE_CHECKING:
+    from steelyard.arena import Arena
+    from steelyard.questions._options import PricedRunOptions
+    from steelyard.tables import RunTable
+
+USUAL: dict[str, tuple[str, ...]] = {
+    "prompt": ("r_raw", "r_anchor", "mu_pre"),
+    "attempt": ("agent_advantage", "task_speedup", "accuracy"),
+    "submission": ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score"),
+}
+"""What is shown of a kind of rows where no metric is named."""
+COMMANDS = {"prompt": "repeatability", "attempt": "speedup", "benchmark": "speedup", "submission": "arena submit"}
+"""The command that makes each kind of rows."""
+_ARENA = b"arena_settings"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows that a command measured, with its findings."""
+
+    rows: Iterable[Row]
+    findings: tuple[Finding, ...] = ()
+    rejected: Sequence[Rejected] = ()
+    rejected_count: int = 0
+    """Where the records that were rejected are only counted."""
+    basis: frozenset[str] = frozenset()
+    """What the numbers depend on, where they do."""
+
+
+def usual_metrics(inputs: Measurable) -> tuple[str, ...]:
+    """The metrics to show where none is named, if the input is not one of runs."""
+    kind = _kind_of(inputs)
+    return () if kind is None else USUAL[kind]
+
+
+def open_table(
+    inputs: Measurable,
+    metrics: Sequence[str],
+    options: PricedRunOptions,
+    *,
+    progress: Progress | None = None,
+    where: str = "--where",
+    keys: Iterable[str] = (),
+) -> RunTable:
+    """The table that has these metrics: of runs, or of what the command of their specification measures.
+
+    `keys` are what rows will be grouped and chosen by: outputs of one prompt agree in them.
+    """
+    table = _opened(inputs, metrics, options, progress=progress, where=where, keys=[*keys])
+    present = table.frame.collect_schema().names()
+    for key in keys:
+        if is_custom_field(key) and key not in present:
+            own = [name for name in present if is_custom_field(name) and not is_custom_input(name)]
+            raise UnknownNameError("custom field", key, own)
+    return table
+
+
+def _opened(
+    inputs: Measurable,
+    metrics: Sequence[str],
+    options: PricedRunOptions,
+    *,
+    progress: Progress | None,
+    where: str,
+    keys: Sequence[str],
+) -> RunTable:
+    kind = _kind_of_metrics(metrics)
+    given = _kind_of(inputs)
+    if given is not None and kind != given and (given, kind) != ("attempt", "benchmark"):
+        if kind != "run" or given == "prompt":
+            name = next(name for name in metrics if catalog()[name].row == kind)
+            raise UsageError(f"{name} is a metric of {_a(kind)}, but the input contains {given}s", hint=_instead(given))
+        kind = given
+    if kind == "run":
+        assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
+        return open_runs(inputs, options.reading(progress), where=where)  # type: ignore[arg-type] # an arena is none
+    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+
+    if isinstance(inputs, RunTable):
+        message = f"{metrics[0]} is a metric of {_a(kind)}, but the input is a table of runs"
+        raise UsageError(message, hint=f"pass the path, or the result of sy.{COMMANDS[kind].split()[0]}")
+    choice = options.choice()
+    table = _table(_measured(inputs, kind, options, [*keys, *(each.key for each in choice.conditions)]), kind, options)
+    if table.n == 0:
+        raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard {COMMANDS[kind]} --help")
+    if choice.timed and kind != "submission":
+        raise UsageError(f"{_a(kind)} has no timestamp", hint="remove --since and --until")
+    chosen = choose(table, choice, where=where)
+    if chosen.n == 0:
+        raise outside_time(table.n)
+    return evaluated_by(chosen, options.reading().engine)
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _instead(kind: str) -> str:
+    return f"use a metric of {kind}s: {', '.join(USUAL[kind][:3])}, ..."
+
+
+def _kind_of_metrics(metrics: Sequence[str]) -> str:
+    """What a row is of which all these metrics are; verdict and cost are known of every kind."""
+    kinds = {catalog()[name].row or "run": name for name in metrics}
+    others = {kind: name for kind, name in kinds.items() if kind != "run"}
+    if len(others) > 1:
+        listed = " and ".join(f"{name} is a metric of {_a(kind)}" for kind, name in others.items())
+        raise UsageError(f"{listed}; metrics of one table must have the same kind", hint="run one command per kind")
+    return next(iter(others), "run")
+
+
+def _kind_of(inputs: Measurable) -> str | None:
+    """What the rows of the input are where that is seen at once; None for what may hold runs."""
+    if isinstance(inputs, Repeatability):
+        return "prompt"
+    if isinstance(inputs, SpeedupResult):
+        return "attempt"
+    if _is_arena(inputs) or store_address(inputs) is not None:
+        return "submission"
+    saved = saved_paths(_paths(inputs))
+    return saved_kind(read_saved(saved[0])) if saved else None
+
+
+def _is_arena(inputs: object) -> bool:
+    """Whether it is an arena; its class would bring SQLAlchemy to every start."""
+    return type(inputs).__module__.startswith("steelyard.arena")
+
+
+def _paths(inputs: object) -> list[str]:
+    """The paths, where the input is made of nothing else."""
+    several = [inputs] if isinstance(inputs, (str, PathLike)) else inputs
+    if not isinstance(several, (list, tuple)) or not all(isinstance(path, (str, PathLike)) for path in several):
+        return []
+    return [str(path) for path in several]
+
+
+def store_address(inputs: object, *, sure: bool = False) -> str | None:
+    """The address of an arena's store; a file of SQLite is one if it names its tables, or if nothing else is meant."""
+    paths = _paths(inputs)
+    if len(paths) != 1:
+        return None
+    text = paths[0]
+    if is_store(text):
+        return text
+    path = Path(text)
+    try:
+        head = beginning_of(path) if path.is_file() else b""
+    except OSError:
+        return None
+    return f"sqlite:///{path}" if head.startswith(SQLITE) and (sure or _ARENA in head) else None
+
+
+def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str]) -> _Rows:
+    """The rows of a kind: of a result or of an arena as they are, of files by the command that measures them."""
+    if kind == "submission":
+        return _submissions(inputs, options)
+    saved = saved_paths(_paths(inputs))
+    if isinstance(inputs, Result) or saved:
+        reject_labels(options.labels())
+    if saved:
+        results = {path: read_saved(path) for path in saved}
+        versions = {prompt.versions for result in results.values() for prompt in result.prompts or ()}
+        return _Rows(
+            [row for path, result in results.items() for row in saved_rows(result, kind, path)],
+            basis=frozenset(basis_of(each.normalization, each.distance) for each in versions),
+        )
+    result = measured_result(inputs, kind, options, keys)
+    if isinstance(result, Repeatability):
+        rows = (prompt_row(prompt.prompt, prompt.key, prompt.metrics) for prompt in result.prompts)
+        versions_used = {prompt.versions for prompt in result.prompts}
+        basis = frozenset(basis_of(each.normalization, each.distance) for each in versions_used)
+        return _Rows(rows, result.all_findings, result.rejected, basis=basis)
+    return _Rows(
+        (
+            row
+            for attempt in result.attempts
+            for row in attempt_rows(
+                kind,
+                task=attempt.task,
+                agent=attempt.agent,
+                number=attempt.number,
+                payload=msgspec.to_builtins(attempt.payload),
+                measures=attempt.measures,
+            )
+        ),
+        result.findings,
+        rejected_count=result.rejected_count,
+    )
+
+
+def measured_result(
+    inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str] = ()
+) -> Repeatability | SpeedupResult:
+    """The result of the command that makes such rows: what was given, or what it makes of the files."""
+    wanted = Repeatability if kind == "prompt" else SpeedupResult
+    if isinstance(inputs, wanted):
+        return inputs
+    if isinstance(inputs, Result):
+        raise UsageError(f"a {type(inputs).__name__} contains no {kind}", hint=f"sy.{COMMANDS[kind]}")
+    return _repeated(inputs, options, keys) if kind == "prompt" else _timed(inputs, options)
+
+
+def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Repeatability:  # Any: paths or records
+    from steelyard.questions._code_options import RepeatabilityOptions  # it imports what opens runs
+    from steelyard.questions.repeatability import repeatability  # brings rapidfuzz
+
+    by = tuple(dict.fromkeys(["task", "agent", "model", *keys]))
+    return repeatability(inputs, options=RepeatabilityOptions(by=by, set=options.set, map=options.map))
+
+
+def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: paths
+    from steelyard.questions._code_options import SpeedupOptions  # it imports what opens runs
+    from steelyard.questions.speedup import speedup
+    from steelyard.speedups import timings_in  # brings numpy and SciPy
+
+    if not any(timings_in(Path(path)) for path in _paths(inputs)):
+        message = "the input contains no timings"
+        raise UsageError(message, hint="see the folder layout in docs/speedup.md")
+    if options.set or options.map:
+        raise UsageError("--set and --map do not apply to timings", hint="remove them")
+    return speedup(inputs, options=SpeedupOptions(prices=options.prices))
+
+
+def _submissions(inputs: Measurable, options: PricedRunOptions) -> _Rows:
+    from steelyard.arena import submission_table  # brings SQLAlchemy
+
+    if options.set or options.map:
+        raise UsageError("--set and --map do not apply to an arena", hint="remove them")
+    return _Rows(submission_table(arena_of(inputs)).iter_rows(named=True))
+
+
+def arena_of(inputs: Measurable) -> Arena:
+    """The arena that was given, or the one in the store."""
+    from steelyard.questions._arena import opened  # brings SQLAlchemy
+
+    address = store_address(inputs, sure=True)
+    if address is None and not _is_arena(inputs):
+        raise UsageError("scores need an arena store", hint="pass its address, e.g. sqlite:///steelyard.db")
+    arena: Any = inputs if address is None else address  # Any: an arena, by its module
+    return opened(arena)
+
+
+def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
+    """The rows as columns; a metric that no row has is left out, and so missing."""
+    import polars as pl  # heavy: --help does not need it
+
+    from steelyard.prices import open_price_table
+    from steelyard.tables import RunTable
+
+    names = [declared.name for declared in catalog().values() if declared.is_of_rows and declared.level != "run"]
+    numbers = dict.fromkeys([*names, "reported_cost_usd", "start_time", "stated_duration_seconds"], pl.Float64)
+    rows = [_typed(row, numbers) for row in measured.rows]
+    frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None, strict=False)
+    empty = [series.name for series in frame if series.null_count() == len(series) and series.name != "task"]
+    return RunTable(
+        frame=frame.drop(empty).lazy(),
+        n=frame.height,
+        price_table=open_price_table(options.prices).label,
+        rejected=measured.rejected,
+        notes=(*measured.findings, *other_basis([measured.basis])),
+        rejected_elsewhere=measured.rejected_count,
+        rows=kind,
+        basis=measured.basis,
+    )
+
+
+def other_basis(sides: Sequence[frozenset[str]]) -> list[Finding]:
+    """Warn about numbers of several versions of normalization or distance in one table."""
+    every = sorted(frozenset().union(*sides))
+    if len(every) < 2:
+        return []
+    message = (
+        f"outputs were measured with {len(every)} versions of normalization and distance, so their metrics are not"
+        f" comparable: {'; '.join(every)}"
+    )
+    return [Finding(code="mixed_versions", message=message)]
+
+
+def _typed(row: Row, numbers: Mapping[str, object]) -> Row:
+    """The row with numbers where numbers belong: a saved file may hold anything."""
+    return {
+        name: float(value)
+        if name in numbers and isinstance(value, int | float) and not isinstance(value, bool)
+        else None
+        if name in numbers or value is None
+        else value
+        for name, value in row.items()
+    }

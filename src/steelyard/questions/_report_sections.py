@@ -1,0 +1,303 @@
+"""The sections of a report: which commands the inputs have something for, with which options, and what each gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import structs
+
+from steelyard.errors import InputError, UnknownNameError, UsageError
+from steelyard.formats import PlacedRun
+from steelyard.questions._code_options import RepeatabilityOptions, SpeedupOptions
+from steelyard.questions._commands import command_of
+from steelyard.questions._figure_options import (
+    SECTIONS,
+    CompareOptions,
+    JudgesOptions,
+    MeasureOptions,
+    RankOptions,
+    ReportOptions,
+)
+from steelyard.questions._opening_runs import EVERY_RUN, Progress, RecordReader
+from steelyard.questions._record_sums import RecordSums
+from steelyard.questions._report_inputs import SortedInputs, described_inputs
+from steelyard.questions.compare import compare
+from steelyard.questions.judges import judges as examine_judges
+from steelyard.questions.measure import measure
+from steelyard.questions.rank import rank
+from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
+from steelyard.questions.speedup import speedup
+from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
+from steelyard.results import (
+    PIECE_CHARACTERS,
+    Comparison,
+    CompletenessSummary,
+    Judges,
+    Measurement,
+    Ranking,
+    Repeatability,
+    ReportInput,
+    ReportOutput,
+    Result,
+    SpeedupResult,
+    UsageSummary,
+)
+from steelyard.settings import STDIN, is_stdin
+
+if TYPE_CHECKING:
+    from steelyard.tables import RunTable
+
+GROUPS = ("agent", "model", "tier")
+MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
+
+CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
+"""Options for runs that are already read and filtered."""
+
+Part = TypeVar("Part", bound=Result)
+
+
+@dataclass
+class ReportSections:
+    """What a report holds, found out section by section."""
+
+    options: ReportOptions
+    progress: Progress | None
+    inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
+    all_inputs: Sequence[Path | PlacedRun] = ()
+    described: tuple[ReportInput, ...] = ()
+    ranking: Ranking | None = None
+    measurement: Measurement | None = None
+    comparison: Comparison | None = None
+    judges: Judges | None = None
+    repeatability: Repeatability | None = None
+    speedup: SpeedupResult | None = None
+    usage: UsageSummary | None = None
+    completeness: CompletenessSummary | None = None
+    outputs: list[ReportOutput] = field(default_factory=list)
+    outputs_left_out: int = 0
+    omitted: dict[str, str] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    rejected_count: int = 0
+    _answered: list[Run] = field(default_factory=list)
+    """The runs that hold an output."""
+    _prompt_keys: tuple[str, ...] = ("task", "agent", "model")
+
+    def __post_init__(self) -> None:
+        named = list(self.options.sections)
+        for name in named:
+            if name not in SECTIONS:
+                raise UnknownNameError("section", name, SECTIONS)
+        self.sections = tuple(name for name in SECTIONS if not named or name in named)
+        self._named = bool(named)
+
+    def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
+        """Keep the command that gives the section, with the options of its command (Any: each has its own)."""
+        paths = [str(path) for path in inputs if isinstance(path, Path)]
+        self.commands[section] = command_of(section, paths or ["RUNS"], options)
+
+    def given(self, given: list[Path | PlacedRun]) -> list[Path | PlacedRun]:
+        """The paths and records; what is piped in is read once, and is records from then on."""
+        self.all_inputs, self.described = given, described_inputs(given)
+        if not any(isinstance(each, Path) and is_stdin(each) for each in given):
+            return given
+        reader = RecordReader(replace(self.options.reading(self.progress), choice=EVERY_RUN))
+        records: list[Path | PlacedRun] = [item.entry for item in reader.read([STDIN])]
+        self.findings += [*set_aside_findings(reader.set_aside)]
+        self.rejected_count += len(reader.set_aside)
+        return [each for each in given if not (isinstance(each, Path) and is_stdin(each))] + records
+
+    def over_runs(self, table: RunTable) -> None:
+        """The sections that are made from runs."""
+        by = self._by(table)
+        if "rank" in self.sections or "compare" in self.sections:
+            self._report_progress("ranking")
+            self.ranking = self._ranked(table, by)
+        if "compare" in self.sections:
+            self._report_progress("comparing the leaders")
+            self.comparison = self._leaders(table, by)
+        if self.ranking is not None and len(self.ranking.groups) < 2:
+            self.omitted["rank"] = "fewer than two groups to rank"
+            self.ranking = None
+        if self._named and "rank" not in self.sections:
+            self.ranking = None
+        if "measure" in self.sections and (self._named or self.ranking is None):
+            self._report_progress("measuring")
+            self.measurement = self._measured(table, by, interval="auto")
+        elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
+            self._measured(table, by, interval="none")
+            self.omitted.pop("measure", None)
+        if {"judges", "repeatability", "usage", "completeness", "outputs"} & set(self.sections):
+            self._over_records(by)
+
+    def _report_progress(self, doing: str) -> None:
+        if self.progress is not None:
+            self.progress(doing, 0)
+
+    def _by(self, table: RunTable) -> tuple[str, ...]:
+        """The keys that make a competitor: those named, else those in which the runs differ."""
+        named = list(self.options.by)
+        if named:
+            return tuple(named)
+        present = [name for name in GROUPS if name in table.frame.collect_schema().names()]
+        counts = table.frame.select(present).collect()
+        return tuple(name for name in present if counts[name].n_unique() > 1) or ("agent", "model")
+
+    def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
+        values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
+        options = RankOptions(**values | {"by": by})
+        self.keep_command("rank", options, self.inputs.runs)
+        # the table holds the chosen runs already
+        return self._part("rank", lambda: rank(table, options=replace(options, **CHOSEN)))
+
+    def _measured(self, table: RunTable, by: tuple[str, ...], *, interval: str) -> Measurement | None:
+        shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
+        unused = {"metrics", "confidence"} if interval == "none" else {"metrics"}
+        values = {name: getattr(self.options, name) for name in shared - unused}
+        options = MeasureOptions(**values | {"by": by, "interval": interval})
+        self.keep_command("measure", options, self.inputs.runs)
+        chosen = replace(options, **CHOSEN)
+        return self._part("measure", lambda: measure(table, options=chosen))
+
+    def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
+        places = self.ranking.groups if self.ranking is not None else ()
+        if len(places) < 2:
+            self.omitted["compare"] = "a comparison needs at least two ranked groups"
+            return None
+        first, second = ({key: value for key, value in place.key.items() if value is not None} for place in places[:2])
+        if first == second or any(value is None for place in places[:2] for value in place.key.values()):
+            self.omitted["compare"] = f"the two leading groups do not both have {', '.join(by)}"
+            return None
+        shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
+        values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
+        options = CompareOptions(**values, baseline=_texts(second), candidate=_texts(first))
+        self.keep_command("compare", options, self.inputs.runs)
+        chosen = replace(options, **CHOSEN)
+        try:
+            return self._part("compare", lambda: compare(table, options=chosen))
+        except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
+            self.omitted["compare"] = error.message
+            return None
+
+    def _over_records(self, by: tuple[str, ...]) -> None:
+        """Yield the sections that need whole records: judges and outputs."""
+        judged = []
+        sums = RecordSums(self.options, self.sections)
+        chooser = RunChooser(self.options.choice())
+        reader = RecordReader(replace(self.options.reading(self.progress), choice=EVERY_RUN))
+        entries: list[Any] = [each.run if isinstance(each, PlacedRun) else each for each in self.inputs.runs]
+        for id_, entry in reader.read(entries) if entries else ():
+            run = entry.run if entry.run.id else structs.replace(entry.run, id=id_)
+            sums.add_calls(run, id_)
+            if not chooser.keeps(run):
+                continue
+            sums.add_fields(run)
+            judged += [run] if run.judgments else []
+            self._answered += [run] if run.output is not None and run.output.text else []
+        self._sum_up(sums, rejected_count=self.rejected_count + len(reader.set_aside))
+        if "judges" in self.sections:
+            self._report_progress("examining the judges")
+            self._examine(judged, by)
+        if "outputs" in self.sections and self.options.with_outputs:
+            self._show_outputs()
+        if "repeatability" not in self.sections:
+            self._answered = []
+        keys = ("task", *(key for key in by if key in REPEAT_KEYS and key != "task"))
+        prompts = Counter(tuple(key_of(run, key) for key in keys) for run in self._answered)
+        self._answered = [run for run in self._answered if prompts[tuple(key_of(run, key) for key in keys)] > 1]
+        self._prompt_keys = keys
+
+    def _sum_up(self, sums: RecordSums, *, rejected_count: int) -> None:
+        """What the runs used and what is known of them."""
+        for section, options in sums.asked.items():
+            self.keep_command(section, options, self.inputs.runs)
+            if not self.inputs.runs:
+                self.omitted[section] = "a table of runs does not contain the full records"
+        if "usage" in sums.asked and self.inputs.runs:
+            try:
+                self.usage = self._part("usage", partial(sums.used, rejected_count=rejected_count))
+            except UsageError as error:  # a model that runs name, and none of their calls
+                self.omitted["usage"] = error.message
+            if self.usage is None:
+                self.omitted.setdefault("usage", "no run reports tokens or cost")
+        if "completeness" in sums.asked and self.inputs.runs:
+            self.completeness = self._part("completeness", sums.covered)
+
+    def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
+        shared = {option.name for option in fields(JudgesOptions)}
+        options = JudgesOptions(**{name: getattr(self.options, name) for name in shared} | {"by": by})
+        self.keep_command("judges", options, self.inputs.runs)
+        if not judged:
+            self.omitted["judges"] = "no run has judgments"
+            return
+        chosen = replace(options, **CHOSEN)
+        self.judges = self._part("judges", lambda: examine_judges(judged, options=chosen))
+
+    def _show_outputs(self) -> None:
+        left = MAX_OUTPUT_CHARS
+        for run in sorted(self._answered, key=_output_order):
+            assert run.output is not None
+            text = run.output.text[:PIECE_CHARACTERS]
+            if len(self.outputs) >= MAX_OUTPUTS or len(text) > left:
+                self.outputs_left_out += 1
+                continue
+            left -= len(text)
+            self.outputs.append(
+                ReportOutput(
+                    run=run.id or "",
+                    task=run.task,
+                    agent=run.agent,
+                    text=text,
+                    left_out=len(run.output.text) - len(text),
+                )
+            )
+
+    def over_files(self) -> None:
+        """Yield the sections with files of their own, or with sums over the records."""
+        if "repeatability" in self.sections:
+            outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
+            options = RepeatabilityOptions(repair=False, by=self._prompt_keys)
+            answered = self.inputs.runs if self._answered else ()
+            self.keep_command("repeatability", options, [*self.inputs.experiments, *answered])
+            self._report_progress("comparing outputs")
+            self.repeatability = (
+                self._part("repeatability", lambda: repeatability(outputs, options=options)) if outputs else None
+            )
+            if not outputs:
+                self.omitted["repeatability"] = "no task has two outputs of the same configuration"
+        if "speedup" in self.sections:
+            speedups = SpeedupOptions(prices=self.options.prices)
+            self.keep_command("speedup", speedups, self.inputs.timings)
+            self._report_progress("comparing timings")
+            timings = self.inputs.timings
+            self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None
+            if not timings:
+                self.omitted["speedup"] = "no input contains timings"
+
+    def _part(self, section: str, made: Callable[[], Part | None]) -> Part | None:
+        """The result of a section; where the data do not allow it, why."""
+        try:
+            part = made()
+        except InputError as error:
+            self.omitted[section] = error.message
+            return None
+        if part is None:
+            return None
+        name = "all_findings" if hasattr(part, "all_findings") else "findings"
+        findings: Sequence[Finding] = getattr(part, name)
+        # without a contract there is no canon, and no code is run to find one
+        self.findings += [finding for finding in findings if finding.code != "no_canon"]
+        return part
+
+
+def _texts(key: Mapping[str, str | int | None]) -> dict[str, str]:
+    return {name: str(value) for name, value in key.items()}
+
+
+def _output_order(run: Run) -> tuple[str, ...]:
+    return tuple(text or "" for text in (run.task, run.agent, run.model, run.tier, f"{run.attempt or 0:09}", run.id))

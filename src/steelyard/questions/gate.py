@@ -1,0 +1,157 @@
+"""Check runs against thresholds or a baseline, for CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.formatting import counted, percent
+from steelyard.questions._api_function import api_function
+from steelyard.questions._figure_options import GateOptions
+from steelyard.questions._measured_tables import open_table, other_basis
+from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.questions._tiers import compared_schemes
+from steelyard.questions.compare import skews, table_findings
+from steelyard.records import Finding
+from steelyard.results import Gate, Rule
+
+if TYPE_CHECKING:
+    from steelyard.profiles import Profile
+    from steelyard.questions.analysis import Mask, Samples
+    from steelyard.tables import RunTable
+
+NAMED_TASKS = 3
+"""Number of tasks that a warning names."""
+
+
+@api_function(GateOptions)
+def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> Gate:
+    """Check runs against rules: thresholds, or limits relative to a baseline.
+
+    `pass_rate >= 0.45` is a threshold. `pass_rate >= baseline - 0.02` allows a loss of 2 pp and
+    `cost_usd <= baseline * 1.1` an increase of 10%, on the tasks that both sides attempted. A rule passes if its whole
+    confidence interval satisfies it, fails if the whole interval violates it, and is inconclusive otherwise. `where`,
+    `since` and `until` select runs of both sides.
+
+    >>> import steelyard as sy
+    >>> checked = sy.gate(sy.demo_runs(), rule="pass_rate >= 0.3")
+    >>> checked.status, checked.exit_code
+    ('pass', 0)
+    """
+    from steelyard.questions.analysis import check, comparable  # brings numpy and scipy
+
+    rules = _read_rules(options)
+    profile, judging = options.outcome_profile(), options.statistics(options.interval)
+    metrics = comparable([rule.metric for rule in rules])
+    choice, inputs = options.choice(), {"the candidate": runs}
+    if options.baseline is not None:
+        inputs = {"the baseline": options.baseline, **inputs}
+    tables = {
+        name: open_table(given, metrics, options, progress=progress, where=f"--where, {name}")
+        for name, given in inputs.items()
+    }
+    chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
+    compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
+    sides = [_side(table, metrics, options, profile=profile, name=name) for name, table in tables.items()]
+    samples, otherwise, from_new = _joined(sides)
+    tried = samples.attempted(from_new)
+    findings = [finding for side in sides for finding in side.findings]
+    findings += other_basis([table.basis for table in tables.values()])
+    if options.baseline is not None:
+        before = samples.attempted(~from_new)
+        lost = [name for name, is_lost in zip(samples.task_names, before & ~tried, strict=True) if is_lost]
+        findings += [_not_tried_again(lost, of=int(before.sum()))] if lost else []
+        tried &= before
+    if len(rules) > 1:
+        findings.append(_several(len(rules), judging.level))
+    return Gate(
+        checks=tuple(check(rule, samples, from_new, ~from_new, options=judging, otherwise=otherwise) for rule in rules),
+        tasks=int(tried.sum()),
+        level=judging.level,
+        seed=judging.seed,
+        profile=profile.name,
+        findings=tuple(findings),
+        rejected_count=sum(side.rejected_count for side in sides),
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
+        inconclusive=options.inconclusive,
+    )
+
+
+def _read_rules(options: GateOptions) -> list[Rule]:
+    """The rules; a baseline is given exactly where one of them names it."""
+    from steelyard.questions.analysis import RULE_FORMS, read_rule  # brings numpy and scipy
+
+    rules = [read_rule(text) for text in options.rule]
+    if not rules:
+        raise UsageError("no rule given", hint=RULE_FORMS)
+    relative = [rule.text for rule in rules if rule.relative]
+    if relative and options.baseline is None:
+        raise UsageError(f"{relative[0]!r} needs a baseline", hint="--baseline main.jsonl")
+    if options.baseline is not None and not relative:
+        hint = f'omit --baseline, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
+        raise UsageError(f"unused baseline: {rules[0].text!r} does not refer to it", hint=hint)
+    return rules
+
+
+def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
+    named = ", ".join(lost[:NAMED_TASKS]) + (f" and {len(lost) - NAMED_TASKS:,} more" if lost[NAMED_TASKS:] else "")
+    message = (
+        f"{len(lost):,} of {counted(of, 'baseline task')} not re-run ({named}); "
+        f"rules with a baseline use the other {of - len(lost):,}"
+    )
+    return Finding(code="task_coverage", message=message)
+
+
+def _several(rules: int, level: float) -> Finding:
+    """Return a finding with the family-wise error rate of several rules."""
+    each = (1 - level) / 2
+    together = 1 - (1 - each) ** rules
+    message = (
+        f"with {rules} rules, the probability of at least one false failure is up to {percent(together)} "
+        f"(one rule: {percent(each)}); --confidence {1 - (1 - level) / rules:.4g} keeps it at {percent(each)}"
+    )
+    return Finding(code="several_rules", severity="info", message=message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The runs of one side, and what was found about them."""
+
+    samples: Samples
+    otherwise: Samples | None
+    """With runs without a verdict counted the other way, where that changes something."""
+    findings: list[Finding]
+    rejected_count: int
+
+
+def _joined(sides: Sequence[_Side]) -> tuple[Samples, Samples | None, Mask]:
+    """All runs together, the same counted otherwise where that changes something, and which are the candidate's."""
+    import numpy as np  # heavy: a gate needs it, its --help does not
+
+    from steelyard.questions.analysis import joined
+
+    if len(sides) == 1:
+        return sides[0].samples, sides[0].otherwise, np.ones(sides[0].samples.n, dtype=bool)
+    samples, from_new = joined(sides[0].samples, sides[1].samples)
+    otherwise = None
+    if any(side.otherwise for side in sides):
+        otherwise = joined(*(side.otherwise or side.samples for side in sides))[0]
+    return samples, otherwise, from_new
+
+
+def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
+    import numpy as np  # heavy: a gate needs it, its --help does not
+
+    from steelyard.questions.analysis import counted_otherwise, pooled, samples_of
+
+    findings = table_findings(table)
+    mixed = pooled(table, np.ones(table.n, dtype=bool), {})
+    if mixed:
+        message = f"{name} pools runs of {mixed}; select one configuration with --where agent=NAME,model=NAME"
+        findings.append(Finding(code="pooled", message=message))
+    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])
+    return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)

@@ -1,0 +1,62 @@
+"""Suggest a mapping for files of an unknown format, for the user to check and correct."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from steelyard.errors import UnreadableFileError, UsageError
+from steelyard.files import Budget, piped
+from steelyard.formats import GIVEN_FRAME, frame_cells, is_frame
+from steelyard.mappings import SuggestedMapping, suggest
+from steelyard.questions._opening_runs import PathInput
+from steelyard.records import Rejected
+from steelyard.scratch import scratch_folder
+from steelyard.settings import PIPED, is_stdin, named_path
+
+
+def suggest_mapping(files: PathInput | Sequence[PathInput]) -> SuggestedMapping:
+    r"""Suggest a mapping for the first file or for a data frame, and count the runs it reads from each.
+
+    Its `text` is the output of the command. Save it, correct it, and read the files with `map="mapping.toml"`.
+
+    >>> import pathlib, tempfile
+    >>> import steelyard as sy
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "results.csv")
+    >>> _ = file.write_text("Ticket,Worked?,Minutes\nBUG-1,yes,3\nBUG-2,no,5\n")
+    >>> sy.suggest_mapping(file)
+    SuggestedMapping('results': 2 runs read, 0 rows rejected)
+    """
+    if is_frame(files):
+        with scratch_folder() as scratch:
+            return suggest([_written(files, scratch / f"{GIVEN_FRAME}.csv")])
+    paths = [files] if isinstance(files, (str, PathLike)) else files
+    if not paths:
+        raise UsageError("no file given", hint="steelyard mapping suggest FILE")
+    with scratch_folder() as scratch:
+        return suggest([_file(named_path(path), scratch) for path in paths])
+
+
+def _written(frame: object, path: Path) -> Path:
+    """Write the frame as CSV, so that its headers and values are parsed like those of a table."""
+    cells = frame_cells(frame)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(cells)
+        rows.writerows(zip(*cells.values(), strict=True))
+    return path
+
+
+def _file(path: Path, scratch: Path) -> Path:
+    if is_stdin(path):
+        kept = piped(scratch / PIPED, Budget())
+        if isinstance(kept, Rejected):
+            raise UnreadableFileError(PIPED, kept.reason, hint=kept.hint)
+        return kept.path
+    if path.is_dir():
+        raise UnreadableFileError(str(path), "is a directory", hint="name one of its files")
+    if not path.is_file():
+        raise UnreadableFileError(str(path), "no such file or directory", hint="check the path for a typo")
+    return path

@@ -1,0 +1,94 @@
+"""Measure: per-run metrics, their statistics in each group, group metrics, grades, and what differs across tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.metrics import catalog
+from steelyard.questions._api_function import api_function
+from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
+from steelyard.questions._measured_tables import open_table, usual_metrics
+from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.records import check_key
+
+if TYPE_CHECKING:
+    from steelyard.results import Measurement
+
+
+MEASURED = frozenset({"run", "group", "component", "across"})
+"""The levels of the metrics that are made from a table of runs."""
+
+BASED = "tier_uplift"
+"""The metric that takes a base tier."""
+
+
+@api_function(MeasureOptions)
+def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None) -> Measurement:
+    """Compute metrics per group.
+
+    >>> import steelyard as sy
+    >>> measured = sy.measure(sy.demo_runs(), by=["tier"])
+    >>> measured
+    Measurement(1,400 runs in 7 groups by tier, profile outcome-1)
+    >>> round(measured.groups[0].metrics["pass_rate"].mean, 4)
+    0.505
+    """
+    from steelyard.questions._assembling import assemble  # brings numpy and Polars
+
+    keys = checked_keys(options.by)
+    profile = options.outcome_profile()
+    names = options.metrics or usual_metrics(runs)
+    for name in names:
+        if not (declared := catalog()[name]).is_of_rows and declared.level not in MEASURED:
+            message = f"{name} is a single value over all tasks; measure does not compute it"
+            raise UsageError(message, hint=f"use steelyard {declared.spec}")
+    _check_across(keys, options.metrics, options.base_tier)
+    _check_intervals(options)
+    return assemble(
+        open_table(runs, names, options, progress=progress, keys=keys),
+        by=keys,
+        profile=profile,
+        names=names,
+        base_tier=options.base_tier,
+        interval=options.interval,
+        level=options.confidence,
+        weight_by=options.weight_by,
+    )
+
+
+def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | None) -> None:
+    """Reject metrics and options that compare tiers unless groups are by tier."""
+    across = [name for name in metrics if catalog()[name].level == "across"]
+    if across and "tier" not in keys:
+        raise UsageError(f"{across[0]} compares tiers", hint="--by tier")
+    if base_tier is None:
+        return
+    if "tier" not in keys:
+        raise UsageError("--base-tier needs groups by tier", hint="--by tier")
+    if metrics and BASED not in metrics:
+        raise UsageError(f"--base-tier applies only to {BASED}, which is not in --metrics", hint=f"--metrics {BASED}")
+
+
+def _check_intervals(options: MeasureOptions) -> None:
+    """Reject an unknown method, and a confidence level that no interval would use."""
+    if (options.interval, options.confidence) == ("none", CONFIDENCE):
+        return
+    from steelyard.questions.analysis import check_method  # brings numpy and scipy
+    from steelyard.statistics import check_level
+
+    check_level(options.confidence)
+    if options.interval == "none":
+        hint = f"--interval auto --confidence {options.confidence:g}"
+        raise UsageError("--confidence needs an interval method", hint=hint)
+    check_method(options.interval)
+
+
+def checked_keys(by: Sequence[str]) -> list[str]:
+    """Return the grouping keys, validated."""
+    for name in by:
+        check_key(name, what="grouping key")
+    if len(set(by)) != len(by):
+        raise UsageError("duplicate key in --by")
+    return list(by)

@@ -1,0 +1,367 @@
+"""Measure how repeatable the outputs of each prompt are, before and after repair."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
+from steelyard.metrics import catalog, constants_of
+from steelyard.profiles import Profile, load_profile
+from steelyard.questions._api_function import api_function
+from steelyard.questions._code_options import RepeatabilityOptions
+from steelyard.questions._opening_runs import PathInput, Progress, RunsInput, each_input
+from steelyard.questions.repeatability import (
+    DISTANCE_VERSION,
+    EXTRACTION_VERSION,
+    KEYS,
+    ORDINARY_BUDGET,
+    PYTHON,
+    REPAIR_VERSION,
+    CanonCache,
+    ChosenCanon,
+    Compared,
+    Contracts,
+    Level,
+    Oracle,
+    Prompt,
+    RepairBudget,
+    Repaired,
+    Verdict,
+    Workbench,
+    canon_of_experiment,
+    choose_canon,
+    default_level,
+    language_named,
+    language_of,
+    level_named,
+    oracle_version,
+    pair_distances,
+    prompt_intervals,
+    prompt_metrics,
+    read_prompts,
+    repair as repair_code,
+    signature,
+)
+from steelyard.records import Finding, Missing, Run, is_custom_field, one_a_kind, set_aside_findings
+from steelyard.results import CanonInfo, OutputSample, PromptResult, RepairStep, Repeatability, Versions
+
+if TYPE_CHECKING:
+    from steelyard.store import Store
+
+RepeatabilityInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
+
+
+@api_function(RepeatabilityOptions)
+def repeatability(
+    outputs: RepeatabilityInput, options: RepeatabilityOptions, progress: Progress | None
+) -> Repeatability:
+    """Measure how repeatable the outputs of each prompt are.
+
+    Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
+
+    >>> import steelyard as sy
+    >>> answers = [{"task": "t", "output": {"language": "python", "text": text}} for text in ("x = 1", "x=1", "x = 2")]
+    >>> repeated = sy.repeatability(answers, repair=False)
+    >>> round(repeated.prompts[0].metrics["r_raw"], 4)
+    0.6667
+    """
+    return measure_repeatability(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
+
+
+def measure_repeatability(
+    outputs: RepeatabilityInput, options: RepeatabilityOptions, on_prompt: Callable[[PromptResult], None]
+) -> Repeatability:
+    """Measure repeatability and call `on_prompt` with each prompt as soon as it is measured."""
+    by = tuple(options.by)
+    for key in by:
+        if key not in KEYS and not is_custom_field(key):
+            raise UnknownNameError("grouping key", key, (*KEYS, "x_..."))
+    if len(set(by)) != len(by):
+        raise UsageError("duplicate key in --by")
+    if options.language is not None:
+        language_named(options.language)
+    level = None if options.normalize is None else level_named(options.normalize)
+    profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
+    tau = constants_of(catalog()["p_tau_pre"], profile)["tau"] if options.tau is None else options.tau
+    if profile.spec != "repeatability":
+        hint = "use a repeatability profile: --profile repeatability-1"
+        raise UsageError(f"profile {profile.name!r} is for the {profile.spec} specification", hint=hint)
+    if not 0 <= tau <= 1:
+        raise UsageError(f"--tau must be between 0 and 1 (got {tau})")
+    contracts, mapping = Contracts(options.contract), options.mapping()
+    prompts, rejected, found_reading = read_prompts(
+        list(each_input(outputs, mapping)),
+        by=by,
+        contracts=contracts,
+        language=options.language,
+        needs_contract=options.repair,
+        labels=options.labels(),
+        mapping=mapping,
+    )
+    if not prompts:
+        first = rejected[0]
+        raise NoValidInputError(f"nothing to compare: {first.reason}", where=first.where, hint=first.hint)
+    worker = _Worker(options, level=level, profile=profile, tau=tau)
+    findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
+    measured: list[PromptResult] = []
+    for prompt in worker.run(prompts):
+        on_prompt(prompt)
+        measured.append(prompt)
+    return Repeatability(tuple(measured), tuple(rejected), tuple(findings))
+
+
+class _Worker:
+    def __init__(self, options: RepeatabilityOptions, *, level: Level | None, profile: Profile, tau: float) -> None:
+        self.options = options
+        self.level = level
+        self.profile = profile.name
+        self.budget = RepairBudget(
+            work=_whole(profile, "repair_work", ORDINARY_BUDGET.work),
+            checks=_whole(profile, "repair_checks", ORDINARY_BUDGET.checks),
+        )
+        self.tau = tau
+        self._benches: dict[tuple[Level, str | None], Workbench] = {}
+
+    def run(self, prompts: Sequence[Prompt]) -> Iterator[PromptResult]:
+        """Yield the result of each prompt, in order."""
+        store = self._open_store(prompts)
+        try:
+            cache = CanonCache(store)
+            for prompt in prompts:
+                yield self._measure(prompt, cache)
+        finally:
+            if store is not None:
+                store.close()
+
+    def _open_store(self, prompts: Sequence[Prompt]) -> Store | None:
+        wanted = any(prompt.contract is not None and not prompt.is_experiment for prompt in prompts)
+        if self.options.store is None or not wanted:
+            return None
+        from steelyard.store import open_store  # imports SQLAlchemy
+
+        return open_store(self.options.store)
+
+    def _bench(self, prompt: Prompt) -> Workbench:
+        # Prose has no language unless --normalize needs one.
+        named = prompt.language or (PYTHON if self.level else "")
+        language = language_of(named)
+        stated = prompt.contract.level if prompt.contract is not None else None
+        level = self.level or stated or default_level(language)
+        return self._benches.setdefault((level, language), Workbench(level, language))
+
+    def _measure(self, prompt: Prompt, cache: CanonCache) -> PromptResult:
+        bench = self._bench(prompt)
+        oracle = self._oracle(prompt)
+        codes = [answer.code for answer in prompt.answers]
+        verdicts = oracle.check_all(codes) if oracle is not None else []
+        if prompt.is_experiment:
+            canon = canon_of_experiment(prompt, bench)
+        else:
+            canon = choose_canon(prompt, verdicts, bench, cache)
+        repaired = self._repaired(codes, canon, oracle, bench) if self.options.repair else {}
+        samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
+        texts = [bench.form(code).text for code in codes]
+        compared = _compared(samples, texts, has_canon=canon is not None)
+        metrics, reasons = _without_missing(values := prompt_metrics(compared, tau=self.tau))
+        return PromptResult(
+            prompt=prompt.name,
+            key=prompt.key,
+            n=len(codes),
+            failed=prompt.failed,
+            profile=self.profile,
+            tau=self.tau,
+            level=bench.level,
+            versions=_versions(bench, repairs=bool(repaired)),
+            metrics=metrics,
+            reasons=reasons,
+            intervals=prompt_intervals(compared, values),
+            isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
+            canon=_canon_info(canon),
+            samples=tuple(samples),
+            pair_distances=tuple((signature(a), signature(b), apart) for (a, b), apart in compared.distances.items()),
+            stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
+            findings=one_a_kind(
+                (
+                    *prompt.findings,
+                    *(canon.findings if canon else ()),
+                    *_findings(samples, values, canon, prompt, repairs=self.options.repair),
+                )
+            ),
+        )
+
+    def _oracle(self, prompt: Prompt) -> Oracle | None:
+        """Return the oracle if it is needed to choose the canon or to repair."""
+        if prompt.contract is None or (prompt.is_experiment and not self.options.repair):
+            return None
+        return Oracle(prompt.contract, no_sandbox=self.options.no_sandbox)
+
+    def _repaired(
+        self, codes: Sequence[str], canon: ChosenCanon | None, oracle: Oracle | None, bench: Workbench
+    ) -> dict[str, Repaired]:
+        """Repair each distinct output."""
+        if canon is None or oracle is None:
+            return {}
+
+        def repair_output(code: str) -> Repaired:
+            return repair_code(code, canon=canon.code, oracle=oracle, level=bench.level, budget=self.budget)
+
+        distinct = list(dict.fromkeys(codes))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return dict(zip(distinct, pool.map(repair_output, distinct), strict=True))
+
+    def _stored(
+        self, prompt: Prompt, bench: Workbench, canon: ChosenCanon | None, ours: Compared
+    ) -> dict[str, float | None] | None:
+        """Return the metrics of the repaired outputs in the input."""
+        if all(answer.repaired is None for answer in prompt.answers):
+            return None
+        goal = None if canon is None else canon.normalized
+        d_post = [bench.distance(answer.repaired or answer.code, goal).value for answer in prompt.answers]
+        return _without_missing(prompt_metrics(replace(ours, d_post=d_post), tau=self.tau))[0]
+
+
+def _whole(profile: Profile, name: str, default: int) -> int:
+    """Return a budget of the profile as an integer."""
+    value = profile.constant(name, default)
+    if value < 0 or value != int(value):
+        raise ProfileError(f"constant {name!r} must be a non-negative integer (got {value})", where=profile.name)
+    return int(value)
+
+
+def _without_missing(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Split values into numbers (None if missing) and reasons."""
+    numbers = {name: None if isinstance(value, Missing) else value for name, value in values.items()}
+    return numbers, {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
+
+
+def _versions(bench: Workbench, *, repairs: bool) -> Versions:
+    return Versions(
+        normalization=bench.version,
+        oracle=oracle_version(),
+        distance=DISTANCE_VERSION,
+        extraction=EXTRACTION_VERSION,
+        repair=REPAIR_VERSION if repairs else None,
+    )
+
+
+def _compared(samples: Sequence[OutputSample], texts: Sequence[str], *, has_canon: bool) -> Compared:
+    return Compared(
+        signatures=[sample.signature_pre for sample in samples],
+        digests=[sample.digest for sample in samples],
+        d_pre=[sample.d_pre for sample in samples],
+        d_post=[sample.d_post for sample in samples],
+        texts=texts,
+        has_canon=has_canon,
+        distances=pair_distances(texts),
+    )
+
+
+def _samples(
+    prompt: Prompt,
+    bench: Workbench,
+    canon: ChosenCanon | None,
+    verdicts: Sequence[Verdict],
+    repaired: dict[str, Repaired],
+    oracle: Oracle | None,
+    *,
+    repairs: bool,
+) -> list[OutputSample]:
+    goal = None if canon is None else canon.normalized
+    samples = []
+    for number, answer in enumerate(prompt.answers, 1):
+        ours = repaired.get(answer.code)
+        # If our repair was requested but impossible, another tool's repair does not replace it.
+        stored = answer.code if repairs or answer.repaired is None else answer.repaired
+        after = stored if ours is None else ours.code
+        before, later = bench.distance(answer.code, goal), bench.distance(after, goal)
+        verdict = verdicts[number - 1] if verdicts else None
+        samples.append(
+            OutputSample(
+                sample=number,
+                run=answer.run,
+                digest=signature(answer.code),
+                signature_pre=bench.signature(answer.code),
+                signature_post=bench.signature(after),
+                d_pre=before.value,
+                d_post=later.value,
+                compliant_pre=None if verdict is None else verdict.passed,
+                compliant_post=None if oracle is None or ours is None else oracle.check(after).passed,
+                reason="" if verdict is None else verdict.reason,
+                fell_back=bench.form(answer.code).fell_back is not None,
+                approximate=before.approximate or later.approximate,
+                steps=tuple(RepairStep(step=step.step, before=step.before, after=step.after) for step in ours.steps)
+                if ours
+                else (),
+                repair_ended=ours.reason if ours else "",
+                repair_bound=ours is not None and ours.is_bounded,
+                code=answer.code,
+                code_post=after,
+            )
+        )
+    return samples
+
+
+def _canon_info(canon: ChosenCanon | None) -> CanonInfo | None:
+    if canon is None:
+        return None
+    return CanonInfo(
+        signature=canon.signature, origin=canon.origin, from_run=canon.from_run, normalized=canon.normalized
+    )
+
+
+def _findings(
+    samples: Sequence[OutputSample],
+    metrics: Mapping[str, float | Missing],
+    canon: ChosenCanon | None,
+    prompt: Prompt,
+    *,
+    repairs: bool,
+) -> Iterator[Finding]:
+    where = prompt.name
+    if not samples:
+        message = "no outputs: r_raw and r_anchor are 0 by definition; all other metrics are missing"
+        yield Finding(code="no_outputs", message=message, where=where)
+    elif canon is None:
+        why = "no output passes the oracle" if prompt.contract else "no contract"
+        if prompt.is_experiment:
+            why = "the file has none"
+        message = f"no canon ({why}): outputs are compared with each other, and every distance to the canon is 1"
+        yield Finding(code="no_canon", message=message, where=where)
+    elif repairs and prompt.contract is None:
+        message = "nothing is repaired, because there is no contract to check repairs"
+        yield Finding(code="not_repaired", message=message, where=where)
+    fallen = sum(sample.fell_back for sample in samples)
+    if fallen:
+        language = f" as {prompt.language}" if prompt.language else ""
+        message = f"{fallen} of {len(samples)} outputs do not parse{language} and were compared as plain text"
+        yield Finding(code="fell_back", message=message, where=where)
+    if any(sample.approximate for sample in samples):
+        yield Finding(
+            code="approximate", message="some distances are upper bounds because outputs are too long", where=where
+        )
+    bounded = sum(sample.repair_bound for sample in samples)
+    if bounded:
+        message = (
+            f"repair of {bounded} of {len(samples)} outputs stopped at the work budget"
+            " (repair_work and repair_checks in the profile)"
+        )
+        yield Finding(code="repair_bound", message=message, where=where)
+    worse = sum(sample.d_post > sample.d_pre for sample in samples)
+    if worse:
+        message = f"repair moved {worse} of {len(samples)} outputs away from the canon"
+        yield Finding(code="repair_worsened", message=message, where=where)
+    for name, sign, effect in (
+        ("delta_mu", 1, "the mean distance is larger"),
+        ("delta_p_tau", -1, "fewer outputs are within tau"),
+    ):
+        change = metrics[name]
+        if isinstance(change, float) and change * sign > 0:
+            yield Finding(code=f"{name}_worsened", message=f"after repair {effect} ({change:+.3f})", where=where)
+    broken = sum(bool(sample.compliant_pre) and sample.compliant_post is False for sample in samples)
+    if broken:
+        message = f"{broken} repaired outputs fail the oracle that they passed before"
+        yield Finding(code="repair_broke", severity="error", message=message, where=where)

@@ -1,0 +1,163 @@
+"""Show one run: its metrics with their sources, its output, and a diff with another run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from steelyard.errors import UsageError
+from steelyard.formats import PlacedRun
+from steelyard.metrics import catalog
+from steelyard.prices import PriceTable, open_price_table
+from steelyard.questions._api_function import api_function
+from steelyard.questions._figure_options import VerdictOptions
+from steelyard.questions._opening_runs import Progress, RecordReader, Runs
+from steelyard.questions._options import PricedRunOptions
+from steelyard.questions._text_difference import text_difference
+from steelyard.questions.explain import explained, run_named
+from steelyard.records import Missing, Redaction, Run, between
+from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
+
+FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
+"""Fields shown in addition to the metrics of a run."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ShowOptions(VerdictOptions, PricedRunOptions):
+    """Options of `show`."""
+
+    run: str
+    """Run id or a unique prefix."""
+    diff: str | None = None
+    """Run id or prefix to diff the output against."""
+    offset: int = 0
+    """First character of the output to show, counted from 0; at most 64,000 are shown."""
+    diff_offset: int = 0
+    """First character of the diff to show, counted from 0; at most 64,000 are shown."""
+    redact: bool = True
+    """Redact API keys and tokens."""
+
+
+@api_function(ShowOptions)
+def show(runs: Runs, options: ShowOptions, progress: Progress | None) -> RunDetail:
+    """Show one run: its metrics with their sources, its calls, its output, and a diff with another run.
+
+    >>> import steelyard as sy
+    >>> sy.show([{"id": "r1", "task": "t", "passed": True, "cost_usd": 0.2}], run="r1")
+    RunDetail(r1: passed, t)
+    """
+    return read_records(runs, options, progress).detail(options)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """Complete run records in input order."""
+
+    entries: Mapping[str, PlacedRun]
+
+    def detail(self, options: ShowOptions) -> RunDetail:
+        """Return the details of the run that the options select."""
+        id_, entry = self._named(options.run)
+        redaction = Redaction() if options.redact else None
+        profile, price_table = options.outcome_profile(), open_price_table(options.prices)
+        names = [*_metrics_of_runs(), *FACTS_SHOWN]
+        detail = RunDetail(
+            run=id_,
+            record=entry.run,
+            where=entry.path if entry.line is None else f"{entry.path}:{entry.line}",
+            profile=profile.name,
+            prices=price_table.label,
+            numbers=explained(names, entry.run, profile, price_table),
+            calls=tuple(_calls(entry.run, price_table)),
+            position=self._position(id_),
+        )
+        text = _output(entry.run, redaction)
+        detail = detail if redaction is None else redaction.tree(detail)
+        return replace(
+            detail,
+            output=None if text is None else piece_of(text, options.offset),
+            difference=None if options.diff is None else self._difference(text, options, redaction),
+            redacted=None if redaction is None else redaction.summary or "nothing",
+        )
+
+    def _named(self, wanted: str) -> tuple[str, PlacedRun]:
+        if wanted in self.entries:
+            return wanted, self.entries[wanted]
+        starts = {id_: entry for id_, entry in self.entries.items() if id_.startswith(wanted)}
+        return run_named(wanted, starts, self.entries, where=None)
+
+    def _position(self, id_: str) -> RunPosition:
+        ids = list(self.entries)
+        place = ids.index(id_)
+        return RunPosition(
+            number=place + 1,
+            count=len(ids),
+            previous=ids[place - 1] if place else None,
+            next=ids[place + 1] if place + 1 < len(ids) else None,
+        )
+
+    def _difference(
+        self, text: str | None, options: ShowOptions, redaction: Redaction | None
+    ) -> OutputDifference | None:
+        id_, entry = self._named(options.diff or "")
+        other = _output(entry.run, redaction)
+        for name, output in ((options.run, text), (id_, other)):
+            if output is None:
+                hint = "choose a run with an output"
+                raise UsageError(f"run {name!r} has no output to diff", hint=hint)
+        difference = text_difference(other or "", text or "")
+        return OutputDifference(
+            base=id_ if redaction is None else redaction.text(id_),
+            added=difference.added,
+            removed=difference.removed,
+            is_shortest=difference.is_shortest,
+            changes=piece_of(difference.unified, options.diff_offset),
+        )
+
+
+def _metrics_of_runs() -> list[str]:
+    """Return the metrics of single runs, those in the overview first."""
+    declared = [metric for metric in catalog().values() if metric.level == "run"]
+    return [metric.name for metric in sorted(declared, key=lambda metric: metric.overview or len(catalog()))]
+
+
+def read_records(runs: Runs, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
+    """Read the selected runs as complete records."""
+    reader = RecordReader(options.reading(progress))
+    entries = dict(reader.read(runs))
+    reader.finish()
+    return RunRecords(entries)
+
+
+def _output(run: Run, redaction: Redaction | None) -> str | None:
+    """Return the output of the run, redacted as a whole so that no secret spans two pieces."""
+    if run.output is None:
+        return None
+    return run.output.text if redaction is None else redaction.text(run.output.text)
+
+
+def _calls(run: Run, price_table: PriceTable) -> Iterator[CallCost]:
+    calls = run.calls or ()
+    start = run.started_at or _first(call.at for call in calls)
+    for call in calls:
+        priced = (
+            None
+            if call.usage is None
+            else price_table.price(
+                call.usage,
+                model=call.model or run.model,
+                at=call.at or run.started_at,
+                span="run" if call.summed else "call",
+            )
+        )
+        yield CallCost(
+            seconds=None if call.at is None or start is None else between(start, call.at).total_seconds(),
+            model=call.model or run.model,
+            tokens=None if call.usage is None else call.usage.total,
+            cost_usd=None if isinstance(priced, Missing) else priced,
+        )
+
+
+def _first(moments: Iterable[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,199 @@
+"""Measure speedups from timing files, for one task or a folder of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from steelyard.errors import InputError, NoValidInputError, UsageError
+from steelyard.formats import is_baseline
+from steelyard.prices import open_price_table
+from steelyard.profiles import Profile, load_profile
+from steelyard.questions._api_function import log_api_function
+from steelyard.questions._code_options import SpeedupOptions, TaskFileOptions
+from steelyard.questions._opening_runs import Progress
+from steelyard.settings import named_path
+from steelyard.speedups import TaskFiles
+
+if TYPE_CHECKING:
+    from steelyard.results import SpeedupResult
+    from steelyard.speedups import SpeedupConstants, TimingReading
+
+SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
+"""The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
+
+
+@log_api_function(SpeedupOptions)
+def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
+    """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
+
+    `sy.speedup(baseline="main.json", candidate=["branch.json"])` compares two sides. With
+    `interval="none"`, only the metrics of the specification are computed, without confidence intervals.
+
+    >>> import steelyard as sy
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, seconds in (("main", 4.0), ("branch", 2.0)):
+    ...         timed = f'{{"task": "t", "benchmarks": [{{"name": "sort", "seconds": {seconds}}}]}}'
+    ...         _ = Path(folder, f"{name}.json").write_text(timed)
+    ...     result = sy.speedup(baseline=f"{folder}/main.json", candidate=[f"{folder}/branch.json"])
+    >>> result.attempts[0].agent, result.attempts[0].payload.task_speedup
+    ('branch', 2.0)
+    """
+    from steelyard.speedups import (
+        TimingReading,
+        read_folder,
+        read_task,
+        read_trial_file,
+        speedups_of,  # brings numpy and SciPy
+    )
+
+    profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
+    constants = _constants(profile, options)
+    reading = TimingReading(price_table=open_price_table(options.prices))
+    if inputs is None:
+        inputs = _task_files(options)
+    else:
+        _reject_task_options(options)
+    if isinstance(inputs, TaskFiles):
+        read_task(inputs, reading)
+    else:
+        given = [named_path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+        for path in dict.fromkeys(given):
+            read_folder(path, reading) if path.is_dir() else read_trial_file(path, reading)
+    if not reading.attempts:
+        raise _nothing(reading)
+    speedups = speedups_of(
+        reading.attempts,
+        constants,
+        profile=profile.name,
+        intervals=options.interval != "none",
+        unscored=options.unscored,
+        earlier=reading.findings,
+    )
+    result = speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
+    if options.baseline is None:
+        return result
+    # A baseline needs no reference solution, and success matters only if tests are given.
+    irrelevant = {"no_oracle"} | (set() if options.tests or options.snapshot else {"success_unknown"})
+    return replace(result, findings=tuple(finding for finding in result.findings if finding.code not in irrelevant))
+
+
+def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
+    """Return the profile's constants, overridden by the options."""
+    from steelyard.speedups import options_of  # brings nothing heavy, but its package does
+
+    if options.interval == "none" and options.verdict is not None:
+        raise UsageError("--verdict needs intervals, but --interval is none")
+    method = None if options.interval == "none" else options.interval
+    asked = {"agent_only_failures": options.agent_only, "interval_method": method, "verdict": options.verdict}
+    known = {name: value for name, value in asked.items() if value is not None}
+    return options_of(msgspec.structs.replace(profile, constants=profile.constants | known))
+
+
+def _nothing(reading: TimingReading) -> InputError:
+    if reading.errors:
+        return reading.errors[0]
+    message, hint = "no attempts to measure", "see the folder layout in docs/speedup.md"
+    reasons = [finding for finding in reading.findings if finding.severity == "error"]
+    if not reasons:
+        return NoValidInputError(message, hint=hint)
+    return NoValidInputError(f"{message}: {reasons[0].message}", where=reasons[0].where, hint=hint)
+
+
+def _task_files(options: SpeedupOptions) -> TaskFiles:
+    """Return the files of one task from the options."""
+    if options.baseline is not None and options.nop is not None:
+        raise UsageError("--baseline and --nop are the same side", hint="remove one of them")
+    unchanged = options.baseline or options.nop
+    after, agents = _labeled(options.candidate), agent_files(options.agent)
+    if twice := sorted(after.keys() & agents.keys()):
+        raise UsageError(f"duplicate label {twice[0]!r}")
+    if unchanged is None or not (after or agents):
+        hint = "steelyard speedup --baseline main.json --candidate branch.json"
+        raise UsageError("speedup needs --baseline and --candidate, --nop and --agent, or a folder of tasks", hint=hint)
+    tests, reports = files_of_tests(options.tests, labels=after)
+    return TaskFiles(
+        task=options.task or "task",
+        nop=unchanged,
+        oracle=options.oracle,
+        agents=agents | after,
+        nop_repeat=options.nop_repeat,
+        tests=tests,
+        test_reports=reports,
+        snapshot=options.snapshot,
+        runs=options.runs,
+        logs={key: [path] for key, path in agent_files(options.log, labels=after).items()},
+    )
+
+
+def _reject_task_options(options: SpeedupOptions) -> None:
+    """Raise if options name files of one task although inputs are given."""
+    given = next((option.name for option in fields(TaskFileOptions) if getattr(options, option.name)), None)
+    if given:
+        option = given.replace("_", "-")
+        raise UsageError(f"--{option} cannot be combined with a folder or FC-Eval file")
+
+
+def _labeled(given: Sequence[str]) -> dict[str, Path]:
+    """Return files by label, from `LABEL=FILE` or the file's name."""
+    files: dict[str, Path] = {}
+    for text in given:
+        path = Path(text)
+        label, sign, rest = str(text).partition("=")
+        if sign and not path.exists():
+            path = Path(rest)
+        else:
+            label = path.name.partition(".")[0] or path.name
+        if not label or not str(path) or is_baseline(label, "nop") or is_baseline(label, "oracle"):
+            raise UsageError(f"{str(text)!r} is not LABEL=FILE", hint="--candidate LABEL=FILE")
+        if label in files:
+            raise UsageError(f"duplicate label {label!r}", hint="label each file: --candidate LABEL=FILE")
+        files[label] = path
+    return files
+
+
+def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[str, Path]:
+    """Return files by agent from `NAME:MODEL=FILE`; the first "=" ends the key.
+
+    >>> agent_files(["openhands:gpt-5=a.json"])
+    {'openhands:gpt-5': PosixPath('a.json')}
+    """
+    files: dict[str, Path] = {}
+    for pair in pairs:
+        key, sign, path = pair.partition("=")
+        agent, colon, model = key.partition(":")
+        if not (sign and path and (key in labels or (colon and agent and model))):
+            raise UsageError(f"{pair!r} is not NAME:MODEL=FILE", hint="--agent NAME:MODEL=FILE")
+        if agent.lower() in ("nop", "oracle"):
+            raise UsageError(f"{key!r} is not an agent", hint="use --nop or --oracle")
+        if key in files:
+            raise UsageError(f"duplicate agent {key!r}")
+        files[key] = Path(path)
+    return files
+
+
+def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tuple[Path | None, dict[str, Path]]:
+    """Return the file of test results by agent, and the test reports by agent.
+
+    >>> files_of_tests(["oracle=oracle.xml", "a:m=agent.xml"])
+    (None, {'oracle': PosixPath('oracle.xml'), 'a:m': PosixPath('agent.xml')})
+    """
+    plain: list[Path] = []
+    reports: dict[str, Path] = {}
+    for text in given:
+        key, sign, path = text.partition("=")
+        if not sign or (":" not in key and key not in (*labels, "oracle")) or Path(text).exists():
+            plain.append(Path(text))
+        elif key in reports:
+            raise UsageError(f"duplicate test report of {key!r}")
+        else:
+            reports[key] = Path(path)
+    if len(plain) > 1:
+        raise UsageError("several files of test results", hint="label each file: --tests NAME:MODEL=FILE")
+    return plain[0] if plain else None, reports

@@ -1,0 +1,189 @@
+"""Usage: what agents' calls came to, in tokens and dollars, by day, model, agent, project or session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf
+from pathlib import Path
+
+import msgspec
+
+from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
+from steelyard.formats import log_formats
+from steelyard.prices import open_price_table
+from steelyard.questions._api_function import log_api_function
+from steelyard.questions._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs, log_places, places_text
+from steelyard.questions._options import Moment, Names, PricedRunOptions
+from steelyard.questions._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
+from steelyard.records import (
+    GROUP_KEYS,
+    LOCAL,
+    Finding,
+    Run,
+    RunChoice,
+    SetAside,
+    as_utc,
+    is_custom_field,
+    set_aside_findings,
+    zone_of,
+)
+from steelyard.results import Budget, LogLocation, UsageCount, UsageSummary
+
+USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
+"""What usage can be summed by, besides the user's own `x_...` keys."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class UsageOptions(PricedRunOptions):
+    """Options of `usage`."""
+
+    by: Names = ("day", "model")
+    """Comma-separated grouping keys: day, week, month, model, agent, project, session or a custom field (x_NAME)
+    (default: day,model)."""
+    since: Moment = None
+    """Only calls on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10)
+    selects only that month."""
+    until: Moment = None
+    """Only calls up to and including this date or month, or before this time."""
+    tz: str = LOCAL
+    """Time zone: local, UTC, +02:00, or a name such as Europe/Berlin (default: local)."""
+    budget: float | None = None
+    """Budget in USD: exit 3 if exceeded, 4 if inconclusive."""
+
+
+@log_api_function(UsageOptions)
+def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -> UsageSummary:
+    """Summarize tokens and cost by the day of each call, its model, and keys of the run.
+
+    Without runs, reads the logs of installed agents.
+
+    >>> import steelyard as sy
+    >>> tokens = {"input_tokens": 900, "output_tokens": 100}
+    >>> run = {"task": "t", "model": "gpt-4o", "started_at": "2026-01-02T03:04:05Z", "usage": tokens}
+    >>> sy.usage(run, prices="spec").total.cost_usd
+    0.006
+    """
+    adding = UsageAdding(options)
+    places: tuple[LogLocation, ...] = ()
+    if runs is None:
+        places = log_places()
+        runs = [Path(place.path) for place in places if place.exists]
+    reader = RecordReader(replace(options.reading(progress), choice=adding.choice))
+    for id_, entry in reader.read(runs):
+        adding.add(entry.run, id_)
+    later = adding.take_later(reader)
+    findings = [*_read(reader, places), *later]
+    return adding.summary(findings, rejected_count=len(reader.set_aside), searched_paths=places)
+
+
+class UsageAdding:
+    """Adds up runs as the options ask."""
+
+    def __init__(self, options: UsageOptions) -> None:
+        zone = zone_of(options.tz)
+        limits = options.choice(zone)
+        self._options, self._price_table = options, open_price_table(options.prices)
+        self._question = UsageQuestion(
+            by=_keys(options.by),
+            zone=zone,
+            since=limits.since,
+            until=limits.until,
+            models=tuple(condition for condition in limits.conditions if condition.key == "model"),
+        )
+        self._tally = UsageTally(self._question, self._price_table)
+        self._custom_fields = CustomFieldsSeen(self._question.by)
+        self._begins_later: dict[str, bool] = {}
+        """Of each file that runs were read from, whether all of them began after the asked-for time."""
+        self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))
+        """Which runs to add; time and model are those of each call."""
+
+    def add(self, run: Run, id_: str) -> None:
+        """One more run."""
+        self._custom_fields.add(run)
+        self._tally.add(run, id_)
+        if self._question.until and run.source and run.source.path and _is_session(run.source.format):
+            moments = [as_utc(at) for at in (run.started_at, *(call.at for call in run.calls or ())) if at]
+            is_later = bool(moments) and min(moments) >= self._question.until
+            self._begins_later[run.source.path] = is_later and self._begins_later.get(run.source.path, True)
+
+    def take_later(self, reader: RecordReader) -> list[Finding]:
+        """Take lines of sessions that began after the asked-for time out of what was rejected: they are not in it."""
+        if not any(self._begins_later.values()):
+            return []
+        counted, later = SetAside(), SetAside()
+        for rejected in reader.set_aside:
+            is_later = rejected.line is not None and self._begins_later.get(rejected.path, False)
+            (later if is_later else counted).add(rejected)
+        reader.set_aside = counted
+        return [msgspec.structs.replace(finding, severity="info") for finding in set_aside_findings(later)]
+
+    def summary(
+        self, findings: Sequence[Finding], *, rejected_count: int = 0, searched_paths: tuple[LogLocation, ...] = ()
+    ) -> UsageSummary:
+        """What all runs came to."""
+        self._custom_fields.check()
+        options, question, tally = self._options, self._question, self._tally
+        tally.add_rejected(rejected_count)
+        days, total = tally.days(), tally.total
+        return UsageSummary(
+            by=question.by,
+            groups=tally.groups(),
+            total=total,
+            unpriced_models=tally.unpriced_models,
+            first_day=days[0].day if days else None,
+            last_day=days[-1].day if days else None,
+            runs_outside=tally.runs_outside,
+            last_day_before=tally.last_before,
+            first_day_after=tally.first_after,
+            series_by=question.series_by,
+            days=days,
+            run_costs=tally.run_costs,
+            tz=options.tz,
+            since=None if question.since is None else question.since.isoformat(),
+            until=None if question.until is None else question.until.isoformat(),
+            prices=self._price_table.label,
+            budget=_budget(options.budget, total),
+            searched_paths=searched_paths,
+            rejected_count=rejected_count,
+            findings=(*findings, *tally.findings()),
+        )
+
+
+@cache
+def _is_session(format_name: str | None) -> bool:
+    """Return whether the format logs sessions line by line; rows of a run table may have any order."""
+    declared = log_formats().get(format_name or "")
+    return declared is not None and declared.kind == "sessions"
+
+
+def _keys(by: Sequence[str]) -> tuple[str, ...]:
+    keys = tuple(by)
+    for name in keys:
+        if name not in USAGE_KEYS and not is_custom_field(name):
+            raise UnknownNameError("grouping key", name, (*USAGE_KEYS, "x_..."))
+    if len(set(keys)) != len(keys):
+        raise UsageError("duplicate grouping key")
+    return keys
+
+
+def _read(reader: RecordReader, places: Sequence[LogLocation]) -> list[Finding]:
+    """What was found while reading; where agents left no run, where it was looked for."""
+    try:
+        return reader.finish()
+    except NoValidInputError as error:
+        if places:
+            error.message += f"; searched {places_text(place for place in places if place.exists)}"
+        raise
+
+
+def _budget(usd: float | None, total: UsageCount) -> Budget | None:
+    """What is known may already exceed it; what stays within it holds only where all is known."""
+    if usd is None:
+        return None
+    if not 0 <= usd < inf:
+        raise UsageError(f"--budget {usd} must be a non-negative amount in USD", hint="--budget 50")
+    if total.cost_usd is not None and total.cost_usd > usd:
+        return Budget(usd=usd, status="fail")
+    return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")

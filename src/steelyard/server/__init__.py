@@ -1,0 +1,64 @@
+"""HTTP server for an arena or run files.
+
+A request passes the guard (`_guard.py`: host, origin, type, size, time). The application finds its route (`_app.py`),
+checks the token if one is required (`_access.py`), and parses the query into its struct. The response comes from a view
+that is computed once per version of the source (`_views.py`, `_answers.py`).
+
+**A route is declared once**, as a `Route` in `_run_routes.py`, `_arena_routes.py` or `_own_routes.py`::
+
+    class TasksQuery(Paged, frozen=True, kw_only=True):      # query parameters
+        filters: ClassVar[tuple[str, ...]] = ("category",)   # parameters that filter rows of the computed result
+        category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
+
+    Route(
+        path="/tasks",                                       # below /api/v1; {name} is one percent-encoded segment
+        sentence="Every task of the arena.",                 # description in OpenAPI, the /api page and the docs
+        command="arena task list",                           # equivalent command
+        result=TaskList,                                     # the response is its to_dict(), as with --json
+        query=TasksQuery,                                    # query_of(RankOptions) creates one from command options
+        rows="tasks",                                        # the paginated field; `items` in the response
+        over_arena=lambda source, values, query: list_tasks(source.arena),
+        over_runs=None,                                      # not supported by run files: 404
+    )
+
+Routing, the OpenAPI document, the `/api` page and the table in the documentation are generated from the declaration.
+Routes without a view (streams and writes) have `respond=`, an async function that takes a `Call` and returns a
+Starlette response, and `scope=`, the required scope of the token. `call.holder` is the name of the token. For errors,
+raise a `SteelyardError` (`RequestError` if no other class fits). It becomes problem+json or an HTML page.
+
+**A page** has the same path without `/api/v1`, or the path in `page=`. `page=""` means no page. `page(call, shown)` in
+`_pages.py` returns its HTML. `shown.part` is the result with the rows of this page, `shown.result` the whole result,
+`shown.next` the cursor of the next page, and `shown.as_of` the time of the result. `call.query` is the parsed query.
+`asset_path("steel.css")` returns the path of an asset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.server._access import (
+        Access as Access,
+    )
+    from steelyard.server._openapi import (
+        openapi_document as openapi_document,
+    )
+    from steelyard.server._own_routes import (
+        routes_listed as routes_listed,
+    )
+    from steelyard.server._route import (
+        API as API,
+        Route as Route,
+    )
+    from steelyard.server._routes import (
+        ROUTES as ROUTES,
+    )
+    from steelyard.server._running import (
+        ServeOptions as ServeOptions,
+        serve as serve,
+        site_of as site_of,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

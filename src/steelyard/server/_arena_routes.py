@@ -1,0 +1,395 @@
+"""What an arena answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from steelyard.questions import (
+    ArenaSource,
+    abilities,
+    correctness,
+    leaderboard,
+    leaderboard_changes,
+    list_tasks,
+    list_users,
+    outliers,
+    pending_ratings,
+    predict,
+    ratings,
+    review_desk,
+    review_log,
+    score_history,
+    seasons,
+    show_season,
+    show_submission,
+    show_task,
+    task_leaderboard,
+    tool_bias,
+    tool_metrics,
+    weights,
+)
+from steelyard.results import (
+    AbilityRanking,
+    Assignments,
+    CorrectnessEstimates,
+    Evaluation,
+    Leaderboard,
+    LeaderboardChanges,
+    Outliers,
+    PeerReview,
+    PredictedScores,
+    Registry,
+    ReviewDesk,
+    ReviewLog,
+    ScoreHistory,
+    Season,
+    Seasons,
+    TaskDetails,
+    TaskLeaderboard,
+    TaskList,
+    ToolBias,
+    ToolMetrics,
+    WeightVersions,
+)
+from steelyard.server._route import Listed, Paged, Query, Repeated, Route
+
+Values = Mapping[str, str]
+PolicyName = Annotated[str | None, Meta(description="`current` or `as-submitted` (default: the policy of the arena).")]
+Mine = Annotated[bool, Meta(description="Only submissions of the token owner; requires a token.")]
+Confidence = Annotated[float | None, Meta(description="Confidence level, between 0 and 1.")]
+
+
+class TasksQuery(Paged, frozen=True, kw_only=True):
+    """Filters for tasks."""
+
+    filters: ClassVar[tuple[str, ...]] = ("category", "difficulty")
+    category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
+    difficulty: Annotated[Repeated, Meta(description="Only tasks of these difficulties.")] = ()
+
+
+class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
+    """Filters and options for the leaderboard of a task."""
+
+    filters: ClassVar[tuple[str, ...]] = ("agent", "model", "submitter")
+    agent: Annotated[Repeated, Meta(description="Only submissions of these agents.")] = ()
+    model: Annotated[Repeated, Meta(description="Only submissions of these models.")] = ()
+    submitter: Annotated[Repeated, Meta(description="Only submissions of these submitters.")] = ()
+    mine: Mine = False
+    policy: PolicyName = None
+    confidence: Confidence = None
+    score: Annotated[str, Meta(description="Score to rank by: overall, efficiency, speed, cost or correctness.")] = (
+        "overall"
+    )
+    until: Annotated[str | None, Meta(description="The leaderboard at the end of this day, or before this time.")] = (
+        None
+    )
+    metrics: Annotated[
+        Listed, Meta(description="Tool metrics defined by the profile, returned in `extra_scores`.")
+    ] = ()
+
+
+class LeadersQuery(Query, frozen=True, kw_only=True):
+    """Grouping of the leaderboard."""
+
+    by: Annotated[Listed, Meta(description="Group by agent, model, submitter or team.")] = ("agent", "model")
+    policy: PolicyName = None
+    confidence: Confidence = None
+
+
+class BiasQuery(Query, frozen=True, kw_only=True):
+    """Policy and confidence level."""
+
+    policy: PolicyName = None
+    confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
+
+
+class LogQuery(Paged, frozen=True, kw_only=True):
+    """Filter by task."""
+
+    task: Annotated[str | None, Meta(description="Only decisions about submissions to this task.")] = None
+
+
+class HistoryQuery(Paged, frozen=True, kw_only=True):
+    """Filters for the score history."""
+
+    submitter: Annotated[str | None, Meta(description="Only scores of this submitter.")] = None
+    team: Annotated[str | None, Meta(description="Only scores of members of this team.")] = None
+    mine: Mine = False
+
+
+class UsersQuery(Paged, frozen=True, kw_only=True):
+    """Filter by kind."""
+
+    kind: Annotated[str | None, Meta(description="Only this kind: person, team or tool.")] = None
+
+
+class AssignmentsQuery(Paged, frozen=True, kw_only=True):
+    """Filters for assignments."""
+
+    reviewer: Annotated[str | None, Meta(description="Only assignments of this reviewer.")] = None
+    task: Annotated[str | None, Meta(description="Only this task.")] = None
+
+
+class RatingsQuery(Query, frozen=True, kw_only=True):
+    """Filters for ratings."""
+
+    task: Annotated[str | None, Meta(description="Only ratings of submissions to this task.")] = None
+    criterion: Annotated[str | None, Meta(description="Rated criterion (default: the whole submission).")] = None
+    confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
+
+
+class ChangesQuery(Query, frozen=True, kw_only=True):
+    """Start date and task."""
+
+    since: Annotated[str, Meta(description="Date or time.")]
+    task: Annotated[str | None, Meta(description="Only this task.")] = None
+
+
+class EvaluationQuery(Query, frozen=True, kw_only=True):
+    """Score to explain."""
+
+    score: Annotated[str | None, Meta(description="Explain only this score.")] = None
+
+
+class OutliersQuery(Paged, frozen=True, kw_only=True):
+    """Filter by task."""
+
+    task: Annotated[str | None, Meta(description="Only this task.")] = None
+
+
+VersionNumber = Annotated[int | None, Meta(description="Model version (default: the latest).")]
+
+
+class VersionQuery(Query, frozen=True, kw_only=True):
+    """Model version to show."""
+
+    version: VersionNumber = None
+
+
+class CorrectnessQuery(VersionQuery, frozen=True, kw_only=True):
+    """Model version and task."""
+
+    task: Annotated[
+        str | None, Meta(description="Task without tests, to predict the correctness of its submissions.")
+    ] = None
+
+
+def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboardQuery) -> TaskLeaderboard:
+    return task_leaderboard(
+        source.arena,
+        values["task"],
+        policy=query.policy,
+        confidence=query.confidence,
+        sort=query.score,
+        until=query.until,
+        metrics=query.metrics,
+    )
+
+
+TASK = Route(
+    path="/tasks/{task}",
+    sentence="One task with its baselines, overall and per agent and model.",
+    command="arena task show {task}",
+    result=TaskDetails,
+    page="",
+    over_arena=lambda source, values, _query: show_task(source.arena, values["task"]),
+)
+SUBMISSION = Route(
+    path="/submissions/{submission}",
+    sentence="One submission: each score with its formula, inputs and constants.",
+    command="arena show {submission}",
+    result=Evaluation,
+    query=EvaluationQuery,
+    over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
+)
+SEASON = Route(
+    path="/seasons/{season}",
+    sentence="One season with its manifest: rules, included submissions with digests and scores, and exclusions.",
+    command="arena season show {season}",
+    result=Season,
+    over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
+)
+
+ARENA_ROUTES = (
+    Route(
+        path="/tasks",
+        sentence="All tasks, in the order in which they were added.",
+        command="arena task list",
+        result=TaskList,
+        query=TasksQuery,
+        rows="tasks",
+        over_arena=lambda source, _values, _query: list_tasks(source.arena),
+    ),
+    TASK,
+    Route(
+        path="/tasks/{task}/leaderboard",
+        sentence="Leaderboard of a task: ranks, percentiles, flags, default values and unverified claims.",
+        command="arena leaderboard {task}",
+        result=TaskLeaderboard,
+        query=TaskLeaderboardQuery,
+        rows="leaderboard",
+        page="/tasks/{task}",
+        over_arena=_task_leaderboard,
+    ),
+    Route(
+        path="/tasks/{task}/history",
+        sentence="Scores of a task over time, with the trend.",
+        command="arena history --task {task}",
+        result=ScoreHistory,
+        query=HistoryQuery,
+        rows="moments",
+        over_arena=lambda source, values, query: score_history(
+            source.arena, task=values["task"], submitter=query.submitter, team=query.team
+        ),
+    ),
+    Route(
+        path="/history",
+        sentence="Scores of all tasks over time, with the trend.",
+        command="arena history",
+        result=ScoreHistory,
+        query=HistoryQuery,
+        rows="moments",
+        over_arena=lambda source, _values, query: score_history(
+            source.arena, submitter=query.submitter, team=query.team
+        ),
+    ),
+    Route(
+        path="/changes",
+        sentence="Leaderboard changes since a date or time.",
+        command="arena history",
+        result=LeaderboardChanges,
+        query=ChangesQuery,
+        over_arena=lambda source, _values, query: leaderboard_changes(source.arena, since=query.since, task=query.task),
+    ),
+    SUBMISSION,
+    Route(
+        path="/leaderboard",
+        sentence="Leaderboard across all tasks and within each category.",
+        command="arena leaderboard",
+        result=Leaderboard,
+        query=LeadersQuery,
+        page="",
+        over_arena=lambda source, _values, query: leaderboard(
+            source.arena, by=query.by, policy=query.policy, confidence=query.confidence
+        ),
+    ),
+    Route(
+        path="/bias",
+        sentence="Systematic advantages of agents across tasks, with confidence intervals.",
+        command="arena bias",
+        result=ToolBias,
+        query=BiasQuery,
+        page="",
+        over_arena=lambda source, _values, query: tool_bias(
+            source.arena, policy=query.policy, confidence=query.confidence
+        ),
+    ),
+    Route(
+        path="/abilities",
+        sentence="Agents by ability, adjusted for task difficulty, and tasks by difficulty.",
+        command="arena model abilities",
+        result=AbilityRanking,
+        query=VersionQuery,
+        over_arena=lambda source, _values, query: abilities(source.arena, version=query.version),
+    ),
+    Route(
+        path="/tasks/{task}/predictions",
+        sentence="Predicted score of every agent on a task, with prediction intervals.",
+        command="arena model predict {task}",
+        result=PredictedScores,
+        query=VersionQuery,
+        over_arena=lambda source, values, query: predict(source.arena, values["task"], version=query.version),
+    ),
+    Route(
+        path="/correctness",
+        sentence="Probability that a submission without tests is correct: calibration, coefficients, predictions.",
+        command="arena model correctness",
+        result=CorrectnessEstimates,
+        query=CorrectnessQuery,
+        over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
+    ),
+    Route(
+        path="/reviews",
+        sentence="Log of review decisions, with reviewer, time and reason.",
+        command="arena review log",
+        result=ReviewLog,
+        query=LogQuery,
+        rows="reviews",
+        page="",
+        over_arena=lambda source, _values, query: review_log(source.arena, query.task),
+    ),
+    Route(
+        path="/users",
+        sentence="Registered people, teams and tools.",
+        command="arena user list",
+        result=Registry,
+        query=UsersQuery,
+        rows="users",
+        over_arena=lambda source, _values, query: list_users(source.arena, query.kind),
+    ),
+    Route(
+        path="/assignments",
+        sentence="Assigned reviews, blinded.",
+        command="arena rating pending",
+        result=Assignments,
+        query=AssignmentsQuery,
+        rows="assignments",
+        over_arena=lambda source, _values, query: pending_ratings(
+            source.arena, reviewer=query.reviewer, task=query.task
+        ),
+    ),
+    Route(
+        path="/ratings",
+        sentence="Severity-adjusted ratings, inter-rater agreement and deviating reviewers; blinded.",
+        command="arena rating list",
+        result=PeerReview,
+        query=RatingsQuery,
+        over_arena=lambda source, _values, query: ratings(
+            source.arena, query.task, criterion=query.criterion, confidence=query.confidence
+        ),
+    ),
+    Route(
+        path="/seasons",
+        sentence="All seasons, with the digests of their manifests.",
+        command="arena season list",
+        result=Seasons,
+        query=Paged,
+        rows="seasons",
+        over_arena=lambda source, _values, _query: seasons(source.arena),
+    ),
+    SEASON,
+    Route(
+        path="/agents/{agent}",
+        sentence="Metrics of one agent, with its submissions ranked against each other.",
+        command="arena leaderboard --agent {agent}",
+        result=ToolMetrics,
+        over_arena=lambda source, values, _query: tool_metrics(source.arena, values["agent"]),
+    ),
+    Route(
+        path="/weights",
+        sentence="Versions of the weights fitted to ratings.",
+        command="arena model weights",
+        result=WeightVersions,
+        over_arena=lambda source, _values, _query: weights(source.arena),
+    ),
+    Route(
+        path="/outliers",
+        sentence="Flagged submissions that need a review.",
+        command="arena review list",
+        result=Outliers,
+        query=OutliersQuery,
+        rows="outliers",
+        page="",
+        over_arena=lambda source, _values, query: outliers(source.arena, query.task),
+    ),
+    Route(
+        path="/review",
+        sentence="Flagged submissions, agents with an advantage, and the log of review decisions.",
+        command="arena review list",
+        result=ReviewDesk,
+        over_arena=lambda source, _values, _query: review_desk(source.arena),
+    ),
+)

@@ -1,0 +1,188 @@
+"""OpenAPI 3.1 document, generated from the declared routes."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from types import UnionType
+from typing import Any, cast, get_args, get_type_hints
+
+import msgspec
+
+from steelyard.records import RECORDS, json_schema
+from steelyard.results import SCHEMA_VERSION, FieldsResult, Result
+from steelyard.server._problems import PROBLEM_TYPE, Problem
+from steelyard.server._route import API, Query, Route, query_fields
+from steelyard.server._routes import ROUTES
+
+Schema = dict[str, Any]  # Any: JSON values
+REF = "#/components/schemas/{name}"
+
+
+def openapi_document(routes: tuple[Route, ...] = ROUTES) -> Schema:
+    """Return all routes with their query parameters, responses and problems."""
+    parts = _Parts()
+    paths: Schema = {}
+    for route in routes:
+        paths.setdefault(f"{API}{route.path}", {})[route.method.lower()] = _operation(route, parts)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Steelyard",
+            "version": "1",
+            "summary": "Statistics for AI coding-agent evaluations.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(parts.schemas.items())),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+class _Parts:
+    """Schemas used by operations."""
+
+    def __init__(self) -> None:
+        self.schemas: Schema = {}
+        self.reference(Problem)
+
+    def reference(self, kind: Any) -> Schema:  # Any: what JSON schemas are made of
+        """Return a reference to the schema of a class, or the schema itself if it has no name."""
+        if isinstance(kind, UnionType):
+            return {"anyOf": [self.reference(part) for part in get_args(kind)]}
+        if isinstance(kind, type) and issubclass(kind, Result):
+            self.schemas.setdefault(kind.__name__, self._of_result(kind))
+            return {"$ref": REF.format(name=kind.__name__)}
+        (schema,), components = msgspec.json.schema_components([kind], ref_template=REF)
+        self.schemas |= components
+        return schema
+
+    def body(self, kind: Any) -> Schema:  # Any: as above
+        """Return the schema of a request body: a record as in `steelyard schema`, with optional fields."""
+        if kind not in RECORDS.values():
+            return self.reference(kind)
+        described = msgspec.json.encode(json_schema(kind)["$defs"]).replace(b"#/$defs/", REF.format(name="").encode())
+        self.schemas |= msgspec.json.decode(described)
+        return {"$ref": REF.format(name=kind.__name__)}
+
+    def _of_result(self, kind: type[Result]) -> Schema:
+        """Return the schema of a result as in `--json`: its fields if they are its JSON, else an object."""
+        fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
+        properties = {"schema_version": {"const": SCHEMA_VERSION}, **fields}
+        return _object(kind, properties)
+
+    def _fields(self, kind: type[Result]) -> Schema:
+        """Return the schemas of the fields of a result."""
+        hints = get_type_hints(kind)
+        return {field.name: self.reference(hints[field.name]) for field in dataclasses.fields(cast("Any", kind))}
+
+    def page(self, kind: type[Result], rows: str) -> Schema:
+        """Return the schema of a page of a list: the result with the rows as `items`, and the next cursor."""
+        name = f"{kind.__name__}Page"
+        if name not in self.schemas:
+            items = self.reference(get_type_hints(kind)[rows])
+            fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
+            others = {field: schema for field, schema in fields.items() if field != rows}
+            cursor = {
+                "type": ["string", "null"],
+                "description": "Cursor of the next page (`after`); null on the last page.",
+            }
+            self.schemas[name] = _object(
+                kind,
+                {
+                    "schema_version": {"const": SCHEMA_VERSION},
+                    **others,
+                    "items": items,
+                    "total": {"type": "integer", "minimum": 0, "description": "Total number of rows."},
+                    "next": cursor,
+                    "version": {"type": "string", "description": "Version of the source."},
+                    "as_of": {"type": "string", "format": "date-time"},
+                },
+            )
+        return {"$ref": REF.format(name=name)}
+
+
+def _object(kind: type[Result], properties: Schema) -> Schema:
+    described = {"title": kind.__name__, "description": _sentence(kind), "type": "object"}
+    return described | {"properties": properties, "required": list(properties)}
+
+
+def _sentence(kind: type[Any]) -> str:  # Any: a class with a docstring
+    return (kind.__doc__ or "").partition("\n")[0]
+
+
+def _operation(route: Route, parts: _Parts) -> Schema:
+    problem = {PROBLEM_TYPE: {"schema": parts.reference(Problem)}}
+    operation: Schema = {
+        "operationId": route.name,
+        "summary": route.sentence,
+        "parameters": [*_path_parameters(route), *_query_parameters(route.query)],
+        "responses": {
+            **_good(route, parts),
+            "default": {"description": "Problem details (RFC 9457).", "content": problem},
+        },
+    }
+    if route.respond is None:
+        operation["responses"]["304"] = {"description": "Not modified (If-None-Match)."}
+    if route.body is not None:
+        kinds = ("application/json", "application/x-ndjson") if route.many else ("application/json",)
+        schemas = (parts.body(route.body), {"type": "string", "description": "One JSON object per line."})
+        content = {kind: {"schema": schema} for kind, schema in zip(kinds, schemas, strict=False)}
+        operation["requestBody"] = {"required": True, "content": content}
+    if route.scope is not None:
+        operation["security"] = [{"token": [route.scope]}]
+    return operation
+
+
+def _good(route: Route, parts: _Parts) -> Schema:
+    """Return the responses to a valid request, by status."""
+    content = _content(route, parts)
+    if not route.makes:
+        return {str(route.status): {"description": route.sentence, "content": content}}
+    answers: Schema = {
+        "201": {"description": "Created.", "content": content},
+        "200": {"description": "Already exists.", "content": dict(content)},
+    }
+    if route.many:
+        lines = "One receipt or problem (with its `line`) per input line, in order; the last line contains `totals`."
+        answers["200"]["content"]["application/x-ndjson"] = {"schema": {"type": "string", "description": lines}}
+    return answers
+
+
+def _content(route: Route, parts: _Parts) -> Schema:
+    if route.path == "/events":
+        return {"text/event-stream": {"schema": {"type": "string"}}}
+    schema = parts.page(route.result, route.rows) if route.rows is not None else parts.reference(route.result)
+    content = {"application/json": {"schema": schema}}
+    return content if route.respond is not None else {**content, "text/csv": {"schema": {"type": "string"}}}
+
+
+def _path_parameters(route: Route) -> list[Schema]:
+    described = "Percent-encoded."
+    text = {"type": "string", "minLength": 1}
+    return [
+        {"name": name, "in": "path", "required": True, "description": described, "schema": text}
+        for name in re.findall(r"\{(\w+)\}", route.path)
+    ]
+
+
+def _query_parameters(query: type[Query]) -> list[Schema]:
+    """Return the fields of the query struct as parameters."""
+    (_,), components = msgspec.json.schema_components([query], ref_template=REF)
+    own = components[query.__name__]
+    counts = query_fields(query)
+    parameters = []
+    for name, described in own.get("properties", {}).items():
+        schema = {key: value for key, value in described.items() if key != "description"}
+        if schema.get("default", ...) in (None, ()):
+            del schema["default"]
+        elif isinstance(schema.get("default"), tuple):
+            schema["default"] = list(schema["default"])
+        parameter = {"name": name, "in": "query", "schema": schema}
+        parameter |= {"description": described["description"]} if "description" in described else {}
+        parameter |= {"required": True} if name in own.get("required", ()) else {}
+        parameter |= {"style": "form", "explode": False} if counts[name] == "separated" else {}
+        parameters.append(parameter)
+    return parameters

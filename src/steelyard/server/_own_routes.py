@@ -1,0 +1,109 @@
+"""Routes about the server: health, routes, events and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+from steelyard.reports import json_bytes
+from steelyard.results import ApiRoute, ApiRoutes, Health, MetricList, list_metrics
+from steelyard.server._route import API, Query, Route
+from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from steelyard.server._site import Call
+
+
+async def _health(call: Call) -> Response:
+    health = Health(status="ok", version=await call.site.views.version(), steelyard=__version__)
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    return Response(json_bytes(msgspec.to_builtins(health)), headers=headers)
+
+
+async def _openapi(call: Call) -> Response:  # noqa: ARG001 # as every route answers
+    from steelyard.server._openapi import openapi_document  # describes all routes, these among them
+
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-cache"}
+    return Response(json_bytes(openapi_document()), headers=headers)
+
+
+async def _events(call: Call) -> Response:
+    return call.site.live.response(call.request.headers.get("last-event-id"))
+
+
+def routes_listed(*_asked: object) -> ApiRoutes:
+    """Return all routes, for any source."""
+    from steelyard.server._routes import ROUTES  # lists all routes, this one among them
+
+    return ApiRoutes(
+        routes=tuple(
+            ApiRoute(
+                method=route.method,
+                path=f"{API}{route.path}",
+                sentence=route.sentence,
+                query=route.query.__struct_fields__,
+                page=route.page_path,
+                command=f"steelyard {route.command}" if route.command else None,
+                scope=route.scope,
+            )
+            for route in ROUTES
+        )
+    )
+
+
+class MetricsQuery(Query, frozen=True, kw_only=True):
+    """Filters for metrics."""
+
+    spec: str | None = None
+    """Only metrics of this specification."""
+
+
+def _metrics(_source: object, _values: Mapping[str, str], query: Any) -> MetricList:  # Any: MetricsQuery
+    return list_metrics(spec=query.spec)
+
+
+OWN_ROUTES = (
+    Route(
+        path="/metrics",
+        sentence="All metrics with meaning, unit, range and formula.",
+        command="metrics",
+        result=MetricList,
+        query=MetricsQuery,
+        over_arena=_metrics,
+        over_runs=_metrics,
+    ),
+    Route(
+        path="/routes",
+        sentence="All routes of this API.",
+        command="",
+        result=ApiRoutes,
+        page="/api",
+        over_arena=routes_listed,
+        over_runs=routes_listed,
+    ),
+    Route(
+        path="/openapi.json",
+        sentence="This API as an OpenAPI 3.1 document.",
+        command="",
+        result=dict[str, Any],  # Any: JSON values
+        respond=_openapi,
+    ),
+    Route(
+        path="/healthz",
+        sentence="Health check.",
+        command="",
+        result=Health,
+        page="/healthz",
+        respond=_health,
+    ),
+    Route(
+        path="/events",
+        sentence="Server-sent events: a `changed` event with the new version within two seconds of a change.",
+        command="arena watch",
+        result=str,
+        respond=_events,
+    ),
+)

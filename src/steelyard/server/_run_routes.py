@@ -1,0 +1,252 @@
+"""Routes for run files; `rank` also supports an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path, PurePath
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from msgspec import Meta, structs
+
+from steelyard.errors import RequestError, UnknownNameError, UsageError
+from steelyard.profiles import DEFAULT
+from steelyard.questions import (
+    ArenaSource,
+    CompareOptions,
+    JudgesOptions,
+    MeasureOptions,
+    RankOptions,
+    RepeatabilityOptions,
+    RunsSource,
+    SpeedupOptions,
+    TaskFileOptions,
+    leaderboard,
+    list_runs,
+)
+from steelyard.questions.compare import compare
+from steelyard.questions.judges import judges
+from steelyard.questions.rank import rank
+from steelyard.questions.repeatability import repeatability
+from steelyard.questions.show import RunRecords, ShowOptions
+from steelyard.questions.speedup import speedup
+from steelyard.records import Redaction, Run
+from steelyard.results import (
+    Comparison,
+    Judges,
+    Leaderboard,
+    Ranking,
+    Repeatability,
+    Result,
+    RunDetail,
+    RunList,
+    RunOutput,
+    SpeedupResult,
+)
+from steelyard.server._route import Paged, Query, Repeated, Route, options_of, query_of
+
+Values = Mapping[str, str]
+Answer = TypeVar("Answer", bound=Result)
+
+RankQuery = query_of(RankOptions)
+CompareQuery = query_of(CompareOptions, baseline="", candidate=())
+JudgesQuery = query_of(JudgesOptions)
+RepeatabilityQuery = query_of(RepeatabilityOptions)
+SpeedupQuery = query_of(SpeedupOptions, without=frozenset(file.name for file in fields(TaskFileOptions)))
+ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "since", "until"}))
+
+
+class OutputQuery(Query, frozen=True, kw_only=True):
+    """Part of an output."""
+
+    offset: Annotated[int, Meta(ge=0, description="Offset of the first character to return, from 0.")] = 0
+
+
+class RunsQuery(Paged, frozen=True, kw_only=True):
+    """Filters for runs."""
+
+    filters: ClassVar[tuple[str, ...]] = ("task", "agent", "model", "outcome")
+    profile: Annotated[str, Meta(description="Built-in profile.")] = DEFAULT
+    task: Annotated[Repeated, Meta(description="Only runs on these tasks.")] = ()
+    agent: Annotated[Repeated, Meta(description="Only runs of these agents.")] = ()
+    model: Annotated[Repeated, Meta(description="Only runs of these models.")] = ()
+    outcome: Annotated[Repeated, Meta(description="Only passed, failed, errored or not_scored runs.")] = ()
+
+
+def _named_as_shown(result: Answer) -> Answer:
+    """Return the result with the names that pages show and URLs contain."""
+    return Redaction().tree(result)
+
+
+def _rank_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
+    return leaderboard(source.arena, by=query.by, confidence=query.confidence)
+
+
+def _rank_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:
+    return rank(source.table(), options=options_of(RankOptions, query))
+
+
+def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # Any: as above
+    named = {} if query.baseline or query.candidate else _leaders(source, query)
+    return compare(source.table(), options=options_of(CompareOptions, query, **named))
+
+
+def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: options
+    """Return the runner-up as the baseline and the leader as the candidate."""
+    shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
+    asked = {name: getattr(query, name) for name in shared & {*query.__struct_fields__} - {"metrics"}}
+    ranking = rank(source.table(), options=RankOptions(**asked))
+    if len(ranking.groups) < 2:
+        raise UsageError("fewer than two ranked groups", hint="name both: ?baseline=agent=ant&candidate=agent=bee")
+    second, first = (
+        {name: str(value) for name, value in place.key.items() if value is not None} for place in ranking.groups[1::-1]
+    )
+    return {"baseline": second, "candidate": [first]}
+
+
+def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
+    return list_runs(source.table(), options_of(MeasureOptions, query).outcome_profile())
+
+
+def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
+    """Return a run; secrets are redacted, and the source path is reduced to the file name."""
+    options = options_of(ShowOptions, query, run=values["run"])
+    detail = _run_records(source).detail(options)
+    origin = detail.record.source
+    if origin is None or origin.path is None:
+        return detail
+    short = structs.replace(origin, path=PurePath(origin.path).name)
+    return replace(detail, record=structs.replace(detail.record, source=short))
+
+
+def _run_records(source: RunsSource) -> RunRecords:
+    return RunRecords(source.entries())
+
+
+def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
+    detail = _run_records(source).detail(ShowOptions(run=values["run"], offset=query.offset))
+    if detail.output is None:
+        raise RequestError(404, "no_output", f"run {values['run'][:200]!r} has no output")
+    return RunOutput(run=detail.run, output=detail.output)
+
+
+def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
+    return judges(list(source.records().values()), options=options_of(JudgesOptions, query))
+
+
+def _repeatability(source: RunsSource, values: Values, query: Query) -> Repeatability:
+    """Return the repeatability without executing code: canons come from the experiments, nothing is repaired."""
+    inputs = source.sorted_inputs()
+    answered = [run for run in source.records().values() if run.output is not None and run.output.text]
+    outputs: list[Path | Run] = [*inputs.experiments, *answered]
+    result = repeatability(outputs, options=options_of(RepeatabilityOptions, query, repair=False))
+    if "prompt" not in values:
+        return result
+    result = _named_as_shown(result)
+    named = tuple(prompt for prompt in result.prompts if prompt.prompt == values["prompt"])
+    if not named:
+        raise UnknownNameError("prompt", values["prompt"][:200], [prompt.prompt for prompt in result.prompts])
+    return replace(result, prompts=named)
+
+
+def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
+    result = speedup(list(source.sorted_inputs().timings), options=options_of(SpeedupOptions, query))
+    if "task" not in values:
+        return result
+    result = _named_as_shown(result)
+    if values["task"] not in result.coverage:
+        raise UnknownNameError("task", values["task"][:200], result.coverage)
+    attempts = tuple(attempt for task, _, attempt in result.placed() if task == values["task"])
+    return replace(result, attempts=attempts)
+
+
+RUN_ROUTES = (
+    Route(
+        path="/rank",
+        sentence="Agents ranked by a metric, with rank intervals and cost.",
+        command="rank",
+        arena_command="arena leaderboard",
+        arena_query=("by", "confidence"),
+        result=Ranking | Leaderboard,
+        query=RankQuery,
+        page="/",
+        over_arena=_rank_of_arena,
+        over_runs=_rank_of_runs,
+    ),
+    Route(
+        path="/compare",
+        sentence="Paired comparison of a candidate with a baseline (default: the top two).",
+        command="compare",
+        result=Comparison,
+        query=CompareQuery,
+        over_runs=_compare,
+    ),
+    Route(
+        path="/runs",
+        sentence="Every run with its verdict, score, cost and time.",
+        command="read",
+        result=RunList,
+        query=RunsQuery,
+        rows="runs",
+        over_runs=_runs,
+    ),
+    Route(
+        path="/runs/{run}",
+        sentence="One run: verdict, numbers with sources, tests, judgments, output; optionally a diff with another.",
+        command="show --run {run}",
+        result=RunDetail,
+        query=ShowQuery,
+        over_runs=_run,
+    ),
+    Route(
+        path="/runs/{run}/output",
+        sentence="Output of one run, 64,000 characters per request, with secrets redacted.",
+        command="show --run {run}",
+        result=RunOutput,
+        query=OutputQuery,
+        page="",
+        over_runs=_run_output,
+    ),
+    Route(
+        path="/judges",
+        sentence="Inter-rater agreement of the judges, and agreement with the verdicts.",
+        command="judges",
+        result=Judges,
+        query=JudgesQuery,
+        over_runs=_judges,
+    ),
+    Route(
+        path="/repeatability",
+        sentence="Repeatability of the outputs for each prompt.",
+        command="repeatability",
+        fixed=(("repair", False),),
+        result=Repeatability,
+        query=RepeatabilityQuery,
+        over_runs=_repeatability,
+    ),
+    Route(
+        path="/repeatability/{prompt}",
+        sentence="Repeatability of the outputs for one prompt.",
+        command="repeatability",
+        fixed=(("repair", False),),
+        result=Repeatability,
+        query=RepeatabilityQuery,
+        over_runs=_repeatability,
+    ),
+    Route(
+        path="/speedup",
+        sentence="Speedups of agents vs. unchanged code and vs. the reference solution.",
+        command="speedup",
+        result=SpeedupResult,
+        query=SpeedupQuery,
+        over_runs=_speedup,
+    ),
+    Route(
+        path="/speedup/{task}",
+        sentence="Speedups per benchmark of one task.",
+        command="speedup",
+        result=SpeedupResult,
+        query=SpeedupQuery,
+        over_runs=_speedup,
+    ),
+)

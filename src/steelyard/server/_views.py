@@ -1,0 +1,218 @@
+"""Cache of results, computed once per version of the source.
+
+A build runs in a worker thread, one for a key and at most four at once. Under steady writes an answer is built again
+at most every ten times the processor time of its last build: until then the last one is returned, with its time.
+Returning an older one schedules the next build for the end of that time, so steady reads do not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, is_dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from steelyard.errors import RequestError
+from steelyard.records import Redaction
+
+if TYPE_CHECKING:
+    from steelyard.questions import ArenaSource, RunsSource
+
+BUILDS_AT_ONCE = 4
+MAX_VIEWS = 64
+MAX_ROWS = 500_000
+"""Maximum number of rows of all views; a leaderboard row takes about 700 bytes."""
+MAX_BODIES = 64
+"""Maximum number of cached responses per view."""
+MAX_READY_BODY = 4 << 20
+REST = 10
+"""Pause after a computation, as a multiple of its duration."""
+MIN_IDLE_SECONDS = 1.0
+VERSION_SECONDS = 0.25
+"""How old a version may be where asking for it takes a query or a look at files; of very many files, older."""
+
+
+@dataclass(eq=False)
+class View:
+    """A result at one version, with cached responses."""
+
+    version: str
+    as_of: str
+    result: Any
+    """Result of the route, with secrets redacted, because all readers can see it."""
+    redacted: str = ""
+    """Number of redacted secrets by kind; empty if there are none."""
+    bodies: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows in the lists of the result."""
+        if not is_dataclass(self.result):
+            return 0
+        return sum(len(value) for value in vars(self.result).values() if isinstance(value, tuple))
+
+    def ready(self, key: Hashable) -> Any | None:
+        """Return a cached value derived from the result, if there is one."""
+        if key in self.bodies:
+            self.bodies.move_to_end(key)
+            return self.bodies[key]
+        return None
+
+    def keep(self, key: Hashable, made: Any, size: int) -> None:
+        """Cache a value derived from the result, if it is not too large."""
+        if size <= MAX_READY_BODY:
+            self.bodies[key] = made
+            while len(self.bodies) > MAX_BODIES:
+                self.bodies.popitem(last=False)
+
+
+@dataclass(eq=False)
+class _Shelf:
+    """Views of one key: the current one, and the previous one for cursors that still use it."""
+
+    latest: View | None = None
+    before: View | None = None
+    rests_until: float = 0.0
+    building: asyncio.Task[View] | None = None
+    is_asked_for: bool = False
+    """Whether an outdated view was returned, so that the next one is computed after the pause."""
+
+    @property
+    def rows(self) -> int:
+        return sum(view.rows for view in (self.latest, self.before) if view is not None)
+
+    def put(self, view: View) -> None:
+        if self.latest is not None and self.latest.version != view.version:
+            self.before = self.latest
+        self.latest = view
+
+
+class Views:
+    """Views of one process."""
+
+    def __init__(self, source: ArenaSource | RunsSource, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._source = source
+        self._clock = clock
+        self._shelves: OrderedDict[Hashable, _Shelf] = OrderedDict()
+        self._limiter = anyio.CapacityLimiter(BUILDS_AT_ONCE)
+        self._asking: asyncio.Task[str] | None = None
+        self._version: str | None = None
+        self._signal: object | None = None
+        self._asks_again_at = float("-inf")
+
+    async def version(self) -> str:
+        """Return the version of the source, at most a quarter of a second old unless it is slow to determine."""
+        signal = self._source.signal()
+        if self._version is not None:
+            if signal is not None and signal == self._signal:
+                return self._version
+            if signal is None and self._clock() < self._asks_again_at:
+                return self._version
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(signal))
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self, signal: object | None) -> str:
+        # The signal was taken before the version: a change in between makes us ask once more, never once less.
+        version, seconds = await anyio.to_thread.run_sync(_timed, self._source.version)
+        self._version, self._signal = str(version), signal
+        self._asks_again_at = self._clock() + max(VERSION_SECONDS, REST * seconds)
+        return self._version
+
+    async def get(self, key: Hashable, build: Callable[[], Any]) -> View:
+        """Return the view of the key at this version, or the previous one during the pause."""
+        version = await self.version()
+        shelf = self._shelf(key)
+        latest = shelf.latest
+        if latest is None:
+            return await self._built(key, shelf, version, build)
+        if latest.version == version or shelf.building is not None:
+            return latest
+        if self._clock() >= shelf.rests_until:
+            return await self._built(key, shelf, version, build)
+        if not shelf.is_asked_for:
+            shelf.is_asked_for = True
+            rest = shelf.rests_until - self._clock()
+            asyncio.get_running_loop().call_later(rest, self._build_again, key, shelf, build)
+        return latest
+
+    def _build_again(self, key: Hashable, shelf: _Shelf, build: Callable[[], Any]) -> None:
+        """Compute a view in advance, unless it exists or the key was evicted."""
+        shelf.is_asked_for = False
+        latest, version = shelf.latest, self._version
+        if version is None or latest is None or latest.version == version or self._shelves.get(key) is not shelf:
+            return
+        if shelf.building is None:
+            self._start(key, shelf, version, build)
+
+    async def at(self, key: Hashable, version: str, build: Callable[[], Any]) -> View:
+        """Return the view at the version of a cursor: cached, or computed if the version is current; otherwise 410.
+
+        Another process may have written the cursor, and this one never have built the view.
+        """
+        shelf = self._shelf(key)
+        for view in (shelf.latest, shelf.before):
+            if view is not None and view.version == version:
+                return view
+        if version == await self.version():
+            view = await self._built(key, shelf, version, build)
+            if view.version == version:
+                return view
+        raise RequestError(410, "cursor_gone", "the cursor has expired", hint="start again without `after`")
+
+    async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+        """Return the view in computation, starting it if needed."""
+        return await asyncio.shield(shelf.building or self._start(key, shelf, version, build))
+
+    def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
+        shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
+        # retrieve the exception, since the client may have disconnected
+        shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return shelf.building
+
+    def _shelf(self, key: Hashable) -> _Shelf:
+        shelf = self._shelves.setdefault(key, _Shelf())
+        self._shelves.move_to_end(key)
+        return shelf
+
+    def _make_room(self) -> None:
+        """Evict the least recently used views, but keep the last one."""
+        rows = sum(shelf.rows for shelf in self._shelves.values())
+        while len(self._shelves) > 1 and (len(self._shelves) > MAX_VIEWS or rows > MAX_ROWS):
+            _, oldest = self._shelves.popitem(last=False)
+            rows -= oldest.rows
+
+    async def _build(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+        redaction = Redaction()
+
+        def built() -> tuple[Any, str]:  # Any: each route has its own result
+            return redaction.tree(build()), str(self._source.version())
+
+        try:
+            (result, after), seconds = await anyio.to_thread.run_sync(_timed, built, limiter=self._limiter)
+        except BaseException:
+            if shelf.latest is None:  # names that there are not must not push out what there is
+                self._shelves.pop(key, None)
+            raise
+        finally:
+            shelf.building = None
+        if after != version:  # of either version, or one between: other processes may have another list of that name
+            version = f"{version}-{secrets.token_hex(4)}"
+        view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result, redaction.summary)
+        shelf.put(view)
+        self._make_room()
+        shelf.rests_until = self._clock() + max(MIN_IDLE_SECONDS, REST * seconds)
+        return view
+
+
+def _timed(build: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result and its CPU time; on a busy machine, wall time would include other work."""
+    started = time.thread_time()
+    return build(), time.thread_time() - started

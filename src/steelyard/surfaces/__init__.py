@@ -1,1 +1,0 @@
-"""How people reach the commands: the command line."""
