@@ -17,13 +17,14 @@ from pictures import COMMANDS, PICTURES
 from steelyard.demo import demo_runs
 from steelyard.formats import all_formats
 from steelyard.metrics import Metric, catalog
+from steelyard.pages import json_text
 from steelyard.profiles import load_profile, shipped_profiles
 from steelyard.questions.compare import compare
 from steelyard.questions.doctor import EXTRAS
 from steelyard.questions.rank import rank
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
-from steelyard.reports import comparison_answers, json_text
+from steelyard.reports import comparison_answers
 from steelyard.results._drawing import DRAWINGS
 from steelyard.runner import adapters
 from steelyard.server import openapi_document, routes_listed

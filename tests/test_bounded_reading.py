@@ -288,7 +288,7 @@ ELSEWHERE = {
     "plugins.py": "lists of installed packages",
     "profiles/_profile_files.py": "profiles that ship",
     "questions/repeatability/_oracle.py": "its own source",
-    "reports/_html.py": "the style sheet and the script that ship",
+    "pages/_html.py": "the style sheet and the script that ship",
     "scratch.py": "folders of our own",
     "runner/_folders.py": "claims, under a lock, and the system's own files",
     "runner/_metering_proxy.py": "a folder of its own, for the name of a socket",

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from report_makers import HOSTILE
+from steelyard.pages import Column, Page, PageTable
 from steelyard.records import Redaction
 from steelyard.reports import Field, Frame, RowsShown, dashboard_document
-from steelyard.reports.pages import PAGES, Column, Page, PageTable, page_of
+from steelyard.reports.pages import PAGES, page_of
 from steelyard.results import Result
 from test_report import Checked
 from test_results import MADE

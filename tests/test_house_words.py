@@ -73,7 +73,7 @@ def test_house_words_finds_planted_asset(tmp_path: Path, name: str) -> None:
 
 
 def test_house_words_finds_planted_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard.surfaces import cli
+    from steelyard import cli
 
     monkeypatch.setattr(cli, "HELP", "Whoever asks gets an answer.")
     assert "whoever" in phrases(KINDS["help"]())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from steelyard.reports import json_text
+from steelyard.pages import json_text
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters())  # lone surrogates too

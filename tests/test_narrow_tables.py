@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.cli import run
 from steelyard.demo import demo_files
-from steelyard.reports import TextTable, add_row, plain_table
+from steelyard.pages import TextTable, add_row, plain_table
 
 Headed = Callable[[int, list[str]], tuple[str, str]]
 STORE = ("--store", "sqlite:///arena.db")

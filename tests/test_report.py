@@ -21,8 +21,9 @@ from commands import steelyard
 from matchups import made_runs, write
 from report_makers import HOSTILE, REPORTS, flat_runs, planted
 from steelyard.errors import UnknownNameError
+from steelyard.pages import Column
 from steelyard.reports import result_document, result_markdown
-from steelyard.reports.pages import PAGES, Column, page_of, report_pages
+from steelyard.reports.pages import PAGES, page_of, report_pages
 from test_results import MADE
 
 SRC = Path(__file__).parent.parent / "src" / "steelyard" / "reports"

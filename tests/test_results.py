@@ -22,6 +22,7 @@ from arena_results import ARENA_RESULTS
 from steelyard import results
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
+from steelyard.pages._terminal_tables import cell_len
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import list_runs
 from steelyard.questions.doctor import examine
@@ -30,7 +31,6 @@ from steelyard.questions.read import RunReading
 from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
-from steelyard.reports._terminal_tables import cell_len
 from steelyard.results import Canons, Result, RunOutput, piece_of
 from steelyard.server import routes_listed
 

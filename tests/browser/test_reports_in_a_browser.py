@@ -12,8 +12,9 @@ import pytest
 
 import steelyard as sy
 from report_makers import HOSTILE, REPORTS, flat_runs, planted
+from steelyard.pages import Page as Answer
 from steelyard.reports import result_document
-from steelyard.reports.pages import Page as Answer, report_pages
+from steelyard.reports.pages import report_pages
 
 pytestmark = pytest.mark.browser
 
@@ -65,7 +66,7 @@ def test_hostile_names_are_shown_as_text(made: Callable[[str], str], opened: Ope
     assert window.is_quiet
 
 
-@pytest.mark.parametrize("module", ["steelyard.reports._html", "steelyard.figures._markup"])
+@pytest.mark.parametrize("module", ["steelyard.pages._html", "steelyard.figures._markup"])
 def test_the_tests_see_when_escaping_is_left_out(module: str, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{module}.escape", lambda text: text)
     window = opened(result_document(sy.report(planted(HOSTILE), redact=False)), ready=False)

@@ -9,9 +9,10 @@ import pytest
 
 from served_arenas import BIG_TASK, filled_store
 from serving import Served, serving
+from steelyard.pages import page_asset
 from steelyard.questions import ArenaSource
 from steelyard.questions.token import create_token
-from steelyard.reports import page_asset, review_form
+from steelyard.reports import review_form
 from steelyard.server import ServeOptions
 
 FIRST = f"{BIG_TASK}-000001"

@@ -14,7 +14,7 @@ from steelyard.results import AbilityRanking, CorrectnessEstimates, PredictedSco
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from steelyard.reports import TextTable
+    from steelyard.pages import TextTable
 
 model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
 

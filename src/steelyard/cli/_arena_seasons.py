@@ -102,7 +102,7 @@ def verify(
 
 
 def _check(out: Path | None) -> None:
-    from steelyard.reports import check_file
+    from steelyard.pages import check_file
 
     if out is not None:
         check_file(out, endings=(".json",))

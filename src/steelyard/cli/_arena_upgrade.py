@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._options import Json
 from steelyard.cli._print import console, print_json, print_lines
-from steelyard.reports import clean
+from steelyard.pages import clean
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from steelyard.cli._output import check_csv_escape, check_drawing, print_written
 from steelyard.cli._print import console, print_findings, print_json, print_text, show_results
 from steelyard.errors import UsageError
 from steelyard.formatting import counted
-from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, visible_json
+from steelyard.pages import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, visible_json
 from steelyard.results import (
     AllLeaderboards,
     Evaluation,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from steelyard.reports import TextTable
+    from steelyard.pages import TextTable
 
 
 def leaderboard(

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter, Token
 
 from steelyard.errors import UsageError
-from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS
+from steelyard.pages import FIGURE_ENDINGS, RESULT_ENDINGS
 from steelyard.settings import is_store, named_path
 
 RESULT_FORMATS = f"the extension selects the format: {', '.join(RESULT_ENDINGS)}."

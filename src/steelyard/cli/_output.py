@@ -21,7 +21,7 @@ from steelyard.cli._options import (
 )
 from steelyard.cli._print import console, print_json, print_lines, print_text
 from steelyard.errors import UsageError
-from steelyard.reports import (
+from steelyard.pages import (
     FIGURE_ENDINGS,
     RESULT_ENDINGS,
     check_figure_file,

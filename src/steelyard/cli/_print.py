@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from steelyard.errors import SteelyardError
-from steelyard.reports import clean, json_text, paint, wrapped
+from steelyard.pages import clean, json_text, paint, wrapped
 
 if TYPE_CHECKING:
+    from steelyard.pages import Style, TextTable, TextTree
     from steelyard.questions import Progress
     from steelyard.records import Finding
-    from steelyard.reports import Style, TextTable, TextTree
 
 FINDINGS_SHOWN = 12
 NARROWEST, USUAL = 40, 80

@@ -39,8 +39,8 @@ from steelyard.cli._print import (
 )
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
+from steelyard.pages import visible_json
 from steelyard.prices import DEFAULT_PRICE_TABLE
-from steelyard.reports import visible_json
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 

@@ -10,9 +10,9 @@ from steelyard.cli._output import SHOWING, Showing
 from steelyard.cli._print import console, print_findings, print_json, print_lines, reading_progress
 from steelyard.cli._typed import Typed, typed
 from steelyard.errors import UsageError
+from steelyard.pages import TextTree
 from steelyard.questions import ExplainOptions
 from steelyard.records import Missing
-from steelyard.reports import TextTree
 
 if TYPE_CHECKING:
     from steelyard.results import Explanation, GroupsExplanation, RunExplanation

@@ -8,7 +8,7 @@ from steelyard.cli._options import Json
 from steelyard.cli._print import console, print_json, show_results
 from steelyard.errors import UnknownNameError
 from steelyard.formats import Format, all_formats
-from steelyard.reports import add_row, plain_table
+from steelyard.pages import add_row, plain_table
 
 
 def formats(

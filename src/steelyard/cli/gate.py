@@ -8,9 +8,10 @@ from steelyard.cli._options import Files, OnePath
 from steelyard.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.cli._print import console, print_findings, reading_progress
 from steelyard.cli._typed import Typed
+from steelyard.pages import check_file, clean, writing
 from steelyard.questions import GateOptions
 from steelyard.questions.gate import gate as hold
-from steelyard.reports import check_file, clean, gate_sentence, writing
+from steelyard.reports import gate_sentence
 from steelyard.results import Gate
 
 

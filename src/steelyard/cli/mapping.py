@@ -8,8 +8,8 @@ from steelyard.cli._options import Json, Paths
 from steelyard.cli._print import print_json, print_text, show_results
 from steelyard.formatting import counted
 from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
+from steelyard.pages import add_row, plain_table
 from steelyard.questions.mapping import suggest_mapping
-from steelyard.reports import add_row, plain_table
 from steelyard.results import versioned
 
 mapping = App(

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from steelyard.cli._options import Json
 from steelyard.cli._print import console, print_json, show_results
 from steelyard.formatting import counted
-from steelyard.reports import add_row, plain_table
+from steelyard.pages import add_row, plain_table
 from steelyard.results import list_metrics, metric_dict
 
 

@@ -9,6 +9,7 @@ from steelyard.cli._options import Json, PricesOption
 from steelyard.cli._print import print_json, show_results
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import counted, exact_dollars
+from steelyard.pages import DASH, add_row, plain_table
 from steelyard.prices import (
     DEFAULT_PRICE_TABLE,
     ModelPrices,
@@ -19,7 +20,6 @@ from steelyard.prices import (
     price_table_names,
 )
 from steelyard.records import TOKEN_KINDS
-from steelyard.reports import DASH, add_row, plain_table
 from steelyard.results import versioned
 
 NAMES_SUGGESTED = 5

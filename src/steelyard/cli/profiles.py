@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from steelyard.cli._options import Json
 from steelyard.cli._print import print_json, print_text, show_results
 from steelyard.formatting import counted
+from steelyard.pages import add_row, plain_table
 from steelyard.profiles import load_profile, profile_text, shipped_profiles
-from steelyard.reports import add_row, plain_table
 from steelyard.results import versioned
 
 

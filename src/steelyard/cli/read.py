@@ -12,17 +12,10 @@ from steelyard.cli._options import Csv, NoCsvEscape, Paths
 from steelyard.cli._output import SHOWING, Showing, check_csv_escape, check_printed, print_written
 from steelyard.cli._print import console, print_findings, print_json, print_text
 from steelyard.cli._typed import Typed, typed
+from steelyard.pages import check_file, clean, csv_text
 from steelyard.questions import ReadOptions
 from steelyard.questions.read import BytesProgress, RunReading
-from steelyard.reports import (
-    RUN_FILE_ENDINGS,
-    check_file,
-    check_runs_folder,
-    clean,
-    csv_text,
-    write_runs,
-    write_runs_folder,
-)
+from steelyard.reports import RUN_FILE_ENDINGS, check_runs_folder, write_runs, write_runs_folder
 from steelyard.settings import named_path
 
 if TYPE_CHECKING:

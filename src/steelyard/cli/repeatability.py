@@ -19,16 +19,9 @@ from steelyard.cli._output import (
 from steelyard.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.cli._typed import Typed, typed
 from steelyard.errors import UsageError
+from steelyard.pages import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, check_folder, csv_text
 from steelyard.questions import RepeatabilityOptions
-from steelyard.reports import (
-    FIGURE_ENDINGS,
-    RESULT_ENDINGS,
-    RepeatabilityFiles,
-    check_file,
-    check_folder,
-    csv_text,
-    repeatability_sentence,
-)
+from steelyard.reports import RepeatabilityFiles, repeatability_sentence
 from steelyard.results import Repeatability
 
 if TYPE_CHECKING:

@@ -154,7 +154,7 @@ def _give(result: Result, *, json: bool, csv: bool) -> None:
     if json:
         print_json(result.to_dict())
     elif csv:
-        from steelyard.reports import csv_text
+        from steelyard.pages import csv_text
 
         print(csv_text(result.to_dicts()), end="")
     else:

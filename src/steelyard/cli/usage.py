@@ -12,8 +12,8 @@ from steelyard.cli._print import console, print_findings, reading_progress
 from steelyard.cli._typed import Typed, typed
 from steelyard.errors import UnreadableFileError
 from steelyard.formatting import exact_dollars
+from steelyard.pages import clean
 from steelyard.questions.usage import UsageOptions, usage as add_up
-from steelyard.reports import clean
 from steelyard.results import UsageSummary
 
 if TYPE_CHECKING:

@@ -7,14 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.figures import (
-        FIGURE_ENDINGS as FIGURE_ENDINGS,
-        check_figure_file as check_figure_file,
-    )
-    from steelyard.plain_text import (
-        clean as clean,
-        visible_json as visible_json,
-    )
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,
         bias_line as bias_line,
@@ -98,12 +90,6 @@ if TYPE_CHECKING:
         gate_sentence as gate_sentence,
         gate_table as gate_table,
     )
-    from steelyard.reports._html import (
-        page_asset as page_asset,
-        page_html as page_html,
-        page_style as page_style,
-        text as text,
-    )
     from steelyard.reports._judges import (
         judge_lines as judge_lines,
         judge_tables as judge_tables,
@@ -116,12 +102,6 @@ if TYPE_CHECKING:
         measurement_sentence as measurement_sentence,
         measurement_tables as measurement_tables,
     )
-    from steelyard.reports._output_places import (
-        check_file as check_file,
-        check_folder as check_folder,
-        writing as writing,
-    )
-    from steelyard.reports._plain_text import DASH as DASH, json_bytes as json_bytes, json_text as json_text
     from steelyard.reports._plan_runs import (
         plan_parts as plan_parts,
     )
@@ -146,11 +126,6 @@ if TYPE_CHECKING:
         result_markdown as result_markdown,
         result_text as result_text,
     )
-    from steelyard.reports._result_files import (
-        RESULT_ENDINGS as RESULT_ENDINGS,
-        csv_text as csv_text,
-        write_result as write_result,
-    )
     from steelyard.reports._run_details import (
         detail_lines as detail_lines,
         detail_tables as detail_tables,
@@ -170,24 +145,11 @@ if TYPE_CHECKING:
         speedup_sentence as speedup_sentence,
         speedup_table as speedup_table,
     )
-    from steelyard.reports._terminal_tables import (
-        Painted as Painted,
-        Style as Style,
-        TextTable as TextTable,
-        add_row as add_row,
-        paint as paint,
-        plain_table as plain_table,
-        wrapped as wrapped,
-    )
-    from steelyard.reports._terminal_trees import (
-        TextTree as TextTree,
-    )
     from steelyard.reports._usage_tables import (
         completeness_tables as completeness_tables,
         usage_table as usage_table,
     )
     from steelyard.reports.pages import (
-        Page as Page,
         page_of as page_of,
     )
 else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import counted
+from steelyard.pages import DASH
 from steelyard.reports._arena_models import model_estimate_lines
-from steelyard.reports._plain_text import DASH
 from steelyard.results import (
     AddedTasks,
     ArenaEvent,

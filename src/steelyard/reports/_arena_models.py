@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from steelyard.formatting import counted, decimal_bounds, exact_percent
-from steelyard.reports._plain_text import DASH
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
+from steelyard.pages import DASH, TextTable, add_row, plain_table
 from steelyard.results import (
     AbilityRanking,
     Between,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import counted, decimal_bounds, interval_name, plain, quantity
 from steelyard.metrics import catalog
+from steelyard.pages import DASH, TextTable, add_row, plain_table
 from steelyard.reports._arena_lines import (
     NO_CRITERIA,
     REPORTS_FAILURE,
@@ -14,8 +15,6 @@ from steelyard.reports._arena_lines import (
     leader_unreported_text,
     unreported_text,
 )
-from steelyard.reports._plain_text import DASH
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     Leader,
     Leaderboard,

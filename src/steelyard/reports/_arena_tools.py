@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.formatting import counted
+from steelyard.pages import DASH, TextTable, add_row
 from steelyard.reports._arena_tables import arena_table
-from steelyard.reports._plain_text import DASH
-from steelyard.reports._terminal_tables import TextTable, add_row
 from steelyard.results import ToolMetrics
 
 

@@ -17,10 +17,9 @@ from steelyard.formatting import (
     table_format,
 )
 from steelyard.metrics import catalog
+from steelyard.pages import DASH, Cell, Painted, Style, TextTable, add_row, plain_table
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
-from steelyard.reports._plain_text import DASH
-from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
 
 FLIPS_SHOWN = 8

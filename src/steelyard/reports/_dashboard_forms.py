@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from steelyard.reports._html import MAX_LINK_LENGTH, text
+from steelyard.pages import MAX_LINK_LENGTH, text
 
 API = "/api/v1"
 _ASKED = (

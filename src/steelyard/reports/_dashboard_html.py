@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from steelyard.reports._html import MAX_LINK_LENGTH, page_html, row_cells, table_html, text
-from steelyard.reports.pages import Column, Page, PageTable
+from steelyard.pages import MAX_LINK_LENGTH, Column, Page, PageTable, page_html, row_cells, table_html, text
 
 Pairs = tuple[tuple[str, str], ...]
 """Names and values of a query, in their order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted
-from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
+from steelyard.pages import Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import DoctorReport
 
 _STYLES: dict[str, Style] = {"ok": "green", "broken": "red", "absent": "yellow"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.formatting import decimal, decimal_bounds, interval_name, p_value, p_value_cell
+from steelyard.pages import DASH, TextTable, add_row, plain_table
 from steelyard.plain_text import clean
-from steelyard.reports._plain_text import DASH
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import Agreement, JudgeRecord, Judges
 
 TASKS_SHOWN = 30

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.formatting import UNITS_IN_CELLS, NumberFormat, counted, percent, quantity, table_format
 from steelyard.metrics import Metric, catalog
+from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
 from steelyard.plain_text import clean
 from steelyard.records import key_label, key_text, tier_text
-from steelyard.reports._plain_text import DASH, number_text
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     FIGURES,
     OF_COMPONENT,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.formatting import table_format
-from steelyard.reports._plain_text import DASH, number_text
-from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
+from steelyard.pages import DASH, Painted, Style, TextTable, add_row, number_text, plain_table
 from steelyard.results import PlanOutlook, PlanRun, PlanTrials
 
 _STATES: dict[str, Style] = {"done": "green", "unfinished": "red"}

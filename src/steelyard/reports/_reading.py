@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.formatting import counted, quantity
+from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
 from steelyard.records import sum_in_order
-from steelyard.reports._plain_text import DASH, number_text
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import FormatCount, ReadSummary
 
 REASONS_SHOWN = 12

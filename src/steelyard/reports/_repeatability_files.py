@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Self
 
-from steelyard.reports._output_places import check_folder, writing
-from steelyard.reports._result_files import csv_cell
+from steelyard.pages import check_folder, csv_cell, writing
 from steelyard.results import OutputSample, PromptResult
 
 

@@ -7,14 +7,23 @@ from dataclasses import replace
 from typing import Literal
 
 from steelyard.formatting import counted
+from steelyard.pages import (
+    Facts,
+    Page,
+    PageTable,
+    TextTable,
+    add_row,
+    document,
+    markdown_text,
+    plain_table as text_table,
+    plain_table_html,
+    wrapped,
+)
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
 from steelyard.reports._comparisons import comparison_answers, comparison_lines, comparison_tables
 from steelyard.reports._gates import gate_sentence, gate_table
-from steelyard.reports._html import document, plain_table
-from steelyard.reports._plain_text import markdown_text
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table as text_table, wrapped
-from steelyard.reports.pages import Facts, Page, PageTable, page_of, report_pages
+from steelyard.reports.pages import page_of, report_pages
 from steelyard.results import Comparison, Gate, Report, Result
 
 MARKDOWN_ROWS = 20
@@ -26,7 +35,7 @@ TEXT_ROWS = 50
 
 def result_html(result: Result) -> str:
     """The result as a table, for notebooks."""
-    return plain_table(page_of(result).table, caption=repr(result))
+    return plain_table_html(page_of(result).table, caption=repr(result))
 
 
 def result_text(result: Result, *, width: int) -> str:

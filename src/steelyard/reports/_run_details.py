@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.reports.pages import PageTable, page_of
+from steelyard.pages import PageTable, TextTable, add_row, plain_table
+from steelyard.reports.pages import page_of
 from steelyard.results import RunDetail
 
 ROWS_SHOWN = 60

@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import astuple
 
 from steelyard.errors import UsageError
+from steelyard.pages import check_file, check_folder, writing
 from steelyard.records import Record, Run, custom_cell, encode_run, plain_type
-from steelyard.reports._output_places import check_file, check_folder, writing
 
 RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
 FLAT_PARTS = ("usage", "failure", "source")

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from steelyard.formatting import quantity
 from steelyard.metrics import catalog
+from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
 from steelyard.reports._measurement_tables import heading
-from steelyard.reports._plain_text import DASH, number_text
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import SpeedupResult
 
 OVER_TASKS = (

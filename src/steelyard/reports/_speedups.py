@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from steelyard.formatting import bounds_text, counted, decimal_bounds, percent, quantity
 from steelyard.metrics import catalog
+from steelyard.pages import DASH, Painted, Style, TextTable, TextTree, add_row, number_text, plain_table
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import heading
-from steelyard.reports._plain_text import DASH, number_text
-from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
-from steelyard.reports._terminal_trees import TextTree
 from steelyard.results import BenchmarkNode, SpeedupResult
 
 BAR = 20

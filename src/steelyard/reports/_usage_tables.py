@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import table_format
+from steelyard.pages import TextTable, add_row, plain_table
 from steelyard.records import key_label, key_text
-from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import CompletenessSummary, UsageCount, UsageSummary
 
 DASH = "-"

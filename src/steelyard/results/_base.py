@@ -115,9 +115,21 @@ class Result(ABC):
         In CSV, a string that looks like a spreadsheet formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
         return) is prefixed with a quote, unless `no_csv_escape` is set.
         """
-        from steelyard.reports import write_result  # a higher layer
+        from steelyard.pages import write_result  # a higher layer
 
         write_result(self, Path(path), no_csv_escape=no_csv_escape)
+
+    def document(self) -> str:
+        """The result as one HTML file."""
+        from steelyard.reports import result_document  # a higher layer
+
+        return result_document(self)
+
+    def markdown(self) -> str:
+        """The result as Markdown."""
+        from steelyard.reports import result_markdown  # a higher layer
+
+        return result_markdown(self)
 
     def _repr_html_(self) -> str:
         from steelyard.reports import result_html  # a higher layer

@@ -15,7 +15,7 @@ import msgspec
 from starlette.responses import Response
 
 from steelyard.errors import UnknownNameError
-from steelyard.reports import csv_text, json_bytes
+from steelyard.pages import csv_text, json_bytes
 from steelyard.results import Result
 from steelyard.server._cursors import Cursor, check_list, list_digest
 from steelyard.server._pages import MAX_ROWS, Shown, page

@@ -8,7 +8,7 @@ from functools import cache
 from starlette.responses import Response
 
 from steelyard.errors import RequestError
-from steelyard.reports import page_asset, page_style
+from steelyard.pages import page_asset, page_style
 
 MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 PLAIN = ("dashboard.css", "steel-table.js", "dashboard.js", "write.js")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.errors import RequestError, SteelyardError
-from steelyard.reports import json_bytes
+from steelyard.pages import json_bytes
 from steelyard.server._problems import LOG
 
 MAX_STREAMS = 200

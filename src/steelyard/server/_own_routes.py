@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from steelyard.reports import json_bytes
+from steelyard.pages import json_bytes
 from steelyard.results import ApiRoute, ApiRoutes, Health, MetricList, list_metrics
 from steelyard.server._route import API, Query, Route
 from steelyard.version import __version__

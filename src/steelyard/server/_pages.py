@@ -12,19 +12,10 @@ from urllib.parse import parse_qsl
 from msgspec import NODEFAULT
 from msgspec.inspect import Field as QueryField, LiteralType, Metadata, StructType, UnionType, type_info
 
+from steelyard.pages import Page
 from steelyard.questions import ArenaSource, command_text
 from steelyard.records import Redaction
-from steelyard.reports import (
-    Field,
-    Frame,
-    Page,
-    RowsShown,
-    dashboard_document,
-    page_of,
-    rate_form,
-    review_form,
-    submit_form,
-)
+from steelyard.reports import Field, Frame, RowsShown, dashboard_document, page_of, rate_form, review_form, submit_form
 from steelyard.server._assets import asset_path
 from steelyard.server._route import Paged, Query, Route, address, query_fields
 

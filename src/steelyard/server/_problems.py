@@ -12,9 +12,9 @@ import msgspec
 from starlette.responses import Response
 
 from steelyard.errors import RequestError, SteelyardError
+from steelyard.pages import json_bytes
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
-from steelyard.reports import json_bytes
 
 LOG = logging.getLogger("steelyard.server")
 PROBLEM_TYPE = "application/problem+json"

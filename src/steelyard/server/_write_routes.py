@@ -10,6 +10,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from steelyard.errors import InputError, RequestError, UsageError
+from steelyard.pages import json_bytes
 from steelyard.questions import (
     ArenaSource,
     Intake,
@@ -23,7 +24,6 @@ from steelyard.questions import (
     withdraw_as,
 )
 from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem, problem_text
-from steelyard.reports import json_bytes
 from steelyard.results import (
     ASSIGNMENT_SEED,
     AddedTasks,

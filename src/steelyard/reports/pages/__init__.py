@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from steelyard.reports.pages._findings import (
         findings_page as findings_page,
     )
-    from steelyard.reports.pages._page import (
-        DASH as DASH,
-        Column as Column,
-        Facts as Facts,
-        LongText as LongText,
-        Page as Page,
-        PageLink as PageLink,
-        PageTable as PageTable,
-        number_shown as number_shown,
-    )
     from steelyard.reports.pages._report import (
         report_pages as report_pages,
     )

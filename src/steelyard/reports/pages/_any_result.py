@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steelyard.formatting import counted
-from steelyard.reports._measurement_tables import cell_text, figure_format, heading, measurement_sentence, overview_of
-from steelyard.reports.pages._catalog import api_page, metrics_page
-from steelyard.reports.pages._cells import (
+from steelyard.pages import (
+    Column,
+    Page,
+    PageTable,
     count_column,
     counting_facts,
     key_columns,
@@ -16,13 +17,14 @@ from steelyard.reports.pages._cells import (
     text_column,
     with_figures,
 )
+from steelyard.reports._measurement_tables import cell_text, figure_format, heading, measurement_sentence, overview_of
+from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._compare import compare_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
-from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._people import (
     assignments_page,
     ratings_page,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted
-from steelyard.reports.pages._cells import text_column
-from steelyard.reports.pages._page import Page, PageTable
+from steelyard.pages import Page, PageTable, text_column
 from steelyard.results import ApiRoutes, MetricList
 
 

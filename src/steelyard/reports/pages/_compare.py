@@ -7,8 +7,12 @@ from urllib.parse import urlencode
 
 from steelyard.formatting import counted, difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
-from steelyard.reports._comparisons import coverage_text
-from steelyard.reports.pages._cells import (
+from steelyard.pages import (
+    DASH,
+    Column,
+    Page,
+    PageLink,
+    PageTable,
     count_column,
     counting_facts,
     drawn_facts,
@@ -19,7 +23,7 @@ from steelyard.reports.pages._cells import (
     text_column,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Page, PageLink, PageTable
+from steelyard.reports._comparisons import coverage_text
 from steelyard.results import SOLVED_FROM, Comparison, Judged, TaskValues
 
 FIRST = ("composite_score", "pass_rate", "impl_rate")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.formatting import counted
+from steelyard.pages import Page, PageTable, count_column, text_column
 from steelyard.records import GRAVEST_FIRST, Finding, one_a_kind
-from steelyard.reports.pages._cells import count_column, text_column
-from steelyard.reports.pages._page import Page, PageTable
 
 PLACES_SHOWN = 3
 

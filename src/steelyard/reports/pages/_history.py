@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted
-from steelyard.reports.pages._cells import (
+from steelyard.pages import (
+    Page,
+    PageLink,
+    PageTable,
     count_column,
     id_column,
     id_path,
@@ -12,7 +15,6 @@ from steelyard.reports.pages._cells import (
     time_column,
     with_figures,
 )
-from steelyard.reports.pages._page import Page, PageLink, PageTable
 from steelyard.reports.pages._task import score_column
 from steelyard.results import LeaderboardChange, LeaderboardChanges, Review, ScoreHistory, ScoreMoment
 

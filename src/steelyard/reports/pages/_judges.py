@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from steelyard.formatting import decimal_bounds, exact_percent, interval_name
+from steelyard.pages import Column, Page, PageTable, count_column, number_column, text_column, with_figures
 from steelyard.reports._judges import judge_lines
-from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Judges
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted, decimal_bounds, interval_name
+from steelyard.pages import Column, Page, PageTable, count_column, text_column, with_figures
 from steelyard.reports._arena_lines import leader_unreported_text
 from steelyard.reports._arena_tables import settings_named
-from steelyard.reports.pages._cells import count_column, text_column, with_figures
-from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._task import interval_facts, score_column
 from steelyard.results import Leader, Leaderboard
 

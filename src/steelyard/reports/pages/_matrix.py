@@ -7,9 +7,18 @@ from urllib.parse import urlencode
 
 from steelyard.formatting import counted, quantity
 from steelyard.metrics import catalog
+from steelyard.pages import (
+    DASH,
+    Column,
+    Page,
+    PageTable,
+    counting_facts,
+    level_column,
+    number_column,
+    text_column,
+    with_figures,
+)
 from steelyard.records import key_label
-from steelyard.reports.pages._cells import counting_facts, level_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import DASH, Column, Page, PageTable
 from steelyard.results import Matrix, MatrixCell, MatrixGroup
 
 FILTERS = ("agent", "model")

@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.formatting import exact_percent
+from steelyard.pages import (
+    Column,
+    Facts,
+    Page,
+    PageTable,
+    count_column,
+    id_column,
+    number_column,
+    text_column,
+    with_figures,
+)
 from steelyard.reports._arena_models import (
     abilities_line,
     between_text,
@@ -14,8 +25,6 @@ from steelyard.reports._arena_models import (
     prediction_line,
     tool_text,
 )
-from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import Column, Facts, Page, PageTable
 from steelyard.results import (
     AbilityRanking,
     Anomaly,

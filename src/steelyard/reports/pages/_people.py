@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted
+from steelyard.pages import Page, PageTable, count_column, id_column, number_column, text_column
 from steelyard.reports._arena_ratings import ratings_sentence, weights_lines
 from steelyard.reports._arena_seasons import season_line
 from steelyard.reports._arena_tools import tool_sentence
-from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column
-from steelyard.reports.pages._page import Page, PageTable
 from steelyard.results import Assignments, PeerReview, Registry, Season, ToolMetrics, WeightVersions
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted
-from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import Page, PageTable
+from steelyard.pages import Page, PageTable, count_column, id_column, number_column, text_column, with_figures
 from steelyard.results import ProfileComparison
 
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from steelyard.formatting import counted, exact_percent, interval_name, number_format, quantity
 from steelyard.metrics import catalog
-from steelyard.reports._comparisons import PARETO, RANK, ranking_sentence
-from steelyard.reports.pages._cells import (
+from steelyard.pages import (
+    DASH,
+    Column,
+    Page,
+    PageTable,
     count_column,
     counting_facts,
     drawn_facts,
@@ -17,7 +20,7 @@ from steelyard.reports.pages._cells import (
     methods_of,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.reports._comparisons import PARETO, RANK, ranking_sentence
 from steelyard.results import Ranking
 
 

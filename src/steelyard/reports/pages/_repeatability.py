@@ -6,10 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import interval_name
 from steelyard.metrics import catalog
-from steelyard.reports._plain_text import number_text
+from steelyard.pages import (
+    Column,
+    Page,
+    PageTable,
+    count_column,
+    id_column,
+    interval_text,
+    number_text,
+    text_column,
+    with_figures,
+)
 from steelyard.reports._repeatability_tables import repeatability_sentence, shown_metrics
-from steelyard.reports.pages._cells import count_column, id_column, interval_text, text_column, with_figures
-from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import PromptResult, Repeatability
 
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from steelyard.formatting import counted, decimal_bounds, exact_percent
-from steelyard.reports.pages._cells import (
+from steelyard.pages import (
+    Column,
+    Page,
+    PageTable,
     count_column,
     id_column,
     number_column,
@@ -15,7 +18,6 @@ from steelyard.reports.pages._cells import (
     time_column,
     with_figures,
 )
-from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Advantage, Outliers, Review, ReviewDesk, ToolBias
 
 

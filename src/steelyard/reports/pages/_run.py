@@ -6,9 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
 from steelyard.formatting import counted, quantity
+from steelyard.pages import (
+    DASH,
+    Column,
+    Facts,
+    LongText,
+    Page,
+    PageLink,
+    PageTable,
+    count_column,
+    id_path,
+    level_column,
+    number_column,
+    text_column,
+    with_figures,
+)
 from steelyard.records import Missing, Run, tier_text
-from steelyard.reports.pages._cells import count_column, id_path, level_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import DASH, Column, Facts, LongText, Page, PageLink, PageTable
 from steelyard.results import Explanation, RunDetail, TextPiece
 
 INSIDE = "└"

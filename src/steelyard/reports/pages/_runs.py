@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from steelyard.formatting import counted
 from steelyard.metrics import catalog
-from steelyard.reports.pages._cells import id_path, text_column
-from steelyard.reports.pages._page import Column, Facts, LongText, Page, PageTable
+from steelyard.pages import Column, Facts, LongText, Page, PageTable, id_path, text_column
 from steelyard.results import ReportOutput, RunList, RunRows
 
 DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "fraction": 3, "ratio": 3}

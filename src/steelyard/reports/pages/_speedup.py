@@ -7,9 +7,8 @@ from typing import Any
 
 from steelyard.formatting import counted, decimal_bounds, interval_name, percent
 from steelyard.metrics import catalog
+from steelyard.pages import DASH, Column, Page, PageTable, text_column, with_figures
 from steelyard.reports._speedups import speedup_sentence
-from steelyard.reports.pages._cells import text_column, with_figures
-from steelyard.reports.pages._page import DASH, Column, Page, PageTable
 from steelyard.results import SpeedupResult
 
 SUMMED = ("mean_speedup", "agent_advantage", "accuracy", "mean_cost_per_task", "mean_trajectory_length")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from steelyard.pages import DASH, Facts, Page, PageLink, PageTable, id_path, text_column, with_figures
 from steelyard.reports._arena_models import model_estimate_lines
-from steelyard.reports.pages._cells import id_path, text_column, with_figures
 from steelyard.reports.pages._history import review_sentence
-from steelyard.reports.pages._page import DASH, Facts, Page, PageLink, PageTable
 from steelyard.reports.pages._task import score_column, who
 from steelyard.results import CriterionResult, Evaluation, ScoreReason
 

@@ -9,16 +9,22 @@ from typing import Any
 import msgspec
 
 from steelyard.formatting import counted, decimal_bounds, exact_percent, interval_name
-from steelyard.reports._arena_lines import REPORTS_FAILURE, unreported_text
-from steelyard.reports._arena_tables import settings_named
-from steelyard.reports.pages._cells import (
+from steelyard.pages import (
+    DASH,
+    Column,
+    Facts,
+    OnDemand,
+    Page,
+    PageLink,
+    PageTable,
     count_column,
     id_path,
     minute_of,
     text_column,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Facts, OnDemand, Page, PageLink, PageTable
+from steelyard.reports._arena_lines import REPORTS_FAILURE, unreported_text
+from steelyard.reports._arena_tables import settings_named
 from steelyard.results import AllLeaderboards, LeaderboardEntry, ScoreInterval, TaskDetails, TaskLeaderboard, TaskList
 
 PARTS = ("efficiency", "speed", "cost", "correctness")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from steelyard.formatting import counted
+from steelyard.pages import Column, Page, PageTable, count_column, text_column, with_figures
 from steelyard.records import TOKEN_KINDS, key_text
 from steelyard.reports._usage_tables import cost_texts
-from steelyard.reports.pages._cells import count_column, text_column, with_figures
 from steelyard.reports.pages._findings import findings_page
-from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import CompletenessSummary, UsageSummary
 
 WAYS = ("known", "reported", "counted", "priced", "lower_bound", "unknown")

@@ -10,8 +10,8 @@ from itertools import zip_longest
 from typing import Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
+from steelyard.pages._plain_text import DASH
 from steelyard.plain_text import clean
-from steelyard.reports._plain_text import DASH
 
 Style = Literal["bold", "red", "green", "yellow", "dim"]
 _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}

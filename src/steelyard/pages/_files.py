@@ -6,13 +6,19 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.figures import FIGURE_ENDINGS
+from steelyard.pages._output_files import check_file, writing
+from steelyard.pages._plain_text import json_text
 from steelyard.records import Redaction
-from steelyard.reports._output_places import check_file, writing
-from steelyard.reports._plain_text import json_text
-from steelyard.results import Result, Row
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from steelyard.figures import Figure
+
+Row = dict[str, Any]  # Any: cells of any type
 
 RESULT_ENDINGS = (".json", ".csv", ".parquet", ".html", ".md")
 
@@ -41,7 +47,29 @@ def csv_text(rows: Sequence[Row], *, raw: bool = False) -> str:
     return text.getvalue()
 
 
-def write_result(result: Result, path: Path, *, figure: str | None = None, no_csv_escape: bool = False) -> str:
+class Writable(Protocol):
+    """A result that can be written to a file."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it contains input from several people; if so, secrets are redacted in all its files."""
+
+    def to_dict(self) -> dict[str, Any]: ...  # Any: JSON values
+
+    def to_dicts(self) -> list[Row]: ...
+
+    def to_polars(self) -> pl.DataFrame: ...
+
+    def figure(self, name: str | None = None, *, width: int | None = None) -> Figure: ...
+
+    def document(self) -> str:
+        """Return the result as one HTML file."""
+
+    def markdown(self) -> str:
+        """Return the result as Markdown."""
+
+
+def write_result(result: Writable, path: Path, *, figure: str | None = None, no_csv_escape: bool = False) -> str:
     """Write the result, or a figure of it, in the format that the file's ending names.
 
     Return how many keys and tokens of each kind were redacted; pages report this themselves.
@@ -58,17 +86,15 @@ def write_result(result: Result, path: Path, *, figure: str | None = None, no_cs
     return redaction.summary
 
 
-def _write(result: Result, path: Path, ending: str, *, no_csv_escape: bool) -> None:
+def _write(result: Writable, path: Path, ending: str, *, no_csv_escape: bool) -> None:
     with writing(path):
         if ending == ".json":
             path.write_text(json_text(result.to_dict()) + "\n", "utf-8")
         elif ending == ".csv":
             path.write_text(csv_text(result.to_dicts(), raw=no_csv_escape), "utf-8")
         elif ending in (".html", ".md"):
-            from steelyard.reports._report_files import result_document, result_markdown  # pages bring rich
-
             # file names may contain lone surrogates, which HTML cannot
-            made = result_document(result) if ending == ".html" else result_markdown(result)
+            made = result.document() if ending == ".html" else result.markdown()
             path.write_bytes(made.encode("utf-8", "replace"))
         else:
             with path.open("wb") as file:  # Polars itself does not take every name that a file may have

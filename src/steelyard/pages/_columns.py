@@ -10,17 +10,22 @@ from urllib.parse import quote
 
 from steelyard.errors import UsageError
 from steelyard.formatting import bounds_text, exact_percent, number_format, quantity_column
+from steelyard.pages._page import DASH, Column, Facts, Page
 from steelyard.records import key_text, tier_text
-from steelyard.reports.pages._page import DASH, Column, Facts, Page
 
 if TYPE_CHECKING:
     from steelyard.figures import Figure
-    from steelyard.results import Result
 
 ALONE, PAIRED, PHONE = 880, 580, 350
 """Width of a figure alone, next to another one, and on a phone."""
 TALLEST = 1_500
 """Maximum height of a figure on a phone; a taller one is a list rather than a picture."""
+
+
+class Drawable(Protocol):
+    """A result with figures."""
+
+    def figure(self, name: str | None = None, *, width: int | None = None) -> Figure: ...
 
 
 class Limits(Protocol):
@@ -150,7 +155,7 @@ def methods_of(intervals: Sequence[Limits]) -> str:
     return ", ".join(sorted({each.method for each in intervals if each.low is not None})) or "none"
 
 
-def with_figures(page: Page, result: Result, names: Sequence[str], *, tall: bool = True) -> Page:
+def with_figures(page: Page, result: Drawable, names: Sequence[str], *, tall: bool = True) -> Page:
     """The page with those of the named figures that the result can draw, for a desk and for a phone.
 
     With `tall`, the first keeps its full height, because it shows more than the table.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from steelyard.pages._terminal_tables import IN_A_PIPE, Painted, cell_len, paint, wrapped
 from steelyard.plain_text import clean
-from steelyard.reports._terminal_tables import IN_A_PIPE, Painted, cell_len, paint, wrapped
 
 INDENT = 4
 """Indentation of a branch below its parent."""

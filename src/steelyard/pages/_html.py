@@ -17,8 +17,8 @@ from html import escape, unescape
 from pathlib import Path
 
 from steelyard.figures import STYLE, Figure
+from steelyard.pages._page import DASH, Column, Facts, LongText, Page, PageLink, PageTable
 from steelyard.plain_text import clean
-from steelyard.reports.pages import DASH, Column, Facts, LongText, Page, PageLink, PageTable
 
 PLAIN_ROWS = 100
 """Rows in the page itself, for readers without JavaScript; smaller tables are complete."""
@@ -137,7 +137,7 @@ def table_html(table: PageTable, *, name: str, base: str | None = None, plain_ro
     )
 
 
-def plain_table(table: PageTable | None, *, caption: str) -> str:
+def plain_table_html(table: PageTable | None, *, caption: str) -> str:
     """The first rows as a bare table, for a notebook."""
     columns = () if table is None else table.in_words.columns
     rows = 0 if table is None else table.rows

@@ -1,0 +1,97 @@
+"""Pages: one presentation of an answer, rendered as terminal text, HTML, Markdown and files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.figures import (
+        FIGURE_ENDINGS as FIGURE_ENDINGS,
+        check_figure_file as check_figure_file,
+    )
+    from steelyard.pages._columns import (
+        ALONE as ALONE,
+        PAIRED as PAIRED,
+        PHONE as PHONE,
+        TALLEST as TALLEST,
+        Limits as Limits,
+        count_column as count_column,
+        counting_facts as counting_facts,
+        drawn_facts as drawn_facts,
+        id_column as id_column,
+        id_path as id_path,
+        interval_column as interval_column,
+        interval_text as interval_text,
+        key_columns as key_columns,
+        level_column as level_column,
+        methods_of as methods_of,
+        minute_of as minute_of,
+        number_column as number_column,
+        row_columns as row_columns,
+        text_column as text_column,
+        time_column as time_column,
+        with_figures as with_figures,
+    )
+    from steelyard.pages._files import (
+        RESULT_ENDINGS as RESULT_ENDINGS,
+        Row as Row,
+        csv_cell as csv_cell,
+        csv_text as csv_text,
+        write_result as write_result,
+    )
+    from steelyard.pages._html import (
+        MAX_LINK_LENGTH as MAX_LINK_LENGTH,
+        document as document,
+        page_asset as page_asset,
+        page_html as page_html,
+        page_style as page_style,
+        plain_table_html as plain_table_html,
+        row_cells as row_cells,
+        table_html as table_html,
+        text as text,
+    )
+    from steelyard.pages._output_files import (
+        check_file as check_file,
+        check_folder as check_folder,
+        writing as writing,
+    )
+    from steelyard.pages._page import (
+        Column as Column,
+        Facts as Facts,
+        LongText as LongText,
+        OnDemand as OnDemand,
+        Page as Page,
+        PageLink as PageLink,
+        PageTable as PageTable,
+        number_shown as number_shown,
+    )
+    from steelyard.pages._plain_text import (
+        DASH as DASH,
+        json_bytes as json_bytes,
+        json_text as json_text,
+        markdown_text as markdown_text,
+        number_text as number_text,
+    )
+    from steelyard.pages._terminal_tables import (
+        IN_A_PIPE as IN_A_PIPE,
+        Cell as Cell,
+        Painted as Painted,
+        Style as Style,
+        TextTable as TextTable,
+        add_row as add_row,
+        cell_len as cell_len,
+        paint as paint,
+        plain_table as plain_table,
+        wrapped as wrapped,
+    )
+    from steelyard.pages._terminal_trees import (
+        TextTree as TextTree,
+    )
+    from steelyard.plain_text import (
+        clean as clean,
+        visible_json as visible_json,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)
