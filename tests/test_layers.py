@@ -19,7 +19,18 @@ pytestmark = pytest.mark.checkout
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
 BASE = frozenset(
-    {"errors", "settings", "version", "doors", "plugins", "plain_text", "formatting", "scratch", "suggestions"}
+    {
+        "errors",
+        "settings",
+        "version",
+        "doors",
+        "plugins",
+        "plain_text",
+        "formatting",
+        "scratch",
+        "suggestions",
+        "option_names",
+    }
 )
 """What everything may import."""
 

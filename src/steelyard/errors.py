@@ -39,6 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.formatting import file_size
+from steelyard.option_names import Surface, spell
 from steelyard.suggestions import nearest
 
 MAX_ERROR_CHARS = 200
@@ -53,12 +54,46 @@ class SteelyardError(Exception):
     http_status = 400
     parts: tuple[SteelyardError, ...] = ()
     """Errors that it summarizes, each with its location and hint."""
+    surface: Surface = "python"
+    """Where it is shown, which decides the spelling of options in its texts."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.where = where
-        self.hint = hint
+        self._message, self._where, self._hint = message, where, hint
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        return spell(self._message, self.surface)
+
+    @message.setter
+    def message(self, message: str) -> None:
+        self._message = message
+
+    @property
+    def where(self) -> str | None:
+        """The file and line, the option or the record that is wrong."""
+        return None if self._where is None else spell(self._where, self.surface)
+
+    @where.setter
+    def where(self, where: str | None) -> None:
+        self._where = where
+
+    @property
+    def hint(self) -> str | None:
+        """How to fix it."""
+        return None if self._hint is None else spell(self._hint, self.surface)
+
+    @hint.setter
+    def hint(self, hint: str | None) -> None:
+        self._hint = hint
+
+    def shown_on(self, surface: Surface) -> SteelyardError:
+        """Return the error with its options spelled for a surface."""
+        self.surface = surface
+        for part in self.parts:
+            part.shown_on(surface)
+        return self
 
     def __str__(self) -> str:
         location = f"{self.where}: " if self.where else ""

@@ -122,6 +122,7 @@ def print_text(text: str, *, flush: bool = False) -> None:
 
 def print_error(error: SteelyardError, *, as_json: bool) -> None:
     """Print the error: as JSON on stdout for scripts, as a sentence on stderr for people."""
+    error.shown_on("cli")
     if as_json:
         print_json({"error": error.as_dict()})
         sys.stdout.flush()  # so a write error on stdout is reported once, on stderr

@@ -61,7 +61,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
         )
         instance = f"{instance}#{identity}"
     else:
-        problem = error
+        problem = error.shown_on("http")
     shown = Redaction().tree((problem.message, problem.hint, problem.where))  # a suggested name may contain a key
     detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in shown)
     return Problem(
