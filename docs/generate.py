@@ -96,7 +96,7 @@ def records_page() -> str:
     for field in msgspec.structs.fields(Run):
         if field.encode_name != "x_":
             lines.append(f"| `{field.encode_name}` | {meanings[field.name]} |")
-    lines += ["", "## Derived fields", "", "Inputs of metric formulas, in addition to other metrics.", ""]
+    lines += ["", "## Derived fields", "", "Metric formulas can use these fields and other metrics.", ""]
     lines += ["| field | type | meaning |", "|---|---|---|"]
     lines += [f"| `{fact.name}` | {fact.kind} | {fact.meaning} |" for fact in FACTS.values()]
     return "\n".join(lines) + "\n"

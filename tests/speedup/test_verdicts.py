@@ -203,7 +203,7 @@ def test_a_run_record_has_the_verdict_that_other_verbs_give_it(
     result = speedup(TaskFiles(nop=paths["nop"], oracle=paths["oracle"], agents={KEY: paths["agent"]}))
     assert (result.attempts[0].payload.success, result.attempts[0].payload.task_speedup) == (success, speed)
     told = [finding.message for finding in result.findings if finding.code == "no_snapshot"]
-    assert told == (["no snapshot: success is based on the stated verdict only"] if success else [])
+    assert told == (["no snapshot: success is based on the reported verdict only"] if success else [])
     (group,) = sy.measure(paths["agent"], metrics=["pass_rate"]).to_dict()["groups"]
     assert group["metrics"]["pass_rate"]["mean"] == (None if success is None else float(success))
 

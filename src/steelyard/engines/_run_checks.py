@@ -103,21 +103,21 @@ CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
         "tests_contradict_verdict",
         "warning",
-        "the test results contradict the stated verdict; the test results are used",
+        "the test results contradict the reported verdict; the test results are used",
         ("tests_run", "tests_not_passed", "passed"),
         _tests_against_verdict,
     ),
     RunCheck(
         "outcome_contradicts_verdict",
         "warning",
-        "the outcome contradicts the stated verdict; the verdict is used",
+        "the outcome contradicts the reported verdict; the verdict is used",
         ("outcome", "passed"),
         _outcome_against_verdict,
     ),
     RunCheck(
         "judges_contradict_verdict",
         "warning",
-        "the majority of the judges contradicts the tests or the stated verdict, which take precedence",
+        "the majority of the judges contradicts the tests or the reported verdict, which take precedence",
         ("judge_votes", "judge_passes", "pass_rate"),
         _judges_against_verdict,
     ),
@@ -138,15 +138,15 @@ CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
         "score_contradicts_verdict",
         "warning",
-        "the run's stated score contradicts its verdict: below the pass threshold yet passed, or at or above it and "
-        "failed; both are used as stated",
+        "the run's reported score contradicts its verdict: below the pass threshold yet passed, or at or above it and "
+        "failed; both are used as reported",
         ("stated_impl_rate", "pass_rate"),
         _score_against_verdict,
     ),
     RunCheck(
         "judge_score_differs",
         "warning",
-        "a judge's stated score differs from the score recomputed from its criteria; the stated score is used",
+        "a judge's reported score differs from the score recomputed from its criteria; the reported score is used",
         ("judge_score_error",),
         _score_not_recomputed,
     ),
@@ -160,7 +160,7 @@ CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
         "duration_differs",
         "warning",
-        "the stated duration differs from end minus start; the stated duration is used",
+        "the reported duration differs from end minus start; the reported duration is used",
         ("stated_duration_seconds", "elapsed_seconds"),
         _duration_differs,
     ),
@@ -188,7 +188,7 @@ CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
         "total_tokens_differ",
         "warning",
-        "the stated token total contradicts the counts by kind; the counts by kind are used",
+        "the reported token total contradicts the counts by kind; the counts by kind are used",
         ("stated_total_tokens", "total_tokens"),
         _total_differs,
     ),

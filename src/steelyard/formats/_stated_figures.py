@@ -27,7 +27,9 @@ def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: V
         if count and _same(passed / count, stated)
     ]
     note = _reproduced(reproducing)
-    message = f"reported accuracy: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); ours: {ours}; {note}"
+    message = (
+        f"reported accuracy: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); computed: {ours}; {note}"
+    )
     # a figure over other runs than those in the file is no contradiction
     contradicts = not reproducing and of == len(verdicts)
     return Finding(code="stated_accuracy", severity="warning" if contradicts else "info", message=message, where=where)

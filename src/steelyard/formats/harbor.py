@@ -326,7 +326,7 @@ def _job(job: Job, path: str) -> Iterator[Finding]:
         passed = sum(count for reward, count in rewards.items() if reward >= 1)
         ours = f"{passed} of {scored} scored trials = {passed / scored:.4g}" if scored else "no scored trials"
         stated = f"reported mean reward {mean:.6g} over all {job.n_total_trials} trials (missing rewards count as 0)"
-        message = f"{name}: {stated}; ours: {ours}"
+        message = f"{name}: {stated}; computed: {ours}"
         yield Finding(code="stated_accuracy", severity="info", message=message, where=path)
 
 

@@ -318,7 +318,7 @@ FORMAT = LogFormat(
         "times",
         "duration_seconds",
         "failure",
-        "stated accuracy",
+        "reported accuracy",
     ),
     recognizes=recognizes,
     read=read,

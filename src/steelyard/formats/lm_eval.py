@@ -216,7 +216,7 @@ FORMAT = LogFormat(
     name=NAME,
     title="lm-evaluation-harness samples and results",
     kind="trials",
-    yields=("passed", "impl_rate", "metrics as x_<metric>", "stated accuracy"),
+    yields=("passed", "impl_rate", "metrics as x_<metric>", "reported accuracy"),
     recognizes=recognizes,
     read=read,
 )

@@ -224,7 +224,7 @@ FORMAT = LogFormat(
     name=NAME,
     title="SWE-bench predictions and evaluation reports",
     kind="verdicts",
-    yields=("passed", "outcome", "tests", "failure", "stated accuracy"),
+    yields=("passed", "outcome", "tests", "failure", "reported accuracy"),
     recognizes=recognizes,
     read=read,
 )

@@ -193,7 +193,7 @@ FORMAT = LogFormat(
         "tests",
         "usage if the agent reports it",
         "times",
-        "stated accuracy and pass@k",
+        "reported accuracy and pass@k",
     ),
     recognizes=recognizes,
     read=read,

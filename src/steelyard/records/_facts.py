@@ -105,11 +105,21 @@ _TEST_COUNTS = ("tests.passed", "tests.failed", "tests.errors")
 _NO_PROVENANCE = "not in the record"
 _NO_CALLS = "the record does not report the tokens of the run and of every call"
 
+
+def _kind_meaning(kind: str) -> str:
+    words = kind.replace("cache_write_5m", "5-minute_cache_write").replace("cache_write_1h", "1-hour_cache_write")
+    return f"{words.replace('_', ' ').capitalize()} of the run."
+
+
+def _component_meaning(type_: ComponentType, what: str) -> str:
+    return f"{what.replace('_', ' ').capitalize()} of the component {type_.value}."
+
+
 KEY_PARTS: tuple[FactGroup, ...] = (
     _simple("id", "str", "The run's id."),
-    _simple("experiment", "str", "The experiment."),
-    _simple("task", "str", "The task."),
-    _simple("agent", "str", "The agent."),
+    _simple("experiment", "str", "Name of the experiment."),
+    _simple("task", "str", "Name of the task."),
+    _simple("agent", "str", "Name of the agent."),
     FactGroup(
         lambda run: model_group(run.model),
         lambda name: (name,),
@@ -117,14 +127,14 @@ KEY_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "model",
                 "str",
-                "The model, without a provider prefix.",
+                "Name of the model, without a provider prefix.",
                 "the record has no model",
                 FromColumns("model", ("model",)),
             ),
         ),
         whole=True,
     ),
-    _simple("tier", "str", "The tier, in its scheme."),
+    _simple("tier", "str", "Tier of the agent's configuration; `tier_scheme` defines the tiers."),
     _simple(
         "tier_scheme",
         "str",
@@ -226,7 +236,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
                 Fact(
                     kind,
                     "int",
-                    f"{kind.replace('_', ' ').capitalize()} of the run.",
+                    _kind_meaning(kind),
                     _NO_USAGE,
                     FromColumns("value", (f"usage.{kind}",)),
                 )
@@ -259,7 +269,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple(
         "cost_is_lower_bound",
         "bool",
-        "Whether cost or tokens are lower bounds.",
+        "Whether the cost, or the token count it is priced from, is a lower bound.",
         absent=_NO_PROVENANCE,
     ),
     FactGroup(
@@ -319,7 +329,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact("schema_tokens", "int", "Tokens of tool schemas.", _NO_COMPONENTS),
             Fact("skill_tokens", "int", "Tokens of skill prompts and domain expertise.", _NO_COMPONENTS),
             *(
-                Fact(component_column(type_, what), "int", f"{type_.value} {what.replace('_', ' ')}.", _NO_COMPONENTS)
+                Fact(component_column(type_, what), "int", _component_meaning(type_, what), _NO_COMPONENTS)
                 for type_ in ComponentType
                 for what in ("input_tokens", "output_tokens")
             ),

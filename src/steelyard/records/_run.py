@@ -270,15 +270,15 @@ class Run(Record, frozen=True, kw_only=True):
     id: Name | None = None
     """Unique id; by default derived from the content."""
     experiment: Name | None = None
-    """Experiment."""
+    """Name of the experiment."""
     task: Name
-    """Task."""
+    """Name of the task."""
     agent: Name | None = None
-    """The agent."""
+    """Name of the agent."""
     model: Name | None = None
     """Main model; also used to price tokens outside `calls`."""
     tier: Name | None = None
-    """Tier of the configuration, in its scheme."""
+    """Tier of the agent's configuration; `tier_scheme` defines the tiers."""
     tier_scheme: Name = DEFAULT_SCHEME
     """Naming scheme of `tier`."""
     attempt: Count | None = None
@@ -292,7 +292,7 @@ class Run(Record, frozen=True, kw_only=True):
     passed: bool | None = None
     """Verdict, as reported; test results take precedence."""
     outcome: Outcome | None = None
-    """Outcome; errored and unscored runs have no verdict."""
+    """Outcome; `errored` and `not_scored` are not verdicts."""
     failure: Failure | None = None
     """Failure, if any."""
     judgments: tuple[Judgment, ...] | None = None
@@ -320,7 +320,7 @@ class Run(Record, frozen=True, kw_only=True):
     steps: Steps | None = None
     """Expected and achieved steps."""
     actions: tuple[Action, ...] | None = None
-    """Actions with their alignment to the goal."""
+    """Actions with their alignment with the goal."""
     changes: tuple[Change, ...] | None = None
     """Changes, and whether each failed or was reverted."""
     components: tuple[Component, ...] | None = None

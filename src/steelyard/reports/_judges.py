@@ -28,8 +28,9 @@ def _lines(result: Judges) -> Iterator[str]:
     for record in result.judges:
         if record.differing:
             yield (
-                f"{record.judge}: the stated score differs from the recomputed score by more than {result.tolerance:g} "
-                f"in {record.differing:,} of {record.checked:,} judgments (mean difference {record.mean_error:+.3f})."
+                f"{record.judge}: the reported score differs from the recomputed score by more than "
+                f"{result.tolerance:g} in {record.differing:,} of {record.checked:,} judgments "
+                f"(mean difference {record.mean_error:+.3f})."
             )
     contradictions = sum(record.contradictions for record in result.judges)
     if contradictions:

@@ -40,7 +40,7 @@ class JudgeRecord:
     severity: Interval
     """Its score minus the mean of the other judges on the same runs; negative values are strict."""
     checked: int
-    """Judgments with both a stated score and criteria to recompute it from."""
+    """Judgments with both a reported score and criteria to recompute it from."""
     mean_error: float | None
     """Mean of stated minus recomputed scores."""
     max_error: float | None

@@ -79,7 +79,7 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
             message += f"; only after the change: {listed(new)}. Benchmarks are matched by name (hyperfine: -n NAME)"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if attempt.success is True and attempt.snapshot is None:
-        ground = "tests" if attempt.tests is not None else "stated verdict"
+        ground = "tests" if attempt.tests is not None else "reported verdict"
         message = f"no snapshot: success is based on the {ground} only"
         yield Finding(code="no_snapshot", severity="info", message=message, where=where)
     if attempt.snapshot == NO_BLOCK:
