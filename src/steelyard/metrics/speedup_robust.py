@@ -150,7 +150,7 @@ def significant_regressions(*, log_speedup_highs: Required) -> Value:
     example=Example({"log_speedup_lows": (0.6931471805599453, -0.2)}, 0.25),
 )
 def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
-    """Lower bound of the fraction of time saved; noise counts as 0."""
+    """Lower bound on the fraction of time saved; noise counts as 0."""
     lows = log_speedup_lows
     return exact_mean([max(0.0, 1 - exp(-low)) for low in lows]) if lows else missing(_NO_INTERVAL)
 
