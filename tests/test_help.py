@@ -7,8 +7,9 @@ import re
 import pytest
 
 from command_cases import APPS
+from steelyard import results
 from steelyard.cli import build_app, command_names, run
-from steelyard.cli._help import COMMAND_GROUPS
+from steelyard.cli._help import COMMAND_GROUPS, FIGURES
 
 TOP = {
     "Get started": ["demo", "doctor"],
@@ -43,6 +44,28 @@ ORDER = ["Examples", "Commands", "Arguments", "Required", "Options", *SHARED]
 MAX_WORDS = 9
 NEGATIVES = {"--no-csv-escape", "--no-sandbox", "--no-repair", "--no-redact"}
 """Flags that switch something off that is on by default."""
+DRAWN = {
+    "usage": results.UsageSummary,
+    "completeness": results.CompletenessSummary,
+    "measure": results.Measurement,
+    "compare": results.Comparison,
+    "rank": results.Ranking,
+    "matrix": results.Matrix,
+    "judges": results.Judges,
+    "repeatability": results.Repeatability,
+    "speedup": results.SpeedupResult,
+    "show": results.RunDetail,
+    "gate": results.Gate,
+    "arena show": results.Evaluation,
+    "arena leaderboard": results.TaskLeaderboard,
+    "arena history": results.ScoreHistory,
+    "arena compare-profiles": results.ProfileComparison,
+    "arena bias": results.ToolBias,
+    "arena model abilities": results.AbilityRanking,
+    "arena model predict": results.PredictedScores,
+    "arena model correctness": results.CorrectnessEstimates,
+}
+"""The result that each command with --figure draws."""
 ARENA = {
     "Set up": ["init", "upgrade", "task", "user"],
     "Submit": ["submit", "withdraw", "show", "watch"],
@@ -130,6 +153,13 @@ def test_help_has_examples_and_ordered_groups(shown, command: str) -> None:  # t
     assert f"\nExamples:\n  steelyard {command}" in text
     titles = [title for title in groups_of(text) if title in ORDER]
     assert titles == sorted(titles, key=ORDER.index)
+
+
+def test_help_lists_the_figures_of_each_command(shown) -> None:  # type: ignore[no-untyped-def]
+    assert {command: results.figure_names(kind) for command, kind in DRAWN.items()} == FIGURES
+    text = " ".join(shown("rank").split())
+    assert "--figure NAME Figure to write to .svg or .png: dots, pareto (default: dots). --no-csv-escape" in text
+    assert "Figure to write to .svg or .png: heatmap. --no" in " ".join(shown("matrix").split())
 
 
 def summaries() -> dict[str, str]:

@@ -100,8 +100,32 @@ METAVARS = {
     "log": "FILE",
     "agent": "NAME",
     "budget": "USD",
+    "out": "FILE|DIR",
+    "root-path": "PATH",
 }
 """Placeholders for option values; other options use their type."""
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "usage": ("days", "costs", "tokens"),
+    "completeness": ("fields",),
+    "measure": ("dots", "pareto", "tokens", "components"),
+    "compare": ("differences", "flips", "dumbbells"),
+    "rank": ("dots", "pareto"),
+    "matrix": ("heatmap",),
+    "judges": ("severity", "reliability"),
+    "repeatability": ("repair", "dots", "distances"),
+    "speedup": ("waterfall", "dots"),
+    "show": ("tokens", "calls"),
+    "gate": ("rules",),
+    "arena show": ("scores",),
+    "arena leaderboard": ("dots", "strip"),
+    "arena history": ("trend",),
+    "arena compare-profiles": ("ranks",),
+    "arena bias": ("forest",),
+    "arena model abilities": ("dots",),
+    "arena model predict": ("dots",),
+    "arena model correctness": ("reliability",),
+}
+"""The figures of each command, the default first; a copy, because the results that draw them are slow to import."""
 _EXAMPLE = re.compile(r"^[ ]*Example: (.+)$\n?", re.MULTILINE)
 
 
@@ -149,7 +173,7 @@ def _command(app: App, words: Sequence[str], width: int) -> Iterator[str]:
     for title, group in _grouped(arguments).items():
         if group:
             yield from ("", f"{title}:")
-            yield from _rows(((_label(each), _description(each)) for each in group), OPTION_COLUMN, width)
+            yield from _rows(((_label(each), _description(each, words)) for each in group), OPTION_COLUMN, width)
 
 
 def _continued(command: str, width: int) -> Iterator[str]:
@@ -274,9 +298,12 @@ def _default(argument: Argument) -> Any:  # Any: a default of any type
     return None if value is Signature.empty else value
 
 
-def _description(argument: Argument) -> str:
+def _description(argument: Argument, words: Sequence[str]) -> str:
     """The help of an option with its choices and default."""
     text = (argument.parameter.help or "").strip()
+    if argument.name == "--figure":
+        first, *others = names = FIGURES[" ".join(words)]
+        return f"{_open(text)}: {', '.join(names)}{f' (default: {first})' if others else ''}."
     default, choices = _default(argument), _choices(argument.hint)
     if default is True and text:
         return f"Do not {text[0].lower()}{text[1:]}"

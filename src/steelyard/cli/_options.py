@@ -81,7 +81,5 @@ NoCsvEscape = Annotated[
         negative="",
     ),
 ]
-FigureName = Annotated[
-    str | None, Parameter(help="Figure to write to .svg or .png (see: docs/figures.md; default: the first listed).")
-]
+FigureName = Annotated[str | None, Parameter(help="Figure to write to .svg or .png.")]
 Quiet = Annotated[bool, Parameter(name="--quiet", alias="-q", help="Suppress progress and warnings.", negative="")]
