@@ -133,7 +133,7 @@ def weights(
 ) -> int:
     """Show score weights fitted to peer ratings, by version.
 
-    They are shown next to the profile's weights and do not change scores.
+    The fitted weights are shown next to the profile's weights and do not change scores.
 
     Example: steelyard arena model weights --fit
     """

@@ -34,6 +34,6 @@ LeaderboardFile = Annotated[
 ResultFile = Annotated[OnePath | None, Parameter(alias="-o", help=f"Write the result to FILE; {DRAWN_FORMATS}")]
 SetOption = Annotated[
     tuple[str, ...],
-    Parameter(help="Set KEY=VALUE on every run, as in steelyard read; repeatable.", negative=""),
+    Parameter(help="Set a field on every run (see: steelyard read --help); repeatable.", negative=""),
 ]
 TopOption = Annotated[FromOne | None, Parameter(help="Number of ranks to show (default: all).")]

@@ -15,7 +15,7 @@ from steelyard.settings import DEFAULT_STORE
 if TYPE_CHECKING:
     from steelyard.results import Assignments
 
-rating = App(name="rating", help="Assign, add or list peer ratings.", help_format="plaintext")
+rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
 
 Unblind = Annotated[bool, Parameter(help="Show the names hidden by blinding.", negative="")]
 
@@ -29,9 +29,9 @@ def assign(
         str | None, Parameter(help="Comma-separated reviewer ids (default: all registered people).")
     ] = None,
     per_submission: Annotated[
-        FromOne | None, Parameter(help="Reviewers per submission (default: set by the profile).")
+        FromOne | None, Parameter(help="Reviewers per submission (default: the profile's).")
     ] = None,
-    seed: Annotated[int, Parameter(help="Random seed of the assignment.")] = ASSIGNMENT_SEED,
+    seed: Annotated[int, Parameter(help="Random seed for the assignment.")] = ASSIGNMENT_SEED,
     unblind: Unblind = False,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
@@ -85,7 +85,7 @@ def add(
     """Rate a submission from 0 to 100.
 
     A later rating by the same reviewer replaces the earlier one. Reviewers cannot rate their own submissions. Ratings
-    affect correctness only if a judge criterion of the task names the reviewers.
+    affect correctness only if a judge criterion of the task lists the reviewer.
 
     Example: steelyard arena rating add run-17 --reviewer ada --score 80 --comment "clear and complete"
     """

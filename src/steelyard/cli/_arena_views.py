@@ -51,7 +51,7 @@ def leaderboard(
     policy: AskedPolicy = None,
     by: Annotated[
         str | None,
-        Parameter(help="Across tasks: rank by agent, model, submitter, team (default: agent,model)."),
+        Parameter(help="Across tasks: comma-separated keys: agent, model, submitter or team (default: agent,model)."),
     ] = None,
     sort: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def leaderboard(
     ] = None,
     top: TopOption = None,
     until: Annotated[
-        str | None, Parameter(help="For a task: the leaderboard at the end of this day, or before this time.")
+        str | None, Parameter(help="For a task: the leaderboard at the end of this day, or just before this time.")
     ] = None,
     submitter: Annotated[str | None, Parameter(help="For a task: only submissions of this submitter.")] = None,
     metrics: Annotated[
@@ -74,8 +74,8 @@ def leaderboard(
 ) -> int:
     """Rank submissions to a task, or agents across tasks.
 
-    The leaderboard of a task shows ranks, percentiles, confidence intervals and flags, and marks values that
-    are defaults or claims without verification. --out writes the leaderboard of the task, or of all tasks, to a file.
+    The leaderboard of a task shows ranks, percentiles, confidence intervals and flags, and marks default
+    values and unverified claims. --out writes the leaderboard of the task, or of all tasks, to a file.
 
     Example: steelyard arena leaderboard fix-race --top 10
     Example: steelyard arena leaderboard fix-race --until 2026-10-31
@@ -359,12 +359,12 @@ def watch(
     *,
     store: StoreOption = DEFAULT_STORE,
     poll_interval: Annotated[Seconds, Parameter(help="Seconds between polls.")] = 1.0,
-    max_polls: Annotated[FromOne | None, Parameter(help="Number of polls (default: unlimited).")] = None,
+    max_polls: Annotated[FromOne | None, Parameter(help="Maximum number of polls (default: unlimited).")] = None,
     json: Json = False,
 ) -> int:
     """Print events as they occur.
 
-    Events are evaluations, lost ranks, outliers and exclusions. With --json, one object per line.
+    Events are evaluations, lost ranks, outliers and exclusions. With --json, prints one object per line.
 
     Example: steelyard arena watch --poll-interval 5
     """

@@ -16,7 +16,7 @@ canon = App(name="canon", help="List, show or retire stored canons (reference ou
 
 Prompt = Annotated[str, Parameter(help="Prompt id (the id of its contract).")]
 History = Annotated[bool, Parameter(help="Include retired canons.", negative="")]
-StoreAddress = Annotated[str, Parameter(help="Store of the canons.")]
+StoreAddress = Annotated[str, Parameter(help="Store URL for canons: sqlite:///FILE, postgresql://USER@HOST/NAME.")]
 
 
 @canon.command(name="list")

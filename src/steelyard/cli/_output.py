@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from steelyard.results import Result, Row
 
 MARKDOWN = ".md"
+REPORT_FILE = "report.html"
+"""The file that `report` writes by default."""
 
 
 @Parameter(name="*")
@@ -114,7 +116,18 @@ class Output(Showing):
             print_written(self.out, sentences())
 
 
-OUTPUT = Output()
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReportOutput(Output):
+    """Output options of `report`, which writes a file by default."""
+
+    out: Annotated[
+        OnePath | None,
+        Parameter(alias="-o", help=f"Write the report to FILE (default: {REPORT_FILE}); {RESULT_FORMATS}"),
+    ] = None
+
+
+REPORT_OUTPUT = ReportOutput()
 
 
 @Parameter(name="*")

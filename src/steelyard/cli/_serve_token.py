@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 token = App(name="token", help="Create, list or revoke access tokens.", help_format="plaintext")
 
-Name = Annotated[str, Parameter(help="Token name, such as its user or program; shown in review logs.")]
+Name = Annotated[str, Parameter(help="Token name, such as the user or program that uses it; shown in review logs.")]
 
 
 @token.command
@@ -27,13 +27,14 @@ def create(
     scope: Annotated[
         str,
         Parameter(
-            help="Comma-separated: read, submit (submissions and runs), review, admin (all of these, plus tasks)."
+            help="Comma-separated scopes: read, submit (submissions and runs), review, "
+            "admin (all of these, plus tasks)."
         ),
     ] = "submit",
     expires: Annotated[str, Parameter(help="Expiry: 30d, 12h, 2w, or the last valid day, such as 2027-01-31.")] = "90d",
     person: Annotated[
         str | None,
-        Parameter(help="Id of the registered owner (arena user add); default: the token name."),
+        Parameter(help="Id of the registered owner (see: steelyard arena user; default: the token name)."),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,

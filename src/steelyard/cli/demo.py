@@ -15,7 +15,7 @@ from steelyard.records import encode_run
 
 NEXT = """\
 These runs are synthetic: no agent ran. Next steps:
-  steelyard demo --write demo    write example data of every type
+  steelyard demo --write demo    write all types of example data
   steelyard report demo/runs.jsonl --by tier    write an HTML report
   steelyard explain demo/runs.jsonl composite_score --by tier
   steelyard metrics              list metrics and their formulas
@@ -28,7 +28,7 @@ def demo(
     *,
     write: Annotated[
         OnePath | None,
-        Parameter(help="Directory for example data of every type, or a .jsonl file for 1,400 runs."),
+        Parameter(help="Directory to write all types of example data to, or .jsonl file to write 1,400 runs to."),
     ] = None,
     report: Annotated[OnePath | None, Parameter(help="Report file: .html or .md.")] = None,
     json: Json = False,

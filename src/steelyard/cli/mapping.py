@@ -21,7 +21,7 @@ mapping = App(
 
 @mapping.command
 def suggest(
-    files: Annotated[Paths, Parameter(help="CSV tables, JSON documents or JSON lines; - for stdin.")],
+    files: Annotated[Paths, Parameter(help="CSV tables, JSON documents or JSON Lines; - for stdin.")],
     /,
     *,
     json: Json = False,

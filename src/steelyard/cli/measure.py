@@ -28,7 +28,10 @@ def measure(
 ) -> int:
     """Compute metrics per group, with confidence intervals.
 
+    Confidence intervals are computed only with --interval.
+
     Example: steelyard measure runs.jsonl --by tier
+    Example: steelyard measure runs.jsonl --by tier --interval auto
     """
     output.check_drawn(Measurement)
     with reading_progress(shown=not output.quiet) as progress:

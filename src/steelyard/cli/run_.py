@@ -27,9 +27,11 @@ LINE_SECONDS = 30.0
 """Interval between progress lines if stderr is not a terminal."""
 STOPPED = 130
 """The exit status after Ctrl-C."""
-Folder = Annotated[OnePath, Parameter(help="Results directory of a plan, such as runs/NAME.")]
-PlanOrFolder = Annotated[OnePath, Parameter(help="Plan file, or its results directory (runs/NAME).")]
-Out = Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME).")]
+Folder = Annotated[OnePath, Parameter(name="DIR", help="Results directory of a plan, such as runs/NAME.")]
+PlanOrFolder = Annotated[OnePath, Parameter(name="DIR", help="Plan file, or its results directory (runs/NAME).")]
+Out = Annotated[
+    OnePath | None, Parameter(alias="-o", help="Results directory (default: runs/NAME, where NAME is set in the plan).")
+]
 TrialId = Annotated[str, Parameter(help="Trial id, or a unique prefix.")]
 
 
@@ -68,7 +70,8 @@ def list_(
         bool, Parameter(help="Print only the ids of pending trials, one per line.", negative="")
     ] = False,
     out: Annotated[
-        OnePath | None, Parameter(alias="-o", help="Results directory to read (default: runs/NAME).")
+        OnePath | None,
+        Parameter(alias="-o", help="Results directory to read (default: runs/NAME, where NAME is set in the plan)."),
     ] = None,
     json: Json = False,
     csv: Csv = False,
@@ -107,7 +110,7 @@ def trial(
     /,
     *,
     accept_drift: Annotated[
-        bool, Parameter(help="Continue even if the agent's version has changed.", negative="")
+        bool, Parameter(help="Continue even if the agent's version or the Steelyard version has changed.", negative="")
     ] = False,
     no_sandbox: Annotated[
         bool,
@@ -135,7 +138,7 @@ def export(
     out: Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME-harbor).")] = None,
     json: Json = False,
 ) -> int:
-    """Write a plan as a job for another tool.
+    """Export a plan as a job for another tool.
 
     Example: steelyard run export plan.toml --to harbor --out job
     """

@@ -29,7 +29,10 @@ def serve_command(
     map: Annotated[str | None, Parameter(help=field_sentences(ReadOptions)["map"])] = None,  # noqa: A002
     store: Annotated[
         str | None,
-        Parameter(help=f"Arena to serve: store URL (default: {DEFAULT_STORE})."),
+        Parameter(
+            help="Store URL of the arena to serve: sqlite:///FILE, postgresql://USER@HOST/NAME "
+            f"(default: {DEFAULT_STORE})."
+        ),
     ] = None,
     host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[FromZero, Parameter(help="Port to listen on; 0 selects a free port.")] = 8600,

@@ -157,7 +157,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     by: Names = ("agent", "model")
     """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
     metrics: Names = ()
-    """Metric to rank by, then metrics to show (default: the score that most runs have)."""
+    """Comma-separated metrics: the one to rank by, then others to show (default: the score available for most runs)."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
     """Ranking method: mean over tasks, or bradley-terry or ranked-pairs over pairwise wins per task."""
     min_task_coverage: float = 0.5
@@ -205,7 +205,7 @@ class ReportOptions(RankOptions):
     by: Names = ()
     """Comma-separated grouping keys (default: agent, model and tier, if they vary)."""
     metrics: Names = ()
-    """Metric to rank by, then metrics to show (default: the score that most runs have)."""
+    """Comma-separated metrics: the one to rank by, then others to show (default: the score available for most runs)."""
     title: str | None = None
     """Report title."""
     sections: Names = ()

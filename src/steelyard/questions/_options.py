@@ -85,8 +85,8 @@ class LabelOptions(Options):
     """Fields to set on every run."""
 
     set: ManyChosen = ()
-    """Set a field on every run; repeatable. In VALUE, the placeholders {folder}, {file} and {stem} are replaced by the
-    file's directory, its name and its name without the extension; {folder[1]} is the parent of {folder}."""
+    """Set a field on every run; repeatable. In VALUE, {file} is the file name, {stem} the file name without extension,
+    {folder} the name of the directory that contains the file, and {folder[1]} the name of its parent directory."""
 
     def labels(self) -> Labels:
         """Return the labels, validated."""
@@ -115,7 +115,7 @@ class RunOptions(MapOptions):
     """Only runs started on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10)
     selects only that month."""
     until: Moment = None
-    """Only runs started on or before this date, or before this time."""
+    """Only runs started up to and including this date or month, or before this time."""
 
     def choice(self, zone: Zone = UTC) -> RunChoice:
         """Return the filter, validated; dates are in the given time zone."""
@@ -155,7 +155,7 @@ class ReadOptions(PricedRunOptions):
     format: str | None = None
     """Only files of this format (see: steelyard formats)."""
     engine: EngineName = "local"
-    """local, spark, spark://HOST:PORT or sc://HOST:PORT; Spark workers must see the files."""
+    """local, spark, spark://HOST:PORT or sc://HOST:PORT; Spark workers must be able to read the files."""
 
     def cluster(self) -> Cluster | None:
         """Return the cluster that reads the files, or None for this machine."""

@@ -27,7 +27,7 @@ class CompletenessOptions(PricedRunOptions):
     """Options of `completeness`."""
 
     by: Names = ()
-    """Comma-separated grouping keys: agent, model, tier, experiment, ..."""
+    """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
 
 
 @api_function(CompletenessOptions)

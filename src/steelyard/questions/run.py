@@ -54,7 +54,7 @@ class RunOptions(Options):
     """Options of `run`."""
 
     out: Path | None = None
-    """Output directory (default: runs/NAME)."""
+    """Results directory (default: runs/NAME, where NAME is set in the plan)."""
     dry_run: bool = False
     """Print the commands and expected cost without running anything."""
     only: Names = ()

@@ -28,9 +28,9 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     """Options of `show`."""
 
     run: str
-    """Run id or a unique prefix."""
+    """Run id, or a unique prefix."""
     diff: str | None = None
-    """Run id or prefix to diff the output against."""
+    """Id or unique prefix of the run to diff the output against."""
     offset: int = 0
     """First character of the output to show, counted from 0; at most 64,000 are shown."""
     diff_offset: int = 0

@@ -83,9 +83,9 @@ class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
     score: Annotated[str, Meta(description="Score to rank by: overall, efficiency, speed, cost or correctness.")] = (
         "overall"
     )
-    until: Annotated[str | None, Meta(description="The leaderboard at the end of this day, or before this time.")] = (
-        None
-    )
+    until: Annotated[
+        str | None, Meta(description="The leaderboard at the end of this day, or just before this time.")
+    ] = None
     metrics: Annotated[
         Listed, Meta(description="Tool metrics defined by the profile, returned in `extra_scores`.")
     ] = ()

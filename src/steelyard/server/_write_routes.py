@@ -83,9 +83,9 @@ class AssignBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     reviewers: tuple[str, ...] = ()
     """Reviewer ids (default: all registered people)."""
     per_submission: Annotated[int, Meta(ge=1, le=100)] | None = None
-    """Reviewers per submission (default: set by the profile)."""
+    """Reviewers per submission (default: the profile's)."""
     seed: int = ASSIGNMENT_SEED
-    """Random seed of the assignment."""
+    """Random seed for the assignment."""
 
 
 class FreezeBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
