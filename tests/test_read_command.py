@@ -70,7 +70,7 @@ def test_tokens_that_no_run_states_are_missing_and_not_zero(tmp_path: Path) -> N
         assert count["total_tokens"] is None
         assert set(count["tokens"].values()) == {None}
         assert (count["calls"], count["cost_known_usd"], count["cost_lower_bound_usd"]) == (None, None, None)
-        assert count["reason"] == "none of the 2 runs reports tokens"
+        assert count["reason"] == "no run reports tokens"
     told, _, _, _, row, *_ = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()
     assert told == "2 runs from 1 file in 1 format; cost unknown."
     assert row.split() == [
@@ -137,7 +137,7 @@ def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
     folders = [str(SAMPLES / name) for name in ("claude-code", "claude-json", "inspect")]
     report = json.loads(steelyard("read", *folders, "--json").stdout)
     assert [report["formats"][name]["calls"] for name in ("claude-code", "claude-json", "inspect")] == [5, None, None]
-    assert report["formats"]["claude-json"]["calls_reason"] == "none of the 2 runs reports its calls"
+    assert report["formats"]["claude-json"]["calls_reason"] == "no run reports its calls"
     assert (report["total"]["calls"], report["total"]["calls_known_runs"]) == (5, 2)
 
 

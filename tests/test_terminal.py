@@ -352,6 +352,6 @@ def test_a_task_without_criteria_and_an_unstated_cost_say_so(
     assert run(["arena", "leaderboard", "bare", *STORE]) == 0
     *_, row = (line for line in capsys.readouterr().out.splitlines() if "sparse" in line)
     assert row.count("50.00 *") == 2  # cost and time
-    assert "cost not reported: 50 *" in row
+    assert "cost not reported: default 50 *" in row
     assert run(["arena", "leaderboard", "fix-race", *STORE]) == 0
     assert without not in capsys.readouterr().out

@@ -229,9 +229,9 @@ def test_a_folder_named_twice_counts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "values", "sentence"),
     [
-        ("--tests", {"passed": 12, "failed": "2"}, "the entry of 'tool:m' contains no test results"),
-        ("--tests", {"passed": -1, "failed": 0}, "the entry of 'tool:m' contains no test results"),
-        ("--runs", {"cost": 0.5}, "the entry of 'tool:m' contains neither cost_usd nor trajectory_length"),
+        ("--tests", {"passed": 12, "failed": "2"}, "the entry for 'tool:m' contains no test results"),
+        ("--tests", {"passed": -1, "failed": 0}, "the entry for 'tool:m' contains no test results"),
+        ("--runs", {"cost": 0.5}, "the entry for 'tool:m' contains neither cost_usd nor trajectory_length"),
     ],
 )
 def test_an_entry_that_says_nothing_is_an_error_and_no_success(

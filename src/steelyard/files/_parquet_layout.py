@@ -114,7 +114,7 @@ def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
     at: int = chunk.get(_DICTIONARY_AT) or chunk.get(_DATA_AT, 0)
     end: int = at + chunk.get(_COMPRESSED, -1)
     if not (len(MAGIC) <= at <= end <= most or chunk.get(_COMPRESSED) == 0):
-        raise _MalformedLayoutError("a column is outside the file")
+        raise _MalformedLayoutError("a column chunk extends beyond the file")
     values_left, uncompressed_left = chunk[_NUM_VALUES], chunk.get(_UNCOMPRESSED, -1)
     while at < end:
         reader = _Reader(data, at, end)

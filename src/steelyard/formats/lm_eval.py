@@ -105,7 +105,7 @@ def _evaluated(lines: Sequence[_Line], path: Path) -> Iterator[ReadItem]:
     kept = [line for line in lines if line.question.filter == filters[0]]
     if len(filters) > 1:
         others = ", ".join(str(name) for name in filters[1:])
-        message = f"each question has scores of {len(filters)} filters; using {filters[0]}, not {others}"
+        message = f"each question has scores from {len(filters)} filters; using {filters[0]}, not {others}"
         yield Finding(code="several_filters", severity="info", message=message, where=str(path))
     directions = summary.higher_is_better.get(task) if summary else None
     verdict = _verdict(kept, directions if isinstance(directions, dict) else {})

@@ -290,7 +290,7 @@ def _statistics(place: _Place, name: str, statistics: GroupedStatistics | Missin
     values = {shown: _known(statistics[shown][place.index].item()) for shown in SHOWN}
     reason = None
     if values["count"] == 0:
-        reason = _why(place, name) if asked else f"none of the {place.n:,} runs has a value"
+        reason = _why(place, name) if asked else "no run has a value"
     return Statistics(values, reason=reason)
 
 

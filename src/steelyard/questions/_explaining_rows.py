@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _MEANINGS = {
     "signatures": "Signature of each output before repair.",
     "digests": "SHA-256 of each output as extracted.",
-    "d_pre": "Distance of each output to the canon before repair.",
-    "d_post": "Distance of each output to the canon after repair.",
+    "d_pre": "Distance from each output to the canon before repair.",
+    "d_post": "Distance from each output to the canon after repair.",
     "agent_speedups": "Speedup of the agent's code, for each included benchmark.",
     "oracle_speedups": "Speedup of the reference solution, for each included benchmark.",
 }

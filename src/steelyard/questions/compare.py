@@ -301,7 +301,7 @@ def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Fin
         Finding(
             code="interval_method",
             severity="info",
-            message=f"{asked} does not support ratios of means; the interval of {metric} uses {method}",
+            message=f"{asked} does not support ratios of means; the interval for {metric} uses {method}",
         )
         for metric, method in sorted(other.items())
     ]

@@ -28,7 +28,7 @@ def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) 
 
     >>> import steelyard as sy
     >>> sy.matrix(sy.demo_runs(), by=["tier"])
-    Matrix(20 tasks x 7 by tier on pass_rate)
+    Matrix(20 tasks x 7 groups by tier on pass_rate)
     """
     from steelyard.questions.analysis import groups_of, matrix_tasks, samples_of  # brings numpy and scipy
 

@@ -34,10 +34,10 @@ NOTES_SHOWN = 5
 REVIEW_MARK = " !"
 """Marks a submission that waits for a review, also where there is no room for notes."""
 UNSTATED = {
-    "estimated_cost": "cost not reported: 50 *",
-    "execution_time": "time not reported: 50 *",
-    "iterations": "iterations not reported: 1",
-    "success": "success not reported: true",
+    "estimated_cost": "cost not reported: default 50 *",
+    "execution_time": "time not reported: default 50 *",
+    "iterations": "iterations not reported: default 1",
+    "success": "success not reported: default true",
 }
 """Note on each number that a submission does not report; a star marks a default score."""
 

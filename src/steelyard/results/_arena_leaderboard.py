@@ -266,7 +266,7 @@ class Leaderboard(FieldsResult):
         return replace(self, overall=self.overall[:places], categories=categories)
 
     def _about(self) -> str:
-        return f"{len(self.overall):,} by {','.join(self.by)}; {self.profile}, {self.policy}"
+        return f"{len(self.overall):,} groups by {','.join(self.by)}; {self.profile}, {self.policy}"
 
     def to_dicts(self) -> list[Row]:
         """Return one row per leader: all tasks (no category), then each category."""

@@ -83,7 +83,7 @@ class Matrix(Result):
     """Policy for runs without a verdict: exclude or fail."""
 
     def _about(self) -> str:
-        return f"{len(self.tasks):,} tasks x {len(self.groups):,} by {','.join(self.by)} on {self.metric}"
+        return f"{len(self.tasks):,} tasks x {len(self.groups):,} groups by {','.join(self.by)} on {self.metric}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """Return one flat row per task and group; a pair without runs has no value."""

@@ -90,7 +90,7 @@ class Ranking(Result):
 
     def _about(self) -> str:
         by = ",".join(self.by)
-        return f"{len(self.groups)} by {by} on {self.on}: {self.tasks:,} of {self.all_tasks:,} tasks"
+        return f"{len(self.groups)} groups by {by} on {self.on}: {self.tasks:,} of {self.all_tasks:,} tasks"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """Return one flat row per group."""

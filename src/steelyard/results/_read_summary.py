@@ -35,11 +35,9 @@ class FormatCount:
         """The counts for `--json`."""
         counts = {name: getattr(self, name) for name in self.__slots__}
         if self.total_tokens is None:
-            counts["reason"] = f"none of the {self.runs:,} runs reports tokens" if self.runs else "there are no runs"
+            counts["reason"] = "no run reports tokens" if self.runs else "there are no runs"
         if self.calls is None:
-            counts["calls_reason"] = (
-                f"none of the {self.runs:,} runs reports its calls" if self.runs else "there are no runs"
-            )
+            counts["calls_reason"] = "no run reports its calls" if self.runs else "there are no runs"
         return counts
 
 

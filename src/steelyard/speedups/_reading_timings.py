@@ -221,7 +221,7 @@ def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
     runs = _keyed(files.runs, "RUN", keys, reading)
     for key in sorted(runs.keys() & keys):
         if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
-            reason = f"the entry of {key!r} contains neither cost_usd nor trajectory_length"
+            reason = f"the entry for {key!r} contains neither cost_usd nor trajectory_length"
             reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
     return {
         key: _About(
@@ -249,7 +249,7 @@ def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str
         [
             Rejected(
                 path=entries[key][0],
-                reason=f"the entry of {key!r} contains no test results",
+                reason=f"the entry for {key!r} contains no test results",
                 hint="passed, failed and errors",
             )
             for key, results in tests.items()
@@ -322,7 +322,7 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
         hint = error.hint or "see the folder layout in docs/speedup.md"
         raise UnreadableFileError(str(path), f"no timings in this file: {error.message}", hint=hint) from error
     if source is not FCEVAL:
-        hint = "use --baseline FILE and --candidate FILE, or --nop and --agent"
+        hint = "use --baseline and --candidate, or --nop and --agent"
         raise UnreadableFileError(
             str(path), f"a {source.name} file contains timings of one side; a speedup needs two", hint=hint
         )

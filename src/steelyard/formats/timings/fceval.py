@@ -271,7 +271,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
     if not isinstance(by_agent, dict):
         by_agent = {last: result.get("per_benchmark_speedups")} if last else {}
     if not by_agent:
-        reason = text_or_none(result.get("error")) or "the RESULT block names no agent"
+        reason = text_or_none(result.get("error")) or "the RESULT block does not name an agent"
         raise UnreadableFileError(str(opened.path), f"nothing to measure: {reason}")
     agents: dict[str, TrialAgent] = {}
     for key in sorted(by_agent):
