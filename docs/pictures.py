@@ -252,7 +252,7 @@ def _trend() -> Figure:
 
 
 def _strip() -> Figure:
-    """All scores on one axis with minimum, median and maximum. The bar above is the confidence interval of the mean."""
+    """All scores on one axis with minimum, median and maximum. The bar above is the mean's confidence interval."""
     scores = [StripValue(f"run-{place:02}", 95 - place * 37 % 61 - place % 7) for place in range(44)]
     axis = Axis(title="Overall score, higher is better", low=0, high=100)
     note = "44 submissions; mean 61.9 (56.6 to 67.2, 95%)"

@@ -1,4 +1,4 @@
-"""JSON documents and JSON lines, bounded and tolerant: their shape, their records, and loose values in them."""
+"""JSON documents and JSON Lines, bounded and tolerant: their shape, their records, and loose values in them."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
 
 FORMAT = LogFormat(
     name=NAME,
-    title="Gemini CLI sessions (JSON and JSON lines), `--output-format json` and `stream-json`",
+    title="Gemini CLI sessions (JSON and JSON Lines), `--output-format json` and `stream-json`",
     kind="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,

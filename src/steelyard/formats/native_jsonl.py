@@ -40,7 +40,7 @@ def _rejected(error: DecodeError, path: str, line: int, *, cut: bool) -> Rejecte
 
 FORMAT = LogFormat(
     name="runs-jsonl",
-    title="Steelyard run records (JSON lines)",
+    title="Steelyard run records (JSON Lines)",
     kind="runs",
     yields=("every field of a run record",),
     recognizes=recognizes,

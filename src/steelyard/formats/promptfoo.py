@@ -1,4 +1,4 @@
-"""promptfoo results: the JSON document, or the same rows as JSON lines. A row is a run of a provider on a test.
+"""promptfoo results: the JSON document, or the same rows as JSON Lines. A row is a run of a provider on a test.
 
 Repetitions (`--repeat`) are tests of their own that nothing ties together, so rows with the same prompt, provider,
 variables and assertions are attempts, numbered in the order of the tests. `tokenUsage.cached` counts answers from
@@ -324,7 +324,7 @@ def _findings(rows: Sequence[Row], stats: Stats | None, where: str) -> Iterator[
 
 FORMAT = LogFormat(
     name=NAME,
-    title="promptfoo results (JSON and JSON lines)",
+    title="promptfoo results (JSON and JSON Lines)",
     kind="trials",
     yields=("passed", "outcome", "impl_rate", "usage by kind", "cost_usd", "duration_seconds", "failure"),
     recognizes=recognizes,

@@ -66,7 +66,7 @@ def layout_of(path: Path) -> Layout:
     is_json = text[:1] in ("{", "[")
     layout = _json_layout(path, text) if is_json else _table_layout(path, text, encoding)
     if layout is None or not layout.count:
-        hint = "supported: CSV with a header, JSON documents and JSON lines; export spreadsheets to CSV"
+        hint = "supported: CSV with a header, JSON documents and JSON Lines; export spreadsheets to CSV"
         raise UnreadableFileError(str(path), "no rows found", hint=hint)
     return layout
 

@@ -114,7 +114,7 @@ class Rows(Record, frozen=True, kw_only=True):
     """Text encoding."""
     at: str | None = None
     """Path of the rows in a JSON value: `results[*]`, `eval[*][*]`; empty for the value itself. Default: each
-    item or entry of a document, and each line of JSON lines."""
+    item or entry of a document, and each line of JSON Lines."""
     where: Conditions = msgspec.field(default_factory=dict)
     """Only rows in which these columns or paths have these values; `"*"` for any value."""
     columns: tuple[str, ...] = ()

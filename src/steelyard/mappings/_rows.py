@@ -1,4 +1,4 @@
-"""Rows of tables, JSON documents and JSON lines, in batches."""
+"""Rows of tables, JSON documents and JSON Lines, in batches."""
 
 from __future__ import annotations
 

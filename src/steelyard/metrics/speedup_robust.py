@@ -129,7 +129,7 @@ def worst_speedup(*, agent_speedups: Required) -> Value:
     better="lower",
     bounds=(0, 1),
     spec="speedup",
-    formula="benchmarks whose interval of log_speedup is below 0 / benchmarks with an interval",
+    formula="benchmarks whose interval for log_speedup is below 0 / benchmarks with an interval",
     example=Example({"log_speedup_highs": (-0.1, 0.2, 0.5, 0.3)}, 0.25),
 )
 def significant_regressions(*, log_speedup_highs: Required) -> Value:

@@ -1,4 +1,4 @@
-"""Runs as files: JSON lines, CSV and Parquet, in the shape that the native readers read back."""
+"""Runs as files: JSON Lines, CSV and Parquet, in the shape that the native readers read back."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _text(name: str, row: Row) -> str:
 
 
 def _parquet(runs: Iterable[Run], path: Path) -> int:
-    import polars as pl  # heavy: not needed by those who write JSON lines
+    import polars as pl  # heavy: not needed by those who write JSON Lines
 
     rows = [flat_row(run) for run in runs]
     columns = _columns(rows) or ["task"]

@@ -1,4 +1,4 @@
-"""How sure a benchmark's speedup is: the interval of ln(median before) - ln(median after).
+"""How sure a benchmark's speedup is: the interval for ln(median before) - ln(median after).
 
 `order`: each side's median gets its interval from the order statistics, interpolated to the level asked for
 (Hettmansperger and Sheather 1986); the two are combined by squares and adding (Zou and Donner 2008). No draws, and it

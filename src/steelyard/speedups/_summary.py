@@ -262,7 +262,7 @@ def _to_oracle(at_tasks: _Tasks, figures: Sequence[Figures]) -> dict[str, float 
 
 
 def _over_tasks(figure: float | None, means: Sequence[float], options: SpeedupConstants) -> Interval:
-    """The interval of the mean over tasks, corrected for skew, with what it reaches where a few tasks win by far.
+    """The interval for the mean over tasks, corrected for skew, with what it reaches where a few tasks win by far.
 
     Limits that do not hold their figure, as one task may make them that outweighs all others, give way to Student's.
     """

@@ -157,7 +157,7 @@ def sorted_median(ordered: Floats) -> float | None:
 
 
 def median_rank(n: int, level: float) -> int:
-    """Return the rank, from either end, of the bounds of an exact interval of the median; 0 if n is too small.
+    """Return the rank, from either end, of the bounds of an exact interval for the median; 0 if n is too small.
 
     The largest r with P(Binomial(n, 1/2) < r) at most half of what may fail.
     """
@@ -218,7 +218,7 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
 
 
 def min_n_for_median_ci(level: float) -> int:
-    """The fewest tasks for an interval of the median: even if all attempts at a task were equal, it would nearly hold.
+    """The fewest tasks for an interval for the median: even if all attempts at a task were equal, it would nearly hold.
 
     The median is then outside all of n tasks with probability 2 / 2^n; at 95% five tasks hold it in 93.75%.
 
@@ -230,7 +230,7 @@ def min_n_for_median_ci(level: float) -> int:
 
 def no_clustered_median(n: int, clusters: int, *, level: float, estimate: float | None) -> Interval:
     """A median of attempts at too few tasks, with the reason."""
-    reason = too_few(n) if clusters < 2 else f"{clusters} tasks are too few for an interval of the median"
+    reason = too_few(n) if clusters < 2 else f"{clusters} tasks are too few to compute an interval for the median"
     return no_interval(reason, method="median-clustered", n=n, clusters=clusters, level=level, estimate=estimate)
 
 

@@ -93,7 +93,7 @@ def read_task_map(path: Path) -> dict[str, str]:
 
 
 def read_submissions(path: Path) -> Iterator[LocatedSubmission | Rejected]:
-    """Read submissions from JSON lines, JSON, CSV or Parquet, also compressed, by suffix; from stdin, by content."""
+    """Read submissions from JSON Lines, JSON, CSV or Parquet, also compressed, by suffix; from stdin, by content."""
     budget = Budget()
     if not is_stdin(path):
         yield from _submissions(path, budget)

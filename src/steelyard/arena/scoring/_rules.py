@@ -89,7 +89,7 @@ class ValidationTable(RuleTable, frozen=True, kw_only=True):
 
 
 class IntervalTable(RuleTable, frozen=True, kw_only=True):
-    """The interval of a task's scores, as the specification makes it at its own level."""
+    """The interval for a task's scores, as the specification makes it at its own level."""
 
     level: Level
     min_scores: Annotated[int, msgspec.Meta(ge=2, le=MAX_VALUE)]

@@ -195,7 +195,7 @@ def holds(interval: Interval, figure: float | None, bounds: tuple[float, float])
 
 
 def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, float]) -> Interval:
-    """Return the interval of the estimate, truncated to the range of the metric.
+    """Return the interval for the estimate, truncated to the range of the metric.
 
     A width of 0 would promise too much, so there is no interval then.
     """
@@ -267,7 +267,7 @@ def _mean(metric: Metric, values: Floats, tasks: Ints, *, binary: bool, method: 
     if method.startswith(("wilson", "clopper")) and not binary:
         reason = f"{method} needs a binary metric; {metric.name} is not"
         if metric.binary:
-            reason = f"{method} assumes equal weights of runs, but tasks have unequal numbers of attempts"
+            reason = f"{method} assumes equally weighted runs, but tasks have unequal numbers of attempts"
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
     if method in _SHARES:
         return _SHARES[method](int(values.sum()), n, level)

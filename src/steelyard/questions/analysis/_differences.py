@@ -204,7 +204,7 @@ def _mean_difference(
 def _geometric_ratio(
     samples: Samples, metric: str, rows: tuple[Mask, Mask], common: Mask, options: StatisticsOptions
 ) -> Interval | None:
-    """B's geometric mean over A's: Student's interval of the differences of mean logarithms, taken back."""
+    """B's geometric mean over A's: Student's interval for the differences of mean logarithms, taken back."""
     values = samples.known(metric)
     least, most = catalog()[metric].bounds
     if isinstance(values, Missing) or least != 0 or np.isfinite(most):

@@ -68,7 +68,7 @@ def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
 
 
 def uncertain_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Finding]:
-    """Yield a finding for each group whose interval of the median composite score spans more than two grades."""
+    """Yield a finding for each group whose interval for the median composite score spans more than two grades."""
     letters = [grade.grade for grade in profile.grades]
     for group in groups:
         composite = group.metrics.get("composite_score")

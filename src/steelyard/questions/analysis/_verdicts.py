@@ -99,7 +99,7 @@ def sentence(
 
 
 def _typical(difference: Difference) -> str:
-    """The ratio of geometric means, where the interval of the difference falls short of its level."""
+    """The ratio of geometric means, where the interval for the difference falls short of its level."""
     ratio = difference.geometric_ratio
     if not difference.interval.label or ratio is None or ratio.low is None or ratio.high is None:
         return ""

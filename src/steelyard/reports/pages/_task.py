@@ -170,7 +170,7 @@ def _facts(result: TaskLeaderboard) -> Facts:
 
 
 def interval_facts(mean: ScoreInterval) -> Facts:
-    """How the interval of a mean score was made."""
+    """How the interval for a mean score was made."""
     return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", exact_percent(mean.level)))
 
 
