@@ -135,7 +135,10 @@ def export(
     /,
     *,
     to: Annotated[Literal["harbor"], Parameter(help="Target tool.")],  # noqa: ARG001 # one tool so far
-    out: Annotated[OnePath | None, Parameter(alias="-o", help="Output directory (default: runs/NAME-harbor).")] = None,
+    out: Annotated[
+        OnePath | None,
+        Parameter(alias="-o", help="Output directory (default: runs/NAME-harbor, where NAME is set in the plan)."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Export a plan as a job for another tool.
