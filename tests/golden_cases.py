@@ -34,11 +34,11 @@ import steelyard as sy
 from arena_results import learning, rated_arena
 from command_cases import APPS, GIVEN, SAMPLES, UNENDING, arguments_of, made_files
 from matchups import made_runs, write
-from steelyard import workflow
+from steelyard import questions
+from steelyard.cli import run
 from steelyard.demo import demo_files
 from steelyard.records import Call, Judgment, Run, Usage
 from steelyard.results import Result, figure_names
-from steelyard.surfaces.cli import run
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "python tests/golden_cases.py --update"
@@ -143,10 +143,10 @@ def _make_arenas(folder: Path) -> None:
     """Create an arena with ratings, reviews, people and a season, and one with fitted models."""
     folder.mkdir()
     arena = rated_arena(folder)
-    workflow.add_user(arena, "team", "blue")
-    workflow.add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    workflow.review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
-    workflow.create_season(arena, "2026-11").save(folder / "manifest.json")
+    questions.add_user(arena, "team", "blue")
+    questions.add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    questions.review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
+    questions.create_season(arena, "2026-11").save(folder / "manifest.json")
     arena.store.close()
     learned = learning(folder)
     learned.store.close()
