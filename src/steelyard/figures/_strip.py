@@ -41,7 +41,7 @@ def strip(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """All values, with the least, the median and the greatest named; `low` and `high` are the interval of the mean."""
+    """All values, with minimum, median and maximum; `low` and `high` are the confidence interval for the mean."""
     width = checked_width(width)
     known = [each for each in values if is_drawn(each.value)]
     unknown = len(values) - len(known)
@@ -66,7 +66,7 @@ def strip(
     return Figure(
         name="strip",
         title=title,
-        description=description or f"{axis.title} of {len(values):,} {counted}: {summary}.",
+        description=description or f"{axis.title}: {len(values):,} {counted}, {summary}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),
@@ -83,7 +83,8 @@ def _frame(scale: Scale, base: float, width: int) -> Mark:
 def _interval(scale: Scale, low: float | None, high: float | None, y: float) -> tuple[Mark, ...]:
     if not is_drawn(low) or not is_drawn(high):
         return ()
-    title = f"interval of the mean: {value_text(low, scale.axis.unit)} to {value_text(high, scale.axis.unit)}"
+    ends = f"{value_text(low, scale.axis.unit)} to {value_text(high, scale.axis.unit)}"
+    title = f"confidence interval for the mean: {ends}"
     return (line(scale.at(low), y, scale.at(high), y, look="whisker", title=title),)
 
 

@@ -11,6 +11,7 @@ from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
 from steelyard.figures._markup import Mark, brief, dot, line, path, px, text_width, words
 from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, is_drawn, value_text
+from steelyard.formatting import counted
 
 MAX_DOTS = 2000
 MAX_LINES = 10
@@ -71,11 +72,12 @@ def trend(
         body += [_dot(plot, each) for each in titled]
         bottom = plot.bottom
     best = max((each.score for each in known if each.score is not None), default=None)
-    changed = f"; {len(marks):,} changes of baseline or profile" if marks else ""
+    changed = f"; {counted(len(marks), 'change')} of baseline or profile" if marks else ""
     return Figure(
         name="trend",
         title=title,
-        description=description or f"{axis.title} of {len(known):,}, {value_text(best, axis.unit)} best{changed}.",
+        description=description
+        or f"{axis.title}: {counted(len(known), 'score')}, best {value_text(best, axis.unit)}{changed}.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),
