@@ -42,7 +42,7 @@ def noise(share: float, trials: int) -> float:
 
 
 def _coverage(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| figure | settings | worst setting | nominal | observed | data sets |", True
+    yield "| estimate | settings | worst setting | required | observed | data sets |", True
     yield "|---|---|---|---|---|---|", True
     for sweep in SWEEPS:
         for figure, cells in swept(sweep, share=share).items():
@@ -70,7 +70,7 @@ def _trials(share: float) -> int:
 
 
 def _claims(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| claim | of | settings | worst setting | allowed | observed | data sets |", True
+    yield "| verdict | of | settings | worst setting | allowed | observed | data sets |", True
     yield "|---|---|---|---|---|---|---|", True
     for metric in DIFFERENCES:
         own = [setting for setting in NULLS if setting.metric == metric]
