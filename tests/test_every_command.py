@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import json
@@ -18,7 +17,7 @@ import steelyard as sy
 from steelyard import questions
 from steelyard.cli import build_app, run
 from steelyard.errors import NoValidInputError, SteelyardError, UnknownNameError, UsageError
-from steelyard.questions import field_sentences
+from steelyard.questions import REQUIRED, doc
 from steelyard.questions.read import RunReading
 from steelyard.results import GroupsExplanation
 
@@ -57,14 +56,14 @@ APP = build_app()
 
 def declared(options: type[Any]) -> dict[str, object]:
     """The fields of an options class with their defaults."""
-    return {field.name: field.default for field in dataclasses.fields(options)}
+    return {name: option.default for name, option in options.declared.items()}
 
 
 def in_python(verb: str) -> dict[str, object]:
     """The keywords of the Python function with their defaults."""
     _, *others, whole = inspect.signature(getattr(sy, verb)).parameters.values()
     assert whole.name == "options"
-    missing = dataclasses.MISSING
+    missing = REQUIRED
     return {one.name: missing if one.default is inspect.Parameter.empty else one.default for one in others}
 
 
@@ -79,7 +78,7 @@ def on_command_line(app: App, verb: str) -> dict[str, object]:
             and name not in (SURFACE - declared(VERBS[verb]).keys()) | COMMAND_ONLY.get(verb, set())
         ):
             missing = argument.field_info.default is argument.field_info.empty
-            found[name] = dataclasses.MISSING if missing else argument.field_info.default
+            found[name] = REQUIRED if missing else argument.field_info.default
     return found
 
 
@@ -128,13 +127,11 @@ def test_every_command_over_runs_is_a_function_of_the_same_name() -> None:
 
 
 def test_the_law_can_fail() -> None:
-    @dataclasses.dataclass(frozen=True, kw_only=True)
     class Longer(sy.JudgesOptions):
-        weight_by: str = "runs"
+        weight_by: str = doc("Unit.", default="runs")
 
-    @dataclasses.dataclass(frozen=True, kw_only=True)
     class Surer(sy.JudgesOptions):
-        confidence: float = 0.99
+        confidence: float = doc("Confidence level.", default=0.99)
 
     assert [told[:19] for told in breaches("judges", Longer)] == ["the Python function", "the command has ['w"]
     assert [told[-29:] for told in breaches("judges", Surer)][1:] == ["default of confidence is 0.95"]
@@ -147,7 +144,7 @@ def test_runs_are_chosen_with_the_same_words(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", OVER_RUNS)
 def test_the_prices_asked_for_are_those_that_runs_are_read_with(verb: str) -> None:
-    required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is dataclasses.MISSING}
+    required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is REQUIRED}
     if "prices" in declared(VERBS[verb]):
         assert VERBS[verb](**required, prices="spec").reading().prices == "spec"
 
@@ -160,16 +157,16 @@ def test_every_result_with_tables_comes_out_in_the_same_ways(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_field_has_its_sentence_in_help_and_on_the_command_line(verb: str) -> None:
-    sentences = field_sentences(VERBS[verb])
+    sentences = {name: option.text for name, option in VERBS[verb].declared.items()}
     assert all(sentence.endswith((".", "...")) for sentence in sentences.values())
     assert all(f"{name}: {sentence}" in getattr(sy, verb).__doc__ for name, sentence in sentences.items())
     helps = {
         argument.name: argument.parameter.help
         for argument in APP[verb].assemble_argument_collection(parse_docstring=False)
     }
-    for field in dataclasses.fields(VERBS[verb]):
-        if field.kw_only:
-            assert helps[f"--{field.name.replace('_', '-')}"] == sentences[field.name]
+    for name, option in VERBS[verb].declared.items():
+        if not option.positional:
+            assert helps[f"--{name.replace('_', '-')}"] == sentences[name]
 
 
 def _commands(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
@@ -314,19 +311,19 @@ def test_a_gate_is_written_as_markdown_too(tmp_path: Path) -> None:
     [(verb, name) for verb in VERBS for name in ("unscored", "weight_by") if name in in_python(verb)],
 )
 def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_read(verb: str, option: str) -> None:
-    needed = {name: "x" for name, default in in_python(verb).items() if default is dataclasses.MISSING}
+    needed = {name: "x" for name, default in in_python(verb).items() if default is REQUIRED}
     for call in (
         lambda: getattr(sy, verb)("nowhere", **needed, **{option: "sometimes"}),
         lambda: getattr(sy, verb)("nowhere", options=VERBS[verb](**needed, **{option: "sometimes"})),
     ):
-        with pytest.raises(UsageError, match=f"unknown value 'sometimes' for {option} of {verb}.*one of: "):
+        with pytest.raises(UsageError, match=f"unknown value 'sometimes' for {option}.*one of: "):
             call()
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_one_text_stands_for_several_names_as_on_the_command_line(verb: str) -> None:
-    kinds = {field.name: field.type for field in dataclasses.fields(VERBS[verb])}
-    required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is dataclasses.MISSING}
+    kinds = {name: option.annotation for name, option in VERBS[verb].declared.items()}
+    required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is REQUIRED}
     for name in (name for name, kind in kinds.items() if kind in ("Names", "Texts")):
         made = VERBS[verb](**{**required, name: "tier, agent"})
         assert getattr(made, name) == (("tier", "agent") if kinds[name] == "Names" else ("tier, agent",))

@@ -67,9 +67,7 @@ BODIES: dict[str, Any] = {
 }
 """For each route that writes what it takes; sent again it changes nothing. A season takes a new name each time."""
 SEASONS = itertools.count(12)
-LEAKS = re.compile(
-    rb"Traceback|File \"|site-packages|/usr/|/tmp/|/root/|/home/|steelyard/server|sqlite:/|\.py\b"
-)
+LEAKS = re.compile(rb"Traceback|File \"|site-packages|/usr/|/tmp/|/root/|/home/|steelyard/server|sqlite:/|\.py\b")
 STREAMS = {"/events"}
 """Routes whose answer does not end."""
 

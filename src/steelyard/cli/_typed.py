@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter, Token
 
@@ -20,7 +20,6 @@ from steelyard.questions import (
     ProfileName,
     Runs,
     Texts,
-    field_sentences,
     split_names,
 )
 from steelyard.records import Chosen
@@ -74,18 +73,19 @@ def _default(value: object) -> str:
 
 
 @cache
-def typed(options: type[Any]) -> type[Any]:  # Any: any options class
-    """Return the options class with the help and the converter of each field."""
-    hints, sentences = get_type_hints(options, include_extras=True), field_sentences(options)
+def typed(options: type[Any]) -> type[Any]:  # Any: a class of options, a dataclass with them
+    """Return the options class as a dataclass with the help and the converter of each field."""
     body: dict[str, Any] = {"__doc__": options.__doc__, "__module__": options.__module__, "__annotations__": {}}
-    for option in fields(options):
-        own = not option.kw_only  # the command itself takes it
+    for name, option in options.declared.items():
         shown = False if option.default in (None, ()) else _default
         parameter = Parameter(parse=False)
-        if not own:
-            alias = SHORT.get(option.name, ())
-            negative = f"--no-{option.name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
-            parameter = Parameter(help=sentences[option.name], show_default=shown, alias=alias, negative=negative)
-        body["__annotations__"][option.name] = Annotated[TYPED.get(hints[option.name], hints[option.name]), parameter]
-        body[option.name] = field(default="" if own else option.default)
+        if not option.positional:  # the command itself takes it
+            negative = f"--no-{name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
+            parameter = Parameter(help=option.text, show_default=shown, alias=option.short or (), negative=negative)
+        hint = options.types()[name]
+        body["__annotations__"][name] = Annotated[TYPED.get(hint, hint), parameter]
+        if option.positional:
+            body[name] = field(default="")
+        elif not option.is_required:
+            body[name] = field(default=option.default)
     return dataclass(frozen=True, kw_only=True, eq=False, repr=False)(type(options.__name__, (options,), body))

@@ -45,7 +45,7 @@ def explain(
     from steelyard.questions.explain import explain as explain_metric, store_of
     from steelyard.results import RunExplanation  # with the next one, imports the formats
 
-    asked = replace(options, metric=metric)
+    asked = options.replace(metric=metric)
     store = file if "://" in file else store_of(file, metric)
     if store is not None and asked.run is not None:
         return _show_submission(asked, store, asked.run, json=showing.json)

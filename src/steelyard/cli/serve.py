@@ -12,7 +12,7 @@ from steelyard.cli._options import FromOne, FromZero, Paths
 from steelyard.cli._print import console, print_error
 from steelyard.cli._serve_token import token
 from steelyard.errors import MissingExtraError, UsageError
-from steelyard.questions import ReadOptions, field_sentences
+from steelyard.questions import ReadOptions
 from steelyard.settings import DEFAULT_STORE
 
 serve = App(name="serve", help="Start the dashboard and HTTP API.", help_format="plaintext")
@@ -26,7 +26,7 @@ def serve_command(
     ] = None,
     /,
     *,
-    map: Annotated[str | None, Parameter(help=field_sentences(ReadOptions)["map"])] = None,  # noqa: A002
+    map: Annotated[str | None, Parameter(help=ReadOptions.declared["map"].text)] = None,  # noqa: A002
     store: Annotated[
         str | None,
         Parameter(

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
         demo_files as demo_files,
         demo_runs as demo_runs,
     )
-    from steelyard.questions._api_function import (
-        ApiFunction as ApiFunction,
-        field_sentences as field_sentences,
-    )
     from steelyard.questions._arena import (
         FileProgress as FileProgress,
         Notifier as Notifier,
@@ -92,6 +88,13 @@ if TYPE_CHECKING:
     from steelyard.questions._commands import (
         command_text as command_text,
     )
+    from steelyard.questions._declaration import (
+        REQUIRED as REQUIRED,
+        Option as Option,
+        Options as Options,
+        doc as doc,
+        split_names as split_names,
+    )
     from steelyard.questions._figure_options import (
         CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,
@@ -115,7 +118,12 @@ if TYPE_CHECKING:
         ProfileName as ProfileName,
         ReadOptions as ReadOptions,
         Texts as Texts,
-        split_names as split_names,
+    )
+    from steelyard.questions._question import (
+        Question as Question,
+        QuestionFunction as QuestionFunction,
+        question_named as question_named,
+        question_names as question_names,
     )
     from steelyard.questions._run_rows import (
         list_runs as list_runs,

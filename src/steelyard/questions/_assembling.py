@@ -20,6 +20,7 @@ from steelyard.engines import (
 )
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog, constants_of
+from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.questions._tiers import keys_with_scheme
 from steelyard.records import ComponentType, Finding, Missing, component_column
@@ -198,7 +199,7 @@ def _known_tier(groups: Sequence[Group], tier: str) -> str:
     """Return the requested tier; reject one that no run has, suggesting the nearest."""
     known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
     if tier not in known:
-        raise UnknownNameError("tier", tier, known, where="--base-tier")
+        raise UnknownNameError("tier", tier, known, where=option("base_tier"))
     return tier
 
 

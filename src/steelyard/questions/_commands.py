@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
 from shlex import quote
 from typing import Any
 
+from steelyard.questions._declaration import Options
 
-def command_of(command: str, inputs: Sequence[str], options: Any) -> str:  # Any: the options of any command
+
+def command_of(command: str, inputs: Sequence[str], options: Options) -> str:
     """Return the command line of a command with these options, without defaults."""
-    every = [(option, getattr(options, option.name)) for option in fields(options)]
-    asked = {option.name: value for option, value in every if option.default is MISSING or value != option.default}
+    asked = {option.name: value for option, value in options.chosen()}
     return command_text([command], inputs, asked)
 
 

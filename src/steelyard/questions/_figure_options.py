@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.questions._checking_profiles import check_profile
-from steelyard.questions._opening_runs import EngineName, Measurable, Progress, Reading
+from steelyard.questions._declaration import Options, doc
+from steelyard.questions._opening_runs import EngineName, Measurable, Reading
 from steelyard.questions._options import (
     ManyChosen,
     Names,
-    Options,
     PricedRunOptions,
     ProfileName,
     RunOptions,
@@ -28,12 +29,13 @@ MIN_RESAMPLES, MAX_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProfileOptions(Options):
     """Scoring profile."""
 
-    profile: ProfileName = DEFAULT
-    """Scoring profile: a built-in name (see: steelyard profiles) or a TOML file."""
+    profile: ProfileName = doc(
+        "Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.",
+        default=DEFAULT,
+    )
 
     def outcome_profile(self) -> Profile:
         """Return the profile, validated."""
@@ -42,12 +44,10 @@ class ProfileOptions(Options):
         return chosen
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class VerdictOptions(ProfileOptions):
     """Scoring profile, with the treatment of runs without a verdict."""
 
-    unscored: Unscored = "exclude"
-    """Runs without a verdict: exclude them, or count them as fail."""
+    unscored: Unscored = doc("Runs without a verdict: exclude them, or count them as fail.", default="exclude")
 
     def outcome_profile(self) -> Profile:
         """Return the profile with the treatment of runs without a verdict."""
@@ -55,40 +55,40 @@ class VerdictOptions(ProfileOptions):
         return chosen if self.unscored == "exclude" else chosen.with_constant(UNSCORED_FAILS, 1)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EngineOptions(PricedRunOptions):
     """Filters for runs, with prices and engine."""
 
-    engine: EngineName = "auto"
-    """auto, local, duckdb (for data larger than memory), spark, spark://HOST:PORT or sc://HOST:PORT."""
+    engine: EngineName = doc(
+        "auto, local, duckdb (for data larger than memory), spark, spark://HOST:PORT or sc://HOST:PORT.",
+        default="auto",
+        local=True,
+    )
 
-    def reading(self, progress: Progress | None = None) -> Reading:
+    def reading(self) -> Reading:
         """Return how the runs are read, filtered and evaluated, validated."""
         if self.engine not in ("auto", "local"):
             from steelyard.engines import check_engine  # brings numpy and Polars
 
             check_engine(self.engine)
-        return replace(super().reading(progress), engine=self.engine)
+        return replace(super().reading(), engine=self.engine)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ConfidenceOptions(Options):
     """Confidence level."""
 
-    confidence: float = CONFIDENCE
-    """Confidence level, between 0 and 1."""
+    confidence: float = doc("Confidence level, between 0 and 1.", default=CONFIDENCE)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DrawOptions(ConfidenceOptions):
     """Confidence level, resampling and weighting."""
 
-    seed: int | None = None
-    """Random seed."""
-    resamples: int | None = None
-    """Number of bootstrap or permutation resamples (default: 10000)."""
-    weight_by: WeightBy = "tasks"
-    """Weight every task equally (tasks) or every run equally (runs)."""
+    seed: int | None = doc("Random seed.", default=None)
+    resamples: int | None = doc(
+        "Number of bootstrap or permutation resamples (default: 10000).",
+        default=None,
+        local=True,
+    )
+    weight_by: WeightBy = doc("Weight every task equally (tasks) or every run equally (runs).", default="tasks")
 
     def statistics(self, method: str = "auto") -> StatisticsOptions:
         """Return the options of the statistics, validated, with defaults."""
@@ -96,10 +96,10 @@ class DrawOptions(ConfidenceOptions):
         from steelyard.statistics import RESAMPLES, SEED, check_level
 
         if self.resamples is not None and not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
-            hint = f"use --resamples {MIN_RESAMPLES} to {MAX_RESAMPLES}"
-            raise UsageError(f"--resamples is out of range (got {self.resamples})", hint=hint)
+            hint = f"use {MIN_RESAMPLES} to {MAX_RESAMPLES}"
+            raise UsageError(f"{option('resamples')} is out of range (got {self.resamples})", hint=hint)
         if self.seed is not None and self.seed < 0:
-            raise UsageError(f"--seed must be 0 or more (got {self.seed})")
+            raise UsageError(f"{option('seed')} must be 0 or more (got {self.seed})")
         return StatisticsOptions(
             level=check_level(self.confidence),
             seed=SEED if self.seed is None else self.seed,
@@ -108,78 +108,82 @@ class DrawOptions(ConfidenceOptions):
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DifferenceOptions(DrawOptions):
     """Options of paired comparisons."""
 
-    interval: str = "auto"
-    """Interval method: auto, paired-t, percentile, bca."""
+    interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
     """Options of `measure`."""
 
-    by: Names = ()
-    """Comma-separated grouping keys: tier, agent, model, task, experiment or a custom field (x_NAME)."""
-    metrics: Names = ()
-    """Comma-separated metrics (see: steelyard metrics; default: the standard set)."""
-    interval: str = "none"
-    """Interval method: auto, none, wilson, clopper-pearson, gaffke, hall, wilson-clustered, student, clustered,
-    percentile, bca, fieller, fieller-hall, median-exact, median-clustered."""
-    base_tier: str | None = None
-    """Reference tier for uplift (default: T0)."""
-    weight_by: WeightBy = "runs"
-    """Weight every run equally (runs) or every task equally (tasks)."""
+    by: Names = doc(
+        "Comma-separated grouping keys: tier, agent, model, task, experiment or a custom field (x_NAME).",
+        default=(),
+    )
+    metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
+    interval: str = doc(
+        "Interval method: auto, none, wilson, clopper-pearson, gaffke, hall, wilson-clustered, student, "
+        "clustered, percentile, bca, fieller, fieller-hall, median-exact, median-clustered.",
+        default="none",
+    )
+    base_tier: str | None = doc("Reference tier for uplift (default: T0).", default=None)
+    weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     """Options of `compare`."""
 
-    baseline: Chosen
-    """Runs to compare with, e.g. agent=NAME,model=NAME."""
-    candidate: ManyChosen
-    """Runs to test; repeatable."""
-    metrics: Names = ()
-    """Comma-separated metrics (see: steelyard metrics; default: the standard set)."""
-    correction: Literal["holm", "bh", "none"] = "holm"
-    """Multiple-comparison correction."""
-    effect_size: float | None = None
-    """Report the sample size needed to detect a difference of DIFF, in the metric's unit (for pass_rate, 0.05 is
-    5 pp)."""
+    baseline: Chosen = doc("Runs to compare with, e.g. agent=NAME,model=NAME.", short="-a")
+    candidate: ManyChosen = doc("Runs to test; repeatable.", short="-b")
+    metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
+    correction: Literal["holm", "bh", "none"] = doc("Multiple-comparison correction.", default="holm")
+    effect_size: float | None = doc(
+        "Report the sample size needed to detect a difference of DIFF, in the metric's unit (for pass_rate, "
+        "0.05 is 5 pp).",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """Options of `rank`."""
 
-    by: Names = ("agent", "model")
-    """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
-    metrics: Names = ()
-    """Comma-separated metrics: the one to rank by, then others to show (default: the score available for most runs)."""
-    order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
-    """Ranking method: mean over tasks, or bradley-terry or ranked-pairs over pairwise wins per task."""
-    min_task_coverage: float = 0.5
-    """Minimum fraction of tasks a group must attempt to be ranked."""
+    by: Names = doc(
+        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
+        default=("agent", "model"),
+    )
+    metrics: Names = doc(
+        "Comma-separated metrics: the one to rank by, then others to show (default: the score available for "
+        "most runs).",
+        default=(),
+    )
+    order: Literal["mean", "bradley-terry", "ranked-pairs"] = doc(
+        "Ranking method: mean over tasks, or bradley-terry or ranked-pairs over pairwise wins per task.",
+        default="mean",
+    )
+    min_task_coverage: float = doc("Minimum fraction of tasks a group must attempt to be ranked.", default=0.5)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MatrixOptions(VerdictOptions, EngineOptions):
     """Options of `matrix`."""
 
-    by: Names = ("agent", "model")
-    """Comma-separated keys that define the columns: agent, model, tier, experiment or a custom field (x_NAME)."""
-    metric: str = "pass_rate"
-    """Metric to show."""
-    sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
-    """Task order."""
-    baseline: Chosen | None = None
-    """Baseline group, e.g. agent=NAME (default: the first group, if there are exactly two)."""
-    candidate: Chosen | None = None
-    """Group to compare with the baseline (default: the second group, if there are exactly two)."""
-    weight_by: WeightBy = "tasks"
-    """Weight every task equally (tasks) or every run equally (runs)."""
+    by: Names = doc(
+        "Comma-separated keys that define the columns: agent, model, tier, experiment or a custom field (x_NAME).",
+        default=("agent", "model"),
+    )
+    metric: str = doc("Metric to show.", default="pass_rate")
+    sort: Literal["difficulty", "discrimination", "disagreement", "task"] = doc("Task order.", default="difficulty")
+    baseline: Chosen | None = doc(
+        "Baseline group, e.g. agent=NAME (default: the first group, if there are exactly two).",
+        default=None,
+        short="-a",
+    )
+    candidate: Chosen | None = doc(
+        "Group to compare with the baseline (default: the second group, if there are exactly two).",
+        default=None,
+        short="-b",
+    )
+    weight_by: WeightBy = doc("Weight every task equally (tasks) or every run equally (runs).", default="tasks")
 
 
 SECTIONS = (
@@ -198,54 +202,52 @@ SECTIONS = (
 """Sections of a report, in order."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReportOptions(RankOptions):
     """Options of `report`."""
 
-    by: Names = ()
-    """Comma-separated grouping keys (default: agent, model and tier, if they vary)."""
-    metrics: Names = ()
-    """Comma-separated metrics: the one to rank by, then others to show (default: the score available for most runs)."""
-    title: str | None = None
-    """Report title."""
-    sections: Names = ()
-    """Comma-separated sections (default: all): rank, measure, compare, judges, repeatability, speedup, usage,
-    completeness, findings, runs, outputs."""
-    with_outputs: bool = False
-    """Include agent outputs, up to 64,000 characters each."""
-    redact: bool = True
-    """Redact API keys and tokens."""
+    by: Names = doc("Comma-separated grouping keys (default: agent, model and tier, if they vary).", default=())
+    metrics: Names = doc(
+        "Comma-separated metrics: the one to rank by, then others to show (default: the score available for "
+        "most runs).",
+        default=(),
+    )
+    title: str | None = doc("Report title.", default=None)
+    sections: Names = doc(
+        "Comma-separated sections (default: all): rank, measure, compare, judges, repeatability, speedup, "
+        "usage, completeness, findings, runs, outputs.",
+        default=(),
+    )
+    with_outputs: bool = doc("Include agent outputs, up to 64,000 characters each.", default=False)
+    redact: bool = doc("Redact API keys and tokens.", default=True)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
     """Options of `gate`."""
 
-    rule: Texts
-    """Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable."""
-    baseline: Measurable | None = None
-    """Run records of the baseline; repeatable."""
-    inconclusive: Literal["pass", "fail", "report"] = "report"
-    """Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4)."""
+    rule: Texts = doc('Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable.')
+    baseline: Measurable | None = doc("Run records of the baseline; repeatable.", default=None, short="-a")
+    inconclusive: Literal["pass", "fail", "report"] = doc(
+        "Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4).",
+        default="report",
+    )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
     """Options of `judges`."""
 
-    by: Names = ("agent", "model")
-    """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
+    by: Names = doc(
+        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
+        default=("agent", "model"),
+    )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ExplainOptions(VerdictOptions, PricedRunOptions):
     """Options of `explain`."""
 
-    metric: str = field(kw_only=False)
-    """Metric to explain (see: steelyard metrics)."""
-    run: str | None = None
-    """Run id, or a unique prefix. For repeatability metrics, the task id; for a store, the submission id."""
-    by: Names = ()
-    """Comma-separated grouping keys; explains the metric per group."""
-    weight_by: WeightBy = "runs"
-    """Weight every run equally (runs) or every task equally (tasks)."""
+    metric: str = doc("Metric to explain (see: steelyard metrics).", kw_only=False)
+    run: str | None = doc(
+        "Run id, or a unique prefix. For repeatability metrics, the task id; for a store, the submission id.",
+        default=None,
+    )
+    by: Names = doc("Comma-separated grouping keys; explains the metric per group.", default=())
+    weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")

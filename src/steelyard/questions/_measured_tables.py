@@ -18,6 +18,7 @@ from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.files import beginning_of
 from steelyard.formats import SQLITE
 from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.questions._measured_rows import (
     Row,
     attempt_rows,
@@ -28,7 +29,7 @@ from steelyard.questions._measured_rows import (
     saved_paths,
     saved_rows,
 )
-from steelyard.questions._opening_runs import Measurable, Progress, evaluated_by, open_runs, outside_time, reject_labels
+from steelyard.questions._opening_runs import Measurable, evaluated_by, open_runs, outside_time, reject_labels
 from steelyard.records import Finding, Rejected, is_custom_field, is_custom_input
 from steelyard.results import Repeatability, Result, SpeedupResult
 from steelyard.settings import is_store
@@ -73,15 +74,14 @@ def open_table(
     metrics: Sequence[str],
     options: PricedRunOptions,
     *,
-    progress: Progress | None = None,
-    where: str = "--where",
+    where: str = option("where"),
     keys: Iterable[str] = (),
 ) -> RunTable:
     """The table that has these metrics: of runs, or of what the command of their specification measures.
 
     `keys` are what rows will be grouped and chosen by: outputs of one prompt agree in them.
     """
-    table = _opened(inputs, metrics, options, progress=progress, where=where, keys=[*keys])
+    table = _opened(inputs, metrics, options, where=where, keys=[*keys])
     present = table.frame.collect_schema().names()
     for key in keys:
         if is_custom_field(key) and key not in present:
@@ -95,7 +95,6 @@ def _opened(
     metrics: Sequence[str],
     options: PricedRunOptions,
     *,
-    progress: Progress | None,
     where: str,
     keys: Sequence[str],
 ) -> RunTable:
@@ -108,7 +107,7 @@ def _opened(
         kind = given
     if kind == "run":
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
-        return open_runs(inputs, options.reading(progress), where=where)  # type: ignore[arg-type] # an arena is none
+        return open_runs(inputs, options.reading(), where=where)  # type: ignore[arg-type] # an arena is none
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
     if isinstance(inputs, RunTable):
@@ -117,9 +116,9 @@ def _opened(
     choice = options.choice()
     table = _table(_measured(inputs, kind, options, [*keys, *(each.key for each in choice.conditions)]), kind, options)
     if table.n == 0:
-        raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard {COMMANDS[kind]} --help")
+        raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard help {COMMANDS[kind]}")
     if choice.timed and kind != "submission":
-        raise UsageError(f"{_a(kind)} has no timestamp", hint="remove --since and --until")
+        raise UsageError(f"{_a(kind)} has no timestamp", hint=f"remove {option('since')} and {option('until')}")
     chosen = choose(table, choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n)
@@ -252,7 +251,7 @@ def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: pat
         message = "the input contains no timings"
         raise UsageError(message, hint="see the folder layout in docs/speedup.md")
     if options.set or options.map:
-        raise UsageError("--set and --map do not apply to timings", hint="remove them")
+        raise UsageError(f"{option('set')} and {option('map')} do not apply to timings", hint="remove them")
     return speedup(inputs, options=SpeedupOptions(prices=options.prices))
 
 
@@ -260,7 +259,7 @@ def _submissions(inputs: Measurable, options: PricedRunOptions) -> _Rows:
     from steelyard.arena import submission_table  # brings SQLAlchemy
 
     if options.set or options.map:
-        raise UsageError("--set and --map do not apply to an arena", hint="remove them")
+        raise UsageError(f"{option('set')} and {option('map')} do not apply to an arena", hint="remove them")
     return _Rows(submission_table(arena_of(inputs)).iter_rows(named=True))
 
 

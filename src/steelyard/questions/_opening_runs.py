@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
@@ -24,6 +26,7 @@ from steelyard.formats import (
     log_formats,
     recognized,
 )
+from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import (
     NO_LABELS,
@@ -57,6 +60,23 @@ RunsInput: TypeAlias = PathInput | RecordInput | Sequence[PathInput] | Iterable[
 """What holds runs: paths of files and folders, records, or data frames of pandas or Polars."""
 EVERY_RUN = RunChoice()
 Progress = Callable[[str, int], None]
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
+
+
+def current_progress() -> Progress | None:
+    """Return the callback that the caller gave for reading progress."""
+    return _progress.get()
+
+
+@contextmanager
+def reporting(progress: Progress | None) -> Iterator[None]:
+    """Report the progress of questions asked in the block."""
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
+
 
 if TYPE_CHECKING:
     Runs: TypeAlias = RunsInput | RunTable
@@ -86,7 +106,7 @@ class Reading:
     """What evaluates metrics over the runs; None where nothing does, or where the table knows."""
 
 
-def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunTable:
+def open_runs(inputs: Runs, reading: Reading, *, where: str = option("where")) -> RunTable:
     """Return the table of the chosen runs in the files or records; raise if there are none."""
     from steelyard.tables import choose  # brings numpy and Polars
 
@@ -178,7 +198,8 @@ def outside_time(count: int) -> NoValidInputError:
     """The error of limits of time that leave no run."""
     runs = "the only run is" if count == 1 else f"all {count:,} runs are"
     return NoValidInputError(
-        f"{runs} outside the requested time range or without a time", hint="check --since and --until"
+        f"{runs} outside the requested time range or without a time",
+        hint=f"check {option('since')} and {option('until')}",
     )
 
 

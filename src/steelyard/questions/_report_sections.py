@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +23,7 @@ from steelyard.questions._figure_options import (
     RankOptions,
     ReportOptions,
 )
-from steelyard.questions._opening_runs import EVERY_RUN, Progress, RecordReader
+from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_progress
 from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
 from steelyard.questions.compare import compare
@@ -66,7 +66,6 @@ class ReportSections:
     """What a report holds, found out section by section."""
 
     options: ReportOptions
-    progress: Progress | None
     inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
     all_inputs: Sequence[Path | PlacedRun] = ()
     described: tuple[ReportInput, ...] = ()
@@ -106,7 +105,7 @@ class ReportSections:
         self.all_inputs, self.described = given, described_inputs(given)
         if not any(isinstance(each, Path) and is_stdin(each) for each in given):
             return given
-        reader = RecordReader(replace(self.options.reading(self.progress), choice=EVERY_RUN))
+        reader = RecordReader(replace(self.options.reading(), choice=EVERY_RUN))
         records: list[Path | PlacedRun] = [item.entry for item in reader.read([STDIN])]
         self.findings += [*set_aside_findings(reader.set_aside)]
         self.rejected_count += len(reader.set_aside)
@@ -136,8 +135,8 @@ class ReportSections:
             self._over_records(by)
 
     def _report_progress(self, doing: str) -> None:
-        if self.progress is not None:
-            self.progress(doing, 0)
+        if (progress := current_progress()) is not None:
+            progress(doing, 0)
 
     def _by(self, table: RunTable) -> tuple[str, ...]:
         """The keys that make a competitor: those named, else those in which the runs differ."""
@@ -149,19 +148,19 @@ class ReportSections:
         return tuple(name for name in present if counts[name].n_unique() > 1) or ("agent", "model")
 
     def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
-        values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
+        values = {name: getattr(self.options, name) for name in RankOptions.declared}
         options = RankOptions(**values | {"by": by})
         self.keep_command("rank", options, self.inputs.runs)
         # the table holds the chosen runs already
-        return self._part("rank", lambda: rank(table, options=replace(options, **CHOSEN)))
+        return self._part("rank", lambda: rank(table, options=options.replace(**CHOSEN)))
 
     def _measured(self, table: RunTable, by: tuple[str, ...], *, interval: str) -> Measurement | None:
-        shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
+        shared = MeasureOptions.declared.keys() & RankOptions.declared.keys()
         unused = {"metrics", "confidence"} if interval == "none" else {"metrics"}
         values = {name: getattr(self.options, name) for name in shared - unused}
         options = MeasureOptions(**values | {"by": by, "interval": interval})
         self.keep_command("measure", options, self.inputs.runs)
-        chosen = replace(options, **CHOSEN)
+        chosen = options.replace(**CHOSEN)
         return self._part("measure", lambda: measure(table, options=chosen))
 
     def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
@@ -173,11 +172,11 @@ class ReportSections:
         if first == second or any(value is None for place in places[:2] for value in place.key.values()):
             self.omitted["compare"] = f"the two leading groups do not both have {', '.join(by)}"
             return None
-        shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
+        shared = CompareOptions.declared.keys() & RankOptions.declared.keys()
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = CompareOptions(**values, baseline=_texts(second), candidate=_texts(first))
         self.keep_command("compare", options, self.inputs.runs)
-        chosen = replace(options, **CHOSEN)
+        chosen = options.replace(**CHOSEN)
         try:
             return self._part("compare", lambda: compare(table, options=chosen))
         except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
@@ -189,7 +188,7 @@ class ReportSections:
         judged = []
         sums = RecordSums(self.options, self.sections)
         chooser = RunChooser(self.options.choice())
-        reader = RecordReader(replace(self.options.reading(self.progress), choice=EVERY_RUN))
+        reader = RecordReader(replace(self.options.reading(), choice=EVERY_RUN))
         entries: list[Any] = [each.run if isinstance(each, PlacedRun) else each for each in self.inputs.runs]
         for id_, entry in reader.read(entries) if entries else ():
             run = entry.run if entry.run.id else structs.replace(entry.run, id=id_)
@@ -229,13 +228,13 @@ class ReportSections:
             self.completeness = self._part("completeness", sums.covered)
 
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
-        shared = {option.name for option in fields(JudgesOptions)}
+        shared = JudgesOptions.declared
         options = JudgesOptions(**{name: getattr(self.options, name) for name in shared} | {"by": by})
         self.keep_command("judges", options, self.inputs.runs)
         if not judged:
             self.omitted["judges"] = "no run has judgments"
             return
-        chosen = replace(options, **CHOSEN)
+        chosen = options.replace(**CHOSEN)
         self.judges = self._part("judges", lambda: examine_judges(judged, options=chosen))
 
     def _show_outputs(self) -> None:

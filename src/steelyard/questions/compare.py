@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.formatting import counted
 from steelyard.metrics import catalog
-from steelyard.questions._api_function import api_function
+from steelyard.option_names import option
 from steelyard.questions._figure_options import CompareOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._question import question
 from steelyard.questions._tiers import compared_schemes
 from steelyard.records import Chosen, Finding, set_aside_findings, tier_text
 from steelyard.results import ComparedSide, Comparison, Coverage, Pair
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 FEW_TASKS = 10
 
 
-@api_function(CompareOptions)
-def compare(runs: Measurable, options: CompareOptions, progress: Progress | None) -> Comparison:
+@question(CompareOptions)
+def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     """Compare candidates with a baseline on the tasks they share.
 
     `baseline` and `candidate` select runs: `"agent=X,model=Y"`, or a dict of the same.
@@ -51,15 +52,16 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     names = comparable(options.metrics or usual)
     if options.effect_size is not None and not 0 < abs(options.effect_size) < math.inf:
         raise UsageError(
-            f"--effect-size must be finite and not 0 (got {options.effect_size:g})", hint="--effect-size 0.05"
+            f"{option('effect_size')} must be finite and not 0 (got {options.effect_size:g})",
+            hint=option("effect_size", 0.05),
         )
     filters = _filters(
         options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     )
-    table = open_table(runs, names, options, progress=progress, keys=[key for chosen in filters for key in chosen])
+    table = open_table(runs, names, options, keys=[key for chosen in filters for key in chosen])
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [
-        chosen_rows(table, chosen, where="--candidate" if place else "--baseline")
+        chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))
         for place, chosen in enumerate(filters)
     ]
     sides, scheme_findings = _sides(table, samples, filters, masks)
@@ -102,12 +104,12 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
     from steelyard.questions.analysis import read_filter  # brings numpy and Polars
 
     if not others:
-        raise UsageError("no candidate to compare", hint="--candidate agent=NAME,model=NAME")
-    filters = [read_filter(text, option="--candidate") for text in others]
+        raise UsageError("no candidate to compare", hint=option("candidate", "agent=NAME,model=NAME"))
+    filters = [read_filter(text, option=option("candidate")) for text in others]
     for place, text in enumerate(others):
         if filters[place] in filters[:place]:
-            raise UsageError(f"--candidate {text} is given twice")
-    return [read_filter(a, option="--baseline"), *filters]
+            raise UsageError(f"{option('candidate', text)} is given twice")
+    return [read_filter(a, option=option("baseline")), *filters]
 
 
 def _sides(

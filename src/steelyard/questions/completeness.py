@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import get_args
 
 from steelyard.prices import PriceTable, cost_of, open_price_table
-from steelyard.questions._api_function import api_function
-from steelyard.questions._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs
+from steelyard.questions._declaration import doc
+from steelyard.questions._opening_runs import CustomFieldsSeen, RecordReader, Runs
 from steelyard.questions._options import Names, PricedRunOptions
+from steelyard.questions._question import question
 from steelyard.questions.measure import checked_keys
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CompletenessGroup, CompletenessSummary, FieldCompleteness
@@ -22,16 +22,17 @@ FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOO
 """The fields that are counted."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompletenessOptions(PricedRunOptions):
     """Options of `completeness`."""
 
-    by: Names = ()
-    """Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME)."""
+    by: Names = doc(
+        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
+        default=(),
+    )
 
 
-@api_function(CompletenessOptions)
-def completeness(runs: Runs, options: CompletenessOptions, progress: Progress | None) -> CompletenessSummary:
+@question(CompletenessOptions)
+def completeness(runs: Runs, options: CompletenessOptions) -> CompletenessSummary:
     """Completeness of the runs: each field by how it came, or unknown.
 
     >>> import steelyard as sy
@@ -40,7 +41,7 @@ def completeness(runs: Runs, options: CompletenessOptions, progress: Progress | 
     True
     """
     counting = CompletenessCounting(options)
-    reader = RecordReader(options.reading(progress))
+    reader = RecordReader(options.reading())
     for _, entry in reader.read(runs):
         counting.add(entry.run)
     return counting.summary(reader.finish(), rejected_count=len(reader.set_aside))

@@ -12,12 +12,12 @@ from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.prices import PriceTable, open_price_table, token_cost
 from steelyard.profiles import Profile, default_profile
-from steelyard.questions._api_function import api_function
 from steelyard.questions._explaining_cost import with_calls
 from steelyard.questions._explaining_rows import explain_row
 from steelyard.questions._figure_options import ExplainOptions, MeasureOptions
 from steelyard.questions._measured_tables import store_address
-from steelyard.questions._opening_runs import Measurable, Progress, RecordReader
+from steelyard.questions._opening_runs import Measurable, RecordReader
+from steelyard.questions._question import question
 from steelyard.questions.measure import MEASURED, checked_keys, measure
 from steelyard.records import FACTS, Judgment, Missing, Run, custom_inputs, is_custom_input, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
@@ -30,8 +30,8 @@ IDS_LOOKED_AT = 2_000
 IDS_LISTED = 10
 
 
-@api_function(ExplainOptions)
-def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None) -> RunExplanation | GroupsExplanation:
+@question(ExplainOptions)
+def explain(runs: Measurable, options: ExplainOptions) -> RunExplanation | GroupsExplanation:
     """Explain how a metric was computed: formula, inputs, constants and missing values.
 
     The metric may be `grade`. With `run`, explain one run, prompt, attempt or submission; with `by`, each group.
@@ -44,13 +44,13 @@ def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None
     if options.run is not None and options.by:
         raise UsageError("--run and --by cannot be combined", hint="use --run ID for one run, or --by for groups")
     if options.run is None:
-        return _explain_groups(runs, options, progress)
+        return _explain_groups(runs, options)
     if options.metric != GRADE and (declared := catalog()[options.metric]).is_of_rows and declared.level != "run":
         return explain_row(runs, options, options.run)
-    return _explain_run(runs, options, options.run, progress)
+    return _explain_run(runs, options, options.run)
 
 
-def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progress: Progress | None) -> RunExplanation:
+def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
     metric = options.metric
     declared = catalog()["composite_score" if metric == GRADE else metric]
     if declared.level == "group" and declared.has_per_run:
@@ -63,7 +63,7 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progres
             hint=f"steelyard explain FILE {metric} --by tier",
         )
     profile, price_table = options.outcome_profile(), open_price_table(options.prices)
-    id_, entry = _find(runs, wanted, RecordReader(options.reading(progress)))
+    id_, entry = _find(runs, wanted, RecordReader(options.reading()))
     (root,) = explained([declared.name], entry.run, profile, price_table)
     if metric == GRADE:
         root = _grade(root, profile)
@@ -93,7 +93,7 @@ def _grade(composite: Explanation, profile: Profile) -> Explanation:
     return Explanation(GRADE, value, "Grade", None, formula, {}, None, (composite,))
 
 
-def _explain_groups(runs: Measurable, options: ExplainOptions, progress: Progress | None) -> GroupsExplanation:
+def _explain_groups(runs: Measurable, options: ExplainOptions) -> GroupsExplanation:
     graded = options.metric == GRADE
     declared, by = catalog()["composite_score" if graded else options.metric], checked_keys(options.by)
     if declared.level not in MEASURED and not declared.is_of_rows:
@@ -115,7 +115,7 @@ def _explain_groups(runs: Measurable, options: ExplainOptions, progress: Progres
         weight_by=options.weight_by,
         unscored=options.unscored,
     )
-    result = measure(runs, options=asked, progress=progress)
+    result = measure(runs, options=asked)
     own = profile if declared.level in MEASURED else default_profile(declared.spec) or profile
     grades = tuple((grade.grade, grade.at_least, grade.meaning) for grade in profile.grades) if graded else ()
     return GroupsExplanation(declared, constants_of(declared, own), result, grades)

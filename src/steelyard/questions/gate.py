@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.formatting import counted, percent
-from steelyard.questions._api_function import api_function
+from steelyard.option_names import option
 from steelyard.questions._figure_options import GateOptions
 from steelyard.questions._measured_tables import open_table, other_basis
-from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._question import question
 from steelyard.questions._tiers import compared_schemes
 from steelyard.questions.compare import skews, table_findings
 from steelyard.records import Finding
@@ -26,8 +27,8 @@ NAMED_TASKS = 3
 """Number of tasks that a warning names."""
 
 
-@api_function(GateOptions)
-def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> Gate:
+@question(GateOptions)
+def gate(runs: Measurable, options: GateOptions) -> Gate:
     """Check runs against rules: thresholds, or limits relative to a baseline.
 
     `pass_rate >= 0.45` is a threshold. `pass_rate >= baseline - 0.02` allows a loss of 2 pp and
@@ -49,8 +50,7 @@ def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> G
     if options.baseline is not None:
         inputs = {"the baseline": options.baseline, **inputs}
     tables = {
-        name: open_table(given, metrics, options, progress=progress, where=f"--where, {name}")
-        for name, given in inputs.items()
+        name: open_table(given, metrics, options, where=f"{option('where')}, {name}") for name, given in inputs.items()
     }
     chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
     compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
@@ -89,9 +89,9 @@ def _read_rules(options: GateOptions) -> list[Rule]:
         raise UsageError("no rule given", hint=RULE_FORMS)
     relative = [rule.text for rule in rules if rule.relative]
     if relative and options.baseline is None:
-        raise UsageError(f"{relative[0]!r} needs a baseline", hint="--baseline main.jsonl")
+        raise UsageError(f"{relative[0]!r} needs a baseline", hint=option("baseline", "main.jsonl"))
     if options.baseline is not None and not relative:
-        hint = f'omit --baseline, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
+        hint = f'omit {option("baseline")}, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
         raise UsageError(f"unused baseline: {rules[0].text!r} does not refer to it", hint=hint)
     return rules
 
@@ -111,7 +111,7 @@ def _several(rules: int, level: float) -> Finding:
     together = 1 - (1 - each) ** rules
     message = (
         f"with {rules} rules, the probability of at least one false failure is up to {percent(together)} "
-        f"(one rule: {percent(each)}); --confidence {1 - (1 - level) / rules:.4g} keeps it at {percent(each)}"
+        f"(one rule: {percent(each)}); a confidence level of {1 - (1 - level) / rules:.4g} keeps it at {percent(each)}"
     )
     return Finding(code="several_rules", severity="info", message=message)
 
@@ -150,7 +150,7 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
     findings = table_findings(table)
     mixed = pooled(table, np.ones(table.n, dtype=bool), {})
     if mixed:
-        message = f"{name} pools runs of {mixed}; select one configuration with --where agent=NAME,model=NAME"
+        message = f"{name} pools runs of {mixed}; filter by agent and model to check one configuration"
         findings.append(Finding(code="pooled", message=message))
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])

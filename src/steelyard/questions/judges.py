@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NoValidInputError
 from steelyard.formatting import counted
-from steelyard.questions._api_function import api_function
 from steelyard.questions._figure_options import JudgesOptions
-from steelyard.questions._opening_runs import Progress, RecordReader, Runs
+from steelyard.questions._opening_runs import RecordReader, Runs
+from steelyard.questions._question import question
 from steelyard.questions._tiers import keys_with_scheme
 from steelyard.questions.measure import checked_keys
 from steelyard.records import Judgment, Run, key_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from steelyard.results import Judges
 
 
-@api_function(JudgesOptions)
-def judges(runs: Runs, options: JudgesOptions, progress: Progress | None) -> Judges:
+@question(JudgesOptions)
+def judges(runs: Runs, options: JudgesOptions) -> Judges:
     """Measure inter-rater agreement, judge severity and the consistency of scores and votes.
 
     >>> import steelyard as sy
@@ -33,7 +33,7 @@ def judges(runs: Runs, options: JudgesOptions, progress: Progress | None) -> Jud
 
     check_level(options.confidence)
     profile, by = options.outcome_profile(), checked_keys(options.by)
-    reader = RecordReader(options.reading(progress))
+    reader = RecordReader(options.reading())
     schemes: set[str] = set()
     judged_runs = []
     for id_, entry in reader.read(runs):

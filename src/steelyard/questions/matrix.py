@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
-from steelyard.questions._api_function import api_function
 from steelyard.questions._figure_options import MatrixOptions
 from steelyard.questions._measured_tables import open_table
-from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._question import question
 from steelyard.questions._tiers import keys_with_scheme
 from steelyard.questions.compare import table_findings
 from steelyard.questions.measure import checked_keys
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
 
-@api_function(MatrixOptions)
-def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) -> Matrix:
+@question(MatrixOptions)
+def matrix(runs: Measurable, options: MatrixOptions) -> Matrix:
     """Compute one metric per task and group, with the hardest task first.
 
     >>> import steelyard as sy
@@ -34,7 +34,7 @@ def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) 
 
     keys_by, declared = _columns_by(options.by), _shown(options.metric)
     profile = options.outcome_profile()
-    table = open_table(runs, [declared.name], options, progress=progress, keys=keys_by)
+    table = open_table(runs, [declared.name], options, keys=keys_by)
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, [declared.name], profile=profile, weight_by=options.weight_by, any_size=True)
     _check_any(samples, declared)

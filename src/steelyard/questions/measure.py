@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
-from steelyard.questions._api_function import api_function
+from steelyard.option_names import option
 from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._question import question
 from steelyard.records import check_key
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ BASED = "tier_uplift"
 """The metric that takes a base tier."""
 
 
-@api_function(MeasureOptions)
-def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None) -> Measurement:
+@question(MeasureOptions)
+def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
     """Compute metrics per group.
 
     >>> import steelyard as sy
@@ -47,7 +48,7 @@ def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None
     _check_across(keys, options.metrics, options.base_tier)
     _check_intervals(options)
     return assemble(
-        open_table(runs, names, options, progress=progress, keys=keys),
+        open_table(runs, names, options, keys=keys),
         by=keys,
         profile=profile,
         names=names,
@@ -62,13 +63,14 @@ def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | 
     """Reject metrics and options that compare tiers unless groups are by tier."""
     across = [name for name in metrics if catalog()[name].level == "across"]
     if across and "tier" not in keys:
-        raise UsageError(f"{across[0]} compares tiers", hint="--by tier")
+        raise UsageError(f"{across[0]} compares tiers", hint=option("by", "tier"))
     if base_tier is None:
         return
     if "tier" not in keys:
-        raise UsageError("--base-tier needs groups by tier", hint="--by tier")
+        raise UsageError(f"{option('base_tier')} needs groups by tier", hint=option("by", "tier"))
     if metrics and BASED not in metrics:
-        raise UsageError(f"--base-tier applies only to {BASED}, which is not in --metrics", hint=f"--metrics {BASED}")
+        message = f"{option('base_tier')} applies only to {BASED}, which is not in {option('metrics')}"
+        raise UsageError(message, hint=option("metrics", BASED))
 
 
 def _check_intervals(options: MeasureOptions) -> None:
@@ -80,8 +82,8 @@ def _check_intervals(options: MeasureOptions) -> None:
 
     check_level(options.confidence)
     if options.interval == "none":
-        hint = f"--interval auto --confidence {options.confidence:g}"
-        raise UsageError("--confidence needs an interval method", hint=hint)
+        hint = f"{option('interval', 'auto')} {option('confidence', f'{options.confidence:g}')}"
+        raise UsageError(f"{option('confidence')} needs an interval method", hint=hint)
     check_method(options.interval)
 
 
@@ -90,5 +92,5 @@ def checked_keys(by: Sequence[str]) -> list[str]:
     for name in by:
         check_key(name, what="grouping key")
     if len(set(by)) != len(by):
-        raise UsageError("duplicate key in --by")
+        raise UsageError(f"duplicate key in {option('by')}")
     return list(by)

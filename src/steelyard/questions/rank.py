@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
-from steelyard.questions._api_function import api_function
+from steelyard.option_names import option
 from steelyard.questions._figure_options import RankOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._opening_runs import Measurable, Progress
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._question import question
 from steelyard.questions._tiers import keys_with_scheme
 from steelyard.questions.compare import skews, table_findings
 from steelyard.questions.measure import checked_keys
@@ -30,8 +31,8 @@ SCORES = ("composite_score", "pass_rate", "impl_rate")
 """What runs are ranked by where nothing is named: what most runs have, the first of equals."""
 
 
-@api_function(RankOptions)
-def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> Ranking:
+@question(RankOptions)
+def rank(runs: Measurable, options: RankOptions) -> Ranking:
     """Rank the groups by one metric over the tasks they share.
 
     Groups that attempted less than `min_task_coverage` of all tasks are excluded, so that one short run does not shrink
@@ -52,7 +53,7 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
     profile, judging = options.outcome_profile(), options.statistics()
-    table = open_table(runs, named, options, progress=progress, keys=keys_by)
+    table = open_table(runs, named, options, keys=keys_by)
     chosen_findings: list[Finding] = []
     if not named:
         named, chosen_findings = _score_of_most(table, profile)
@@ -144,10 +145,10 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
     """The keys that make a competitor."""
     keys = checked_keys(by)
     if not keys:
-        raise UsageError("no keys to rank by", hint="--by agent,model")
+        raise UsageError("no keys to rank by", hint=option("by", "agent,model"))
     if "task" in keys:
         message = "cannot rank by task: groups are ranked on their shared tasks"
-        raise UsageError(message, hint="--by agent,model")
+        raise UsageError(message, hint=option("by", "agent,model"))
     return keys
 
 
@@ -157,8 +158,8 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
 
     if not 0 <= options.min_task_coverage <= 1:
         raise UsageError(
-            f"--min-task-coverage must be between 0 and 1 (got {options.min_task_coverage})",
-            hint="--min-task-coverage 0.5",
+            f"{option('min_task_coverage')} must be between 0 and 1 (got {options.min_task_coverage})",
+            hint=option("min_task_coverage", 0.5),
         )
     return comparable(options.metrics or usual)
 
@@ -187,5 +188,7 @@ def _ranked_on(name: str, options: RankOptions) -> Metric:
     if declared.better == "neither":
         raise UsageError(f"{declared.name} has no better direction, so it cannot be ranked")
     if declared.is_ratio and options.order != "mean":
-        raise UsageError(f"{declared.name} is a ratio of means, which has no value per task", hint="--order mean")
+        raise UsageError(
+            f"{declared.name} is a ratio of means, which has no value per task", hint=option("order", "mean")
+        )
     return declared

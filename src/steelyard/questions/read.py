@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.prices import cost_of, open_price_table
-from steelyard.questions._api_function import api_function
-from steelyard.questions._opening_runs import PathInput, Progress, Runs, each_input, log_places, reject_labels, table_of
+from steelyard.questions._opening_runs import PathInput, Runs, each_input, log_places, reject_labels, table_of
 from steelyard.questions._options import ReadOptions
+from steelyard.questions._question import question
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, calls_in, kinds_of
 from steelyard.results import FormatCount, ReadSummary
 from steelyard.settings import is_stdin, named_path
@@ -34,8 +34,8 @@ BytesProgress: TypeAlias = ReadingProgress
 """Callback with the bytes read and the total."""
 
 
-@api_function(ReadOptions)
-def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTable:
+@question(ReadOptions)
+def read(runs: Runs, options: ReadOptions) -> RunTable:
     """The table of runs in the files and folders, or of the records given, ready to be measured.
 
     A path that is not there is an error. A table is given back, with the chosen runs alone.
@@ -46,7 +46,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     """
     from steelyard.tables import RunTable, TableSource, choose  # tables bring numpy and Polars
 
-    reading = options.reading(progress)
+    reading = options.reading()
     if isinstance(runs, RunTable):
         reject_labels(reading.labels)
         return choose(runs, reading.choice)

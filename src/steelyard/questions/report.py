@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from steelyard.questions._api_function import api_function
 from steelyard.questions._figure_options import ReportOptions
-from steelyard.questions._opening_runs import Progress, Runs, each_input, reject_labels, table_of
+from steelyard.questions._opening_runs import Runs, each_input, reject_labels, table_of
+from steelyard.questions._question import question
 from steelyard.questions._report_inputs import sort_inputs
 from steelyard.questions._report_sections import ReportSections
 from steelyard.questions._run_rows import run_rows
@@ -16,8 +16,8 @@ from steelyard.results import Report
 from steelyard.version import __version__
 
 
-@api_function(ReportOptions)
-def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Report:
+@question(ReportOptions)
+def report(runs: Runs, options: ReportOptions) -> Report:
     """Create a report with every section that the inputs support; save it as .html or .md.
 
     Inputs are runs, SKYT experiment files and the inputs of `speedup`. No code is run.
@@ -29,8 +29,8 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     """
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
-    work = ReportSections(options, progress)
-    reading, profile = options.reading(progress), options.outcome_profile()
+    work = ReportSections(options)
+    reading, profile = options.reading(), options.outcome_profile()
     if isinstance(runs, RunTable):
         reject_labels(reading.labels)
         table = choose(runs, reading.choice)

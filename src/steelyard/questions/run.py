@@ -6,14 +6,15 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from steelyard.errors import UsageError
-from steelyard.questions._api_function import api_function
-from steelyard.questions._opening_runs import Progress
-from steelyard.questions._options import Names, Options
+from steelyard.questions._declaration import Options, doc
+from steelyard.questions._opening_runs import Progress, current_progress
+from steelyard.questions._options import Names
+from steelyard.questions._question import question
 from steelyard.records import Finding, Place, sum_of_known
 from steelyard.results import PlanExecution, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTrial, PlanTrials
 from steelyard.runner import (
@@ -49,24 +50,23 @@ RUNS = Path("runs")
 """Default parent directory of plan results."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RunOptions(Options):
     """Options of `run`."""
 
-    out: Path | None = None
-    """Results directory (default: runs/NAME, where NAME is set in the plan)."""
-    dry_run: bool = False
-    """Print the commands and expected cost without running anything."""
-    only: Names = ()
-    """Comma-separated tasks, agents or trial ids to run."""
-    parallel: int | None = None
-    """Number of trials to run in parallel (default: the plan's)."""
-    accept_drift: bool = False
-    """Continue even if an agent's version or the Steelyard version has changed."""
-    regrade: bool = False
-    """Verify and judge finished trials again without running agents."""
-    no_sandbox: bool = False
-    """If no sandbox is available, run agents anyway, with only resource limits."""
+    out: Path | None = doc(
+        "Results directory (default: runs/NAME, where NAME is set in the plan).",
+        default=None,
+    )
+    dry_run: bool = doc("Print the commands and expected cost without running anything.", default=False)
+    only: Names = doc("Comma-separated tasks, agents or trial ids to run.", default=())
+    parallel: int | None = doc("Number of trials to run in parallel (default: the plan's).", default=None)
+    accept_drift: bool = doc("Continue even if an agent's version or the Steelyard version has changed.", default=False)
+    regrade: bool = doc("Verify and judge finished trials again without running agents.", default=False)
+    no_sandbox: bool = doc(
+        "If no sandbox is available, run agents anyway, with only resource limits.",
+        default=False,
+        local=True,
+    )
 
     @property
     def folder(self) -> Path | None:
@@ -74,8 +74,8 @@ class RunOptions(Options):
         return None if self.out is None else named_path(self.out)
 
 
-@api_function(RunOptions)
-def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> PlanRun | PlanOutlook:
+@question(RunOptions)
+def run(plan: PlanInput, options: RunOptions) -> PlanRun | PlanOutlook:
     r"""Run the trials of a plan that have no result yet; call again to resume.
 
     >>> import steelyard as sy
@@ -102,8 +102,8 @@ def run(plan: PlanInput, options: RunOptions, progress: Progress | None) -> Plan
             is_regrade=options.regrade,
             parallel=options.parallel,
             only=tuple(options.only),
-            progress=_emitter(progress),
-            measuring_progress=_measuring_emitter(progress),
+            progress=_emitter(current_progress()),
+            measuring_progress=_measuring_emitter(current_progress()),
             finished=delivery.finished if delivery else None,
         ),
     )

@@ -10,10 +10,11 @@ from steelyard.errors import UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.prices import PriceTable, open_price_table
-from steelyard.questions._api_function import api_function
+from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import VerdictOptions
-from steelyard.questions._opening_runs import Progress, RecordReader, Runs
+from steelyard.questions._opening_runs import RecordReader, Runs
 from steelyard.questions._options import PricedRunOptions
+from steelyard.questions._question import question
 from steelyard.questions._text_difference import text_difference
 from steelyard.questions.explain import explained, run_named
 from steelyard.records import Missing, Redaction, Run, between
@@ -23,31 +24,30 @@ FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 """Fields shown in addition to the metrics of a run."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ShowOptions(VerdictOptions, PricedRunOptions):
     """Options of `show`."""
 
-    run: str
-    """Run id, or a unique prefix."""
-    diff: str | None = None
-    """Id or unique prefix of the run to diff the output against."""
-    offset: int = 0
-    """First character of the output to show, counted from 0; at most 64,000 are shown."""
-    diff_offset: int = 0
-    """First character of the diff to show, counted from 0; at most 64,000 are shown."""
-    redact: bool = True
-    """Redact API keys and tokens."""
+    run: str = doc(
+        "Run id, or a unique prefix.",
+    )
+    diff: str | None = doc(
+        "Id or unique prefix of the run to diff the output against.",
+        default=None,
+    )
+    offset: int = doc("First character of the output to show, counted from 0; at most 64,000 are shown.", default=0)
+    diff_offset: int = doc("First character of the diff to show, counted from 0; at most 64,000 are shown.", default=0)
+    redact: bool = doc("Redact API keys and tokens.", default=True)
 
 
-@api_function(ShowOptions)
-def show(runs: Runs, options: ShowOptions, progress: Progress | None) -> RunDetail:
+@question(ShowOptions)
+def show(runs: Runs, options: ShowOptions) -> RunDetail:
     """Show one run: its metrics with their sources, its calls, its output, and a diff with another run.
 
     >>> import steelyard as sy
     >>> sy.show([{"id": "r1", "task": "t", "passed": True, "cost_usd": 0.2}], run="r1")
     RunDetail(r1: passed, t)
     """
-    return read_records(runs, options, progress).detail(options)
+    return read_records(runs, options).detail(options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,9 @@ def _metrics_of_runs() -> list[str]:
     return [metric.name for metric in sorted(declared, key=lambda metric: metric.overview or len(catalog()))]
 
 
-def read_records(runs: Runs, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
+def read_records(runs: Runs, options: ShowOptions) -> RunRecords:
     """Read the selected runs as complete records."""
-    reader = RecordReader(options.reading(progress))
+    reader = RecordReader(options.reading())
     entries = dict(reader.read(runs))
     reader.finish()
     return RunRecords(entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,11 +11,11 @@ import msgspec
 
 from steelyard.errors import InputError, NoValidInputError, UsageError
 from steelyard.formats import is_baseline
+from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, load_profile
-from steelyard.questions._api_function import log_api_function
 from steelyard.questions._code_options import SpeedupOptions, TaskFileOptions
-from steelyard.questions._opening_runs import Progress
+from steelyard.questions._question import log_question
 from steelyard.settings import named_path
 from steelyard.speedups import TaskFiles
 
@@ -27,8 +27,8 @@ SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 """The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
 
 
-@log_api_function(SpeedupOptions)
-def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
+@log_question(SpeedupOptions)
+def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResult:
     """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
 
     `sy.speedup(baseline="main.json", candidate=["branch.json"])` compares two sides. With
@@ -134,10 +134,9 @@ def _task_files(options: SpeedupOptions) -> TaskFiles:
 
 def _reject_task_options(options: SpeedupOptions) -> None:
     """Raise if options name files of one task although inputs are given."""
-    given = next((option.name for option in fields(TaskFileOptions) if getattr(options, option.name)), None)
+    given = next((name for name in TaskFileOptions.declared if getattr(options, name)), None)
     if given:
-        option = given.replace("_", "-")
-        raise UsageError(f"--{option} cannot be combined with a folder or FC-Eval file")
+        raise UsageError(f"{option(given)} cannot be combined with a folder or FC-Eval file")
 
 
 def _labeled(given: Sequence[str]) -> dict[str, Path]:

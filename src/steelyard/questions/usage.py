@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -12,10 +12,12 @@ import msgspec
 
 from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.formats import log_formats
+from steelyard.option_names import option
 from steelyard.prices import open_price_table
-from steelyard.questions._api_function import log_api_function
-from steelyard.questions._opening_runs import CustomFieldsSeen, Progress, RecordReader, Runs, log_places, places_text
+from steelyard.questions._declaration import doc
+from steelyard.questions._opening_runs import CustomFieldsSeen, RecordReader, Runs, log_places, places_text
 from steelyard.questions._options import Moment, Names, PricedRunOptions
+from steelyard.questions._question import log_question
 from steelyard.questions._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
 from steelyard.records import (
     GROUP_KEYS,
@@ -35,26 +37,26 @@ USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
 """What usage can be summed by, besides the user's own `x_...` keys."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class UsageOptions(PricedRunOptions):
     """Options of `usage`."""
 
-    by: Names = ("day", "model")
-    """Comma-separated grouping keys: day, week, month, model, agent, project, session or a custom field (x_NAME)
-    (default: day,model)."""
-    since: Moment = None
-    """Only calls on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10)
-    selects only that month."""
-    until: Moment = None
-    """Only calls up to and including this date or month, or before this time."""
-    tz: str = LOCAL
-    """Time zone: local, UTC, +02:00, or a name such as Europe/Berlin (default: local)."""
-    budget: float | None = None
-    """Budget in USD: exit 3 if exceeded, 4 if inconclusive."""
+    by: Names = doc(
+        "Comma-separated grouping keys: day, week, month, model, agent, project, session or a custom field "
+        "(x_NAME) (default: day,model).",
+        default=("day", "model"),
+    )
+    since: Moment = doc(
+        "Only calls on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10) selects "
+        "only that month.",
+        default=None,
+    )
+    until: Moment = doc("Only calls up to and including this date or month, or before this time.", default=None)
+    tz: str = doc("Time zone: local, UTC, +02:00, or a name such as Europe/Berlin (default: local).", default=LOCAL)
+    budget: float | None = doc("Budget in USD: exit 3 if exceeded, 4 if inconclusive.", default=None)
 
 
-@log_api_function(UsageOptions)
-def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -> UsageSummary:
+@log_question(UsageOptions)
+def usage(runs: Runs | None, options: UsageOptions) -> UsageSummary:
     """Summarize tokens and cost by the day of each call, its model, and keys of the run.
 
     Without runs, reads the logs of installed agents.
@@ -70,7 +72,7 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
     if runs is None:
         places = log_places()
         runs = [Path(place.path) for place in places if place.exists]
-    reader = RecordReader(replace(options.reading(progress), choice=adding.choice))
+    reader = RecordReader(replace(options.reading(), choice=adding.choice))
     for id_, entry in reader.read(runs):
         adding.add(entry.run, id_)
     later = adding.take_later(reader)
@@ -183,7 +185,9 @@ def _budget(usd: float | None, total: UsageCount) -> Budget | None:
     if usd is None:
         return None
     if not 0 <= usd < inf:
-        raise UsageError(f"--budget {usd} must be a non-negative amount in USD", hint="--budget 50")
+        raise UsageError(
+            f"{option('budget')} must be a non-negative amount in USD (got {usd})", hint=option("budget", 50)
+        )
     if total.cost_usd is not None and total.cost_usd > usd:
         return Budget(usd=usd, status="fail")
     return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")

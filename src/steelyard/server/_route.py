@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT, shipped_profiles
-from steelyard.questions import ManyChosen, Moment, Names, ProfileName, Texts, field_sentences
+from steelyard.questions import ManyChosen, Moment, Names, Options, ProfileName, Texts
 from steelyard.records import Chosen, Scope, Token, problem_text
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
 """Comma-separated values."""
 Repeated = tuple[str, ...]
 """Repeatable parameter."""
-ONLY_LOCAL = frozenset({"map", "set", "prices", "store", "contract", "no_sandbox", "repair", "resamples", "engine"})
-"""Command options that are not available over HTTP: they name local files, run code or are expensive."""
 OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Names: Listed,
     Texts: Repeated,
@@ -47,7 +45,7 @@ OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
 }
 """Query types of command option types; other types are unchanged."""
 
-Options = TypeVar("Options")
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -244,31 +242,29 @@ def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
     return error
 
 
-def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **also: Any) -> type[Query]:
-    """Return query parameters for command options, with the same names, defaults and help (Any: any options).
+def query_of(options: type[Any], *, without: Collection[str] = (), **also: Any) -> type[Query]:
+    """Return query parameters for the options that are not local (Any: any options).
 
     `also`: defaults for options without a default.
     """
-    hints, sentences = get_type_hints(options, include_extras=True), field_sentences(options)
+    hints = options.types()
     declared = []
-    for option in fields(options):
-        if option.name in ONLY_LOCAL | without:
+    for name, option in options.declared.items():
+        if option.local or name in without:
             continue
-        assert Path not in (hints[option.name], *get_args(hints[option.name])), f"{option.name} names a file"
-        kind: Any = OVER_HTTP.get(hints[option.name], hints[option.name])  # Any: a type as it is written
-        meaning: Any = Annotated[kind, msgspec.Meta(description=sentences[option.name])]
-        default = also.get(option.name, msgspec.NODEFAULT) if option.default is MISSING else option.default
-        declared.append((option.name, meaning, default))
+        assert Path not in (hints[name], *get_args(hints[name])), f"{name} names a file"
+        meaning: Any = Annotated[OVER_HTTP.get(hints[name], hints[name]), msgspec.Meta(description=option.text)]
+        default = also.get(name, msgspec.NODEFAULT) if option.is_required else option.default
+        declared.append((name, meaning, default))
     name = options.__name__.replace("Options", "Query")
     made = msgspec.defstruct(name, declared, bases=(Query,), frozen=True, kw_only=True, forbid_unknown_fields=True)
     return cast("type[Query]", made)
 
 
-def options_of(options: type[Options], query: Query, **also: Any) -> Options:  # Any: options of any type
+def options_of(options: type[OptionsT], query: Query, **also: Any) -> OptionsT:  # Any: options of any type
     """Return the command options in a query; only built-in profiles are allowed."""
     values = {name: getattr(query, name) for name in query.__struct_fields__}
     profile = values.get("profile", DEFAULT)
     if profile not in shipped_profiles():
         raise UnknownNameError("profile", str(profile)[:200], shipped_profiles())
-    known = {option.name for option in fields(cast("Any", options))}
-    return options(**{name: value for name, value in values.items() if name in known} | also)
+    return options(**{name: value for name, value in values.items() if name in options.declared} | also)

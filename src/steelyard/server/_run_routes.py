@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -52,8 +52,8 @@ RankQuery = query_of(RankOptions)
 CompareQuery = query_of(CompareOptions, baseline="", candidate=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatabilityQuery = query_of(RepeatabilityOptions)
-SpeedupQuery = query_of(SpeedupOptions, without=frozenset(file.name for file in fields(TaskFileOptions)))
-ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "since", "until"}))
+SpeedupQuery = query_of(SpeedupOptions, without=TaskFileOptions.declared)
+ShowQuery = query_of(ShowOptions, without=("run", "redact", "where", "since", "until"))
 
 
 class OutputQuery(Query, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # 
 
 def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: options
     """Return the runner-up as the baseline and the leader as the candidate."""
-    shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
+    shared = CompareOptions.declared.keys() & RankOptions.declared.keys()
     asked = {name: getattr(query, name) for name in shared & {*query.__struct_fields__} - {"metrics"}}
     ranking = rank(source.table(), options=RankOptions(**asked))
     if len(ranking.groups) < 2:

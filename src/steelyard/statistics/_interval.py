@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from steelyard.errors import UsageError
 from steelyard.formatting import percent
+from steelyard.option_names import option
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -105,7 +106,7 @@ def check_level(level: float) -> float:
     if not 0 < level < 1:
         share = level / 100 if 1 < level < 100 else LEVEL
         message = f"confidence level must be between 0 and 1 (got {level:g})"
-        raise UsageError(message, hint=f"--confidence {share:g}")
+        raise UsageError(message, hint=option("confidence", f"{share:g}"))
     return level
 
 

@@ -122,6 +122,6 @@ def ratio_bootstrap(
         reason = too_few(top.n)
         return no_interval(reason, method=method, n=top.n, clusters=top.size, level=level, estimate=estimate)
     if bottom.mean == 0:
-        reason = f"no success in {top.n} runs; --interval fieller computes a lower bound"
+        reason = f"no success in {top.n} runs; the method fieller computes a lower bound"
         return no_interval(reason, method=method, n=top.n, clusters=top.size, level=level, estimate=math.inf)
     return bootstrap_ratio(top.sums, bottom.sums, n=top.n, method=method, level=level, resamples=resamples, seed=seed)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
-from steelyard.questions._api_function import api_function
 from steelyard.questions._code_options import RepeatabilityOptions
-from steelyard.questions._opening_runs import PathInput, Progress, RunsInput, each_input
+from steelyard.questions._opening_runs import PathInput, RunsInput, current_progress, each_input
+from steelyard.questions._question import question
 from steelyard.questions.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
@@ -55,10 +55,8 @@ if TYPE_CHECKING:
 RepeatabilityInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 
 
-@api_function(RepeatabilityOptions)
-def repeatability(
-    outputs: RepeatabilityInput, options: RepeatabilityOptions, progress: Progress | None
-) -> Repeatability:
+@question(RepeatabilityOptions)
+def repeatability(outputs: RepeatabilityInput, options: RepeatabilityOptions) -> Repeatability:
     """Measure how repeatable the outputs of each prompt are.
 
     Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
@@ -69,6 +67,7 @@ def repeatability(
     >>> round(repeated.prompts[0].metrics["r_raw"], 4)
     0.6667
     """
+    progress = current_progress()
     return measure_repeatability(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
 
 

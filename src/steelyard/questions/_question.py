@@ -1,0 +1,198 @@
+"""Questions: Python functions whose options are keywords of the call, or one options object.
+
+`@question(CompareOptions)` makes a question of a function that takes its input and its options. A question is
+registered because its module is in this package under its name: `questions/compare.py` contains `compare`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import (
+    Any,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    get_type_hints,
+    overload,
+)
+
+from steelyard.errors import UnknownKeyError, UnknownNameError, UsageError
+from steelyard.option_names import option
+from steelyard.questions._declaration import Options
+from steelyard.questions._opening_runs import Progress, current_progress, prices_of, reject_unrecognized, reporting
+
+P = ParamSpec("P")
+Input = TypeVar("Input")
+Input_contra = TypeVar("Input_contra", contravariant=True)
+OptionsT = TypeVar("OptionsT", bound=Options)
+OptionsT_contra = TypeVar("OptionsT_contra", contravariant=True)
+AnswerT = TypeVar("AnswerT")
+AnswerT_co = TypeVar("AnswerT_co", covariant=True)
+
+
+class QuestionFunction(Protocol[Input_contra, P, OptionsT_contra, AnswerT_co]):
+    """A question: `compare(runs, baseline=..., candidate=...)`, or `compare(runs, options=CompareOptions(...))`."""
+
+    question: Question
+
+    @overload
+    def __call__(self, runs: Input_contra, /, *args: P.args, **kwargs: P.kwargs) -> AnswerT_co: ...
+
+    @overload
+    def __call__(
+        self, runs: Input_contra, /, *, options: OptionsT_contra, progress: Progress | None = None
+    ) -> AnswerT_co: ...
+
+
+class LogQuestionFunction(Protocol[Input_contra, P, OptionsT_contra, AnswerT_co]):
+    """A question that needs no input: without one it reads the logs of installed agents."""
+
+    question: Question
+
+    @overload
+    def __call__(self, runs: Input_contra, /, *args: P.args, **kwargs: P.kwargs) -> AnswerT_co: ...
+
+    @overload
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> AnswerT_co: ...
+
+    @overload
+    def __call__(
+        self, runs: Input_contra | None = None, /, *, options: OptionsT_contra, progress: Progress | None = None
+    ) -> AnswerT_co: ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """Declaration of a question, from which every surface is derived."""
+
+    name: str
+    options: type[Options]
+    compute: Callable[[Any, Any], Any]  # Any: each question has its own input, options and answer
+    needs_input: bool
+    all_parts: str
+    """Help of `--all`, which shows the folded parts of the page; empty if the page has none."""
+    appends_summary: bool
+    """Whether `--summary FILE` appends the page as Markdown, for the job summary of CI."""
+
+    @cached_property
+    def answer(self) -> Any:  # Any: a type
+        """Type of the answer."""
+        return get_type_hints(self.compute)["return"]
+
+    @property
+    def summary(self) -> str:
+        """One line of help."""
+        return (self.compute.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def input_name(self) -> str:
+        """Name of the parameter for the input."""
+        return next(iter(inspect.signature(self.compute).parameters))
+
+    def ask(self, source: Any, options: Options, *, named: Collection[str] = ()) -> Any:  # Any: as above
+        """Return the answer about a source, which may be on a server.
+
+        `named`: the options that the caller stated.
+        """
+        for name, choices in self.options.choices().items():
+            if (word := getattr(options, name)) not in choices:
+                hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
+                raise UsageError(f"unknown value {word!r} for {option(name)}", hint=hint)
+        if hasattr(source, "ask"):
+            return source.ask(self, options)
+        if "prices" in self.options.declared:
+            prices = asked = vars(options)["prices"]
+            for priced in (source, getattr(options, "baseline", None)):
+                prices = prices_of(priced, prices, is_named="prices" in named)
+            options = options if prices == asked else options.replace(prices=prices)
+        try:
+            return self.compute(source, options)
+        except UnknownKeyError:
+            if source is not None and getattr(options, "map", None) is None:
+                reject_unrecognized(source)
+            raise
+
+
+def log_question(
+    options: Callable[P, OptionsT],
+) -> Callable[[Callable[[Input | None, OptionsT], AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]:
+    """Make a question of a function that is given None if the call names no input."""
+    made: Any = question(options, needs_input=False)  # Any: `question` knows one kind of function
+    return cast("Callable[[Callable[..., AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]", made)
+
+
+def question(
+    options: Callable[P, OptionsT], *, needs_input: bool = True, all_parts: str = "", appends_summary: bool = False
+) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
+    """Make a question of a function that takes an input and options: the options become keywords of the call."""
+
+    def decorate(compute: Callable[[Input, OptionsT], AnswerT]) -> QuestionFunction[Input, P, OptionsT, AnswerT]:
+        kind = cast("type[Options]", options)
+        declared = Question(compute.__name__, kind, compute, needs_input, all_parts, appends_summary)
+        first = declared.input_name
+
+        @wraps(compute)
+        def call(*given: Any, **keywords: Any) -> AnswerT:  # Any: `QuestionFunction` has the static types
+            progress = keywords.pop("progress", current_progress())
+            chosen = keywords.pop("options", None)
+            source = (keywords.pop(first),) if first in keywords else given[:1]
+            if not source and needs_input:
+                raise UsageError(f"{declared.name} requires {first}")
+            if chosen is not None and (keywords or given[1:]):
+                raise UsageError(f"{declared.name} accepts options= or single options, not both")
+            if chosen is None:
+                chosen = _made(declared, given[len(source) :], keywords)
+            with reporting(progress):
+                return cast("AnswerT", declared.ask(source[0] if source else None, chosen, named=keywords.keys()))
+
+        call.__signature__ = _signature(declared)  # type: ignore[attr-defined] # inspect reads it from there
+        call.__doc__ = f"{inspect.cleandoc(compute.__doc__ or '')}\n\n{_listed(kind)}"
+        call.question = declared  # type: ignore[attr-defined] # `QuestionFunction` declares it
+        return cast("QuestionFunction[Input, P, OptionsT, AnswerT]", call)
+
+    return decorate
+
+
+def _made(declared: Question, given: tuple[Any, ...], keywords: dict[str, Any]) -> Options:  # Any: values of options
+    """Return the options of a call; an unknown keyword is an error that suggests the nearest."""
+    kind = declared.options
+    for keyword in keywords:
+        if keyword not in kind.declared:
+            raise UnknownNameError(f"option of {declared.name}", keyword, kind.declared)
+    paths = {key: Path(word) for key, word in keywords.items() if isinstance(word, str) and key in kind.paths()}
+    try:
+        return kind(*given, **{**keywords, **paths})
+    except TypeError as error:
+        raise UsageError(f"{declared.name}: {error}") from error
+
+
+def _signature(declared: Question) -> inspect.Signature:
+    default = inspect.Parameter.empty if declared.needs_input else None
+    first = inspect.Parameter(declared.input_name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    name = declared.options.__name__
+    whole = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=name)
+    return inspect.Signature([first, *declared.options.parameters(), whole])
+
+
+def _listed(kind: type[Options]) -> str:
+    return "Options:\n" + "\n".join(f"    {name}: {each.text}" for name, each in kind.declared.items())
+
+
+def question_names() -> list[str]:
+    """Return the names of the modules and packages that contain a question."""
+    from steelyard import questions as package
+
+    return [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
+
+
+def question_named(name: str) -> Question:
+    """Return the question of a name."""
+    module = importlib.import_module(f"steelyard.questions.{name}")
+    return cast("Question", getattr(module, name).question)
