@@ -343,7 +343,7 @@ RUNS = [{"task": "t", "agent": "a", "passed": True, "started_at": "2026-01-02T03
     ("call", "told"),
     [
         (lambda: sy.measure(RUNS, since="someday"), "since 'someday' is not a date"),
-        (lambda: sy.usage(RUNS, budget=-1), "budget -1 must be a non-negative amount in USD (budget=50)"),
+        (lambda: sy.usage(RUNS, budget=-1), "budget must be a non-negative amount in USD (got -1) (budget=50)"),
         (
             lambda: sy.compare(RUNS, baseline="agent=a", candidate=[]),
             "no candidate to compare (candidate='agent=NAME,model=NAME')",

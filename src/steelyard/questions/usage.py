@@ -186,7 +186,7 @@ def _budget(usd: float | None, total: UsageCount) -> Budget | None:
         return None
     if not 0 <= usd < inf:
         raise UsageError(
-            f"{option('budget')} must be a non-negative amount in USD (got {usd})", hint=option("budget", 50)
+            f"{option('budget')} must be a non-negative amount in USD (got {usd:g})", hint=option("budget", 50)
         )
     if total.cost_usd is not None and total.cost_usd > usd:
         return Budget(usd=usd, status="fail")
