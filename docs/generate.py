@@ -40,12 +40,12 @@ def metrics_page() -> str:
         NOTE,
         "# Metrics",
         "",
-        "Metrics are declared in `src/steelyard/metrics/`; this page is generated from the",
+        "Metrics are declared in `src/steelyard/metrics/`, and this page is generated from the declarations.",
+        "`steelyard metrics NAME` describes one metric, and `steelyard explain` shows how a value was computed.",
+        "",
+        "The level is what a value describes. A `task` value describes one attempt on a task, a `tasks` value all",
+        "attempts of an agent, and an `across` value several tiers.",
     ]
-    lines += [
-        "declarations. `steelyard metrics NAME` prints one in full, and `steelyard explain` shows how a value was"
-    ]
-    lines += ["computed."]
     by_spec: dict[str, list[Metric]] = {}
     for one in catalog().values():
         by_spec.setdefault(one.spec, []).append(one)
@@ -60,9 +60,10 @@ def metrics_page() -> str:
 
 
 def _statistics() -> list[str]:
-    lines = ["", "## Statistics of a group", "", "Computed for every per-run metric in each group. A group metric may"]
-    lines += ["use the reductions: `Mean`, `Sum`, or `Annotated[Any, Input(reduce=...)]`.", ""]
-    lines += ["| statistic | shown by `measure` | reduces | meaning |", "|---|---|---|---|"]
+    lines = ["", "## Statistics of a group", "", "These statistics are computed for every per-run metric and group."]
+    lines += ["A group metric can use the marked ones to combine the values of its runs, as `Mean`, `Sum` or"]
+    lines += ["`Annotated[Any, Input(reduce=...)]`.", ""]
+    lines += ["| statistic | shown by `measure` | in group metrics | meaning |", "|---|---|---|---|"]
     for statistic in STATISTICS.values():
         marks = ("yes" if mark else "no" for mark in (statistic.shown, statistic.reduces))
         lines.append(f"| `{statistic.name}` | {' | '.join(marks)} | {statistic.meaning} |")

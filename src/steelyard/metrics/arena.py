@@ -19,11 +19,11 @@ def _between(value: Value, low: Value, high: Value, share: Value) -> Value:
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_tokens - total_tokens) / (max_tokens - min_tokens); minimum 100, maximum 0",
+    formula="100 x (max_tokens - total_tokens) / (max_tokens - min_tokens); 100 up to min_tokens, 0 from max_tokens",
     example=Example({"total_tokens": 5_000, "min_tokens": 1_000, "max_tokens": 9_000}, 50.0),
 )
 def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_tokens: Required) -> Value:
-    """Token use on the scale from the task's lowest (100) to its highest (0)."""
+    """Token use, scaled from the task's minimum (100) to its maximum (0)."""
     share = ratio(max_tokens - total_tokens, max_tokens - min_tokens, at_zero=0.0)
     return _between(total_tokens, min_tokens, max_tokens, share)
 
@@ -35,11 +35,14 @@ def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_tool_calls - tool_calls) / (max_tool_calls - min_tool_calls); minimum 100, maximum 0",
+    formula=(
+        "100 x (max_tool_calls - tool_calls) / (max_tool_calls - min_tool_calls);"
+        " 100 up to min_tool_calls, 0 from max_tool_calls"
+    ),
     example=Example({"tool_calls": 8, "min_tool_calls": 2, "max_tool_calls": 10}, 25.0),
 )
 def tool_call_efficiency_score(*, tool_calls: Required, min_tool_calls: Required, max_tool_calls: Required) -> Value:
-    """Tool calls on the scale from the task's lowest (100) to its highest (0)."""
+    """Number of tool calls, scaled from the task's minimum (100) to its maximum (0)."""
     share = ratio(max_tool_calls - tool_calls, max_tool_calls - min_tool_calls, at_zero=0.0)
     return _between(tool_calls, min_tool_calls, max_tool_calls, share)
 
@@ -52,8 +55,8 @@ def tool_call_efficiency_score(*, tool_calls: Required, min_tool_calls: Required
     bounds=(0, 100),
     spec="arena",
     formula=(
-        "one: 100; to the median: max(iteration_floor, 100 - iteration_step x (iterations - 1));"
-        " beyond: max(0, iteration_floor - iteration_over_step x the excess)"
+        "one iteration: 100; up to the median: max(iteration_floor, 100 - iteration_step x (iterations - 1));"
+        " above it: max(0, iteration_floor - iteration_over_step x (iterations - median_iterations))"
     ),
     example=Example({"iterations": 3, "median_iterations": 3}, 70.0),  # 100 - (3 - 1) x 15
 )
@@ -79,7 +82,10 @@ def iteration_efficiency_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="token x token_weight + tool-call x tool_call_weight + iteration efficiency x iteration_weight",
+    formula=(
+        "token_efficiency_score x token_weight + tool_call_efficiency_score x tool_call_weight"
+        " + iteration_efficiency_score x iteration_weight"
+    ),
     example=Example(
         # 50 x 0.5 + 25 x 0.3 + 70 x 0.2
         {"token_efficiency_score": 50.0, "tool_call_efficiency_score": 25.0, "iteration_efficiency_score": 70.0},
@@ -111,8 +117,8 @@ def efficiency_score(
     bounds=(0, 100),
     spec="arena",
     formula=(
-        "100 x ((max - execution_time) / (max - min)) ^ speed_exponent of execution times; minimum 100, maximum 0,"
-        " unknown: unknown_speed_score"
+        "100 x ((max_execution_time - execution_time) / (max_execution_time - min_execution_time)) ^ speed_exponent;"
+        " 100 up to min_execution_time, 0 from max_execution_time, unknown_speed_score if unknown"
     ),
     example=Example({"execution_time": 60.0, "min_execution_time": 60.0, "max_execution_time": 1800.0}, 100.0),
 )
@@ -124,7 +130,7 @@ def speed_score(
     speed_exponent: Param,
     unknown_speed_score: Param,
 ) -> Value:
-    """Time on the scale from the task's fastest (100) to its slowest (0). A time of 0 is unknown."""
+    """Time, scaled from the task's minimum (100) to its maximum (0). A time of 0 counts as unknown."""
     time = first_known(execution_time, 0.0)
     share = ratio(max_execution_time - time, max_execution_time - min_execution_time, at_zero=0.0)
     # Both branches of `when` are evaluated, and a negative number has no real power.
@@ -140,7 +146,8 @@ def speed_score(
     bounds=(0, 100),
     spec="arena",
     formula=(
-        "100 x (max_cost - estimated_cost) / (max_cost - min_cost); minimum 100, maximum 0, unknown: unknown_cost_score"
+        "100 x (max_cost - estimated_cost) / (max_cost - min_cost);"
+        " 100 up to min_cost, 0 from max_cost, unknown_cost_score if unknown"
     ),
     example=Example({"estimated_cost": 0.5, "min_cost": 0.25, "max_cost": 1.25}, 75.0),
 )
@@ -151,7 +158,7 @@ def cost_score(
     max_cost: Required,
     unknown_cost_score: Param,
 ) -> Value:
-    """Cost on the scale from the task's lowest (100) to its highest (0). A cost of 0 is unknown."""
+    """Cost, scaled from the task's minimum (100) to its maximum (0). A cost of 0 counts as unknown."""
     cost = first_known(estimated_cost, 0.0)
     share = ratio(max_cost - cost, max_cost - min_cost, at_zero=0.0)
     return when(cost == 0, unknown_cost_score, _between(cost, min_cost, max_cost, share))
@@ -168,7 +175,7 @@ def cost_score(
     example=Example({"criteria_met": 3, "criteria_total": 4}, 75.0),
 )
 def correctness_score(*, criteria_met: Required, criteria_total: Required) -> Value:
-    """Fraction of the task's success criteria that were met."""
+    """Percentage of the task's success criteria that were met."""
     return ratio(criteria_met, criteria_total, at_zero=1.0) * 100.0
 
 
@@ -180,7 +187,8 @@ def correctness_score(*, criteria_met: Required, criteria_total: Required) -> Va
     bounds=(0, 100),
     spec="arena",
     formula=(
-        "efficiency x efficiency_weight + speed x speed_weight + cost x cost_weight + correctness x correctness_weight"
+        "efficiency_score x efficiency_weight + speed_score x speed_weight + cost_score x cost_weight"
+        " + correctness_score x correctness_weight"
     ),
     example=Example(
         # 46.5 x 0.35 + 100 x 0.25 + 75 x 0.2 + 75 x 0.2
@@ -199,7 +207,10 @@ def overall_score(
     cost_weight: Param,
     correctness_weight: Param,
 ) -> Value:
-    """Efficiency, speed, cost and correctness, by the weights of the task, else of its category, else the defaults."""
+    """Weighted mean of efficiency, speed, cost and correctness.
+
+    The weights are those of the task, else of its category, else the defaults.
+    """
     return (
         efficiency_score * efficiency_weight
         + speed_score * speed_weight
@@ -215,9 +226,9 @@ def overall_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="min(100, overall score x difficulty_factor)",
+    formula="min(100, overall_score x difficulty_factor)",
     example=Example({"overall_score": 95.0, "difficulty_factor": 1.2}, 100.0),
 )
 def adjusted_score(*, overall_score: Required, difficulty_factor: Param = 1.0) -> Value:
-    """Overall score with a bonus for difficult tasks. It is an extra score and not part of the overall score."""
+    """Overall score with a bonus for difficult tasks, reported separately."""
     return clip(overall_score * difficulty_factor, 0.0, 100.0)

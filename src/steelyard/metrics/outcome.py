@@ -31,9 +31,9 @@ def pass_rate(
     judge_passes: Optional = None,
     unscored_fails: Param = 0,
 ) -> Value:
-    """Whether the run passed: by test results, then by the reported verdict, then by a strict majority of the judges.
+    """Whether the run passed: by test results, else by the reported verdict, else by a strict majority of the judges.
 
-    A run without any of them has no verdict. It is excluded, or counted as failed with `unscored_fails`.
+    A run without any of these has no verdict. It is excluded, or counted as failed with `--unscored fail`.
     """
     by_tests = when(tests_run > 0, tests_not_passed <= 0, missing("no test ran"))
     by_judges = when(judge_votes > 0, judge_passes * 2 > judge_votes, missing("no judge voted"))
@@ -101,10 +101,7 @@ def duration_seconds(
     start_time: Optional = None,
     end_time: Optional = None,
 ) -> Value:
-    """Duration as reported in the record, otherwise end minus start.
-
-    The record's own difference is exact where seconds since 1970 lose digits.
-    """
+    """Reported duration, otherwise the time from start to end."""
     return first_known(stated_duration_seconds, elapsed_seconds, end_time - start_time)
 
 

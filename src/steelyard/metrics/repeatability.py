@@ -210,7 +210,7 @@ def p_tau_post(*, d_post: Required, tau: Param) -> Value:
     example=Example({"r_anchor": 0.75}, 0.75),
 )
 def delta_r_anchor(*, r_anchor: Required) -> Value:
-    """Gain by repair, starting from 0 because the specification has no canon before repair.
+    """Gain from repair, relative to 0 because the specification has no canon before repair.
 
     A prompt without a canon has the value 0, like its r_anchor.
     """
@@ -229,7 +229,7 @@ def delta_r_anchor(*, r_anchor: Required) -> Value:
     needs_canon=True,
 )
 def delta_r_anchor_measured(*, r_anchor: Required, r_anchor_pre: Required) -> Value:
-    """Increase by repair of the fraction of outputs that equal the canon."""
+    """Increase due to repair in the fraction of outputs that equal the canon."""
     return r_anchor - r_anchor_pre
 
 
@@ -245,7 +245,7 @@ def delta_r_anchor_measured(*, r_anchor: Required, r_anchor_pre: Required) -> Va
     needs_canon=True,
 )
 def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
-    """Change of the mean distance by repair; negative is better."""
+    """Change in the mean distance due to repair; negative is better."""
     return mu_post - mu_pre
 
 
@@ -261,7 +261,7 @@ def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
     needs_canon=True,
 )
 def delta_p_tau(*, p_tau_post: Required, p_tau_pre: Required) -> Value:
-    """Change by repair of the fraction of outputs within tau of the canon."""
+    """Change due to repair in the fraction of outputs within tau of the canon."""
     return p_tau_post - p_tau_pre
 
 
@@ -292,7 +292,7 @@ def unique_signatures(*, signatures: Required) -> Value:
     example=Example({"signatures": ["sig1", "sig1", "sig2", "sig3"]}, 1.5),
 )
 def signature_entropy(*, signatures: Required) -> Value:
-    """Entropy of the outputs over distinct programs: 0 if all agree, log2 N if none do."""
+    """Entropy of the distribution of distinct programs: 0 if all outputs agree, log2 N if none do."""
     if not signatures:
         return missing(_NONE)
     total = len(signatures)

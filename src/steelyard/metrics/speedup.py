@@ -144,7 +144,7 @@ def agent_advantage_level1(*, agent_speedups: Required, oracle_speedups: Require
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "classes": ("m.A", "m.A", "m")}, -0.25),
 )
 def agent_advantage_level2(*, agent_speedups: Required, oracle_speedups: Required, classes: Required) -> Value:
-    """Advantage over the reference solution, with equal weight per class; a module's functions are one class."""
+    """Advantage over the reference solution, with equal weight per class; a module's bare functions form one."""
     return _level_advantage(agent_speedups, oracle_speedups, classes)
 
 
@@ -210,7 +210,7 @@ def agent_advantage(*, agent_advantage_level4: Required) -> Value:
     example=Example({"task_speedups": (1.0, 2.0)}, 1.5),
 )
 def mean_speedup(*, task_speedups: Required) -> Value:
-    """Arithmetic mean over tasks, as specified; sensitive to single large speedups."""
+    """Arithmetic mean over tasks, as in the specification; sensitive to single large speedups."""
     return exact_mean(task_speedups) if task_speedups else missing(_NO_TASK)
 
 
@@ -259,7 +259,7 @@ def accuracy(*, successes: Required) -> Value:
 def pass_at_k(*, chances: Required) -> Value:
     """Fraction of tasks that k attempts would solve, by the unbiased estimator: n attempts on a task, c successful.
 
-    `rank` reports it for runs, with pass^k (all k attempts pass); `speedup` for attempts.
+    `rank` reports it for runs, with pass^k (all k attempts pass). `speedup` reports it for attempts.
     """
     return exact_mean(chances) if chances else missing("no task has k attempts")
 
@@ -305,7 +305,7 @@ def total_cost(*, costs: Required) -> Value:
     example=Example({"advantages": (-0.1, -0.3), "costs": (2.0, 2.0)}, -0.1),
 )
 def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
-    """Advantage per dollar. Negative values favor the more expensive agent: see also cost_per_log_gain."""
+    """Advantage per dollar. Negative values favor the more expensive agent; see also cost_per_log_gain."""
     if not advantages:
         return missing(_NO_TASK)
     if not costs:
@@ -324,5 +324,5 @@ def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
     example=Example({"lengths": (10, 20)}, 15.0),
 )
 def mean_trajectory_length(*, lengths: Required) -> Value:
-    """Mean number of actions, with equal weight per task of known length."""
+    """Mean number of actions, with equal weight for each task with a known length."""
     return exact_mean(lengths) if lengths else missing("no task's trajectory length is known")

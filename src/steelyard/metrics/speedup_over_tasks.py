@@ -39,7 +39,7 @@ def mean_log_advantage(*, log_advantages: Required) -> Value:
     example=Example({"speedup_ratios": (0.5, 2.0, 0.125)}, 0.5),  # (1/2 x 2 x 1/8) ^ (1/3)
 )
 def speedup_ratio_gmean_over_tasks(*, speedup_ratios: Required) -> Value:
-    """Agent's speed relative to the reference solution, with equal weight per task; failed attempts gain nothing."""
+    """Agent's speed relative to the reference solution, with equal weight per task; failures count as unchanged."""
     return geometric_mean(speedup_ratios) if speedup_ratios else missing(_NO_TASK)
 
 
@@ -106,7 +106,7 @@ def opt_p(
     example=Example({"chances": (1.0, 0.5)}, 0.75),
 )
 def opt_at_k(*, chances: Required) -> Value:
-    """Fraction of tasks that k attempts would solve as well as the reference solution, by the exact estimator."""
+    """Fraction of tasks that k attempts would solve as well as the reference solution, by the unbiased estimator."""
     return exact_mean(chances) if chances else missing("no task has k attempts")
 
 

@@ -118,7 +118,7 @@ def harmonic_speedup(*, agent_speedups: Required) -> Value:
     example=Example({"agent_speedups": _AGENT}, 0.5),
 )
 def worst_speedup(*, agent_speedups: Required) -> Value:
-    """Smallest speedup; below 1 a benchmark became slower."""
+    """Smallest speedup; below 1 if a benchmark became slower."""
     return min(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -230,7 +230,7 @@ def _outermost(outer: Callable[[list[float]], float], *values: float | Missing) 
     example=Example({"task_cost": 0.6931471805599453, "task_speedup": 2.0}, 1.0),
 )
 def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
-    """Cost of a speedup of e at this rate; missing without a gain."""
+    """Cost of a speedup by a factor of e at this rate; missing if there is no gain."""
     return task_cost / log(task_speedup) if task_speedup > 1 else missing("no gain")
 
 
@@ -267,6 +267,6 @@ def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
     example=Example({"items": (0.5, -0.25, 0.25)}, 0.5),
 )
 def max_fraction(*, items: Required) -> Value:
-    """Contribution of the largest item to a mean; near 1 the mean is outlier-dominated."""
+    """Contribution of the largest item to a mean; near 1, a single item dominates the mean."""
     total = fsum(abs(item) for item in items)
     return max(abs(item) for item in items) / total if total > 0 else missing("there are no items, or all are 0")

@@ -59,13 +59,13 @@ def total_cache_read_tokens(*, cache_read_tokens: Sum) -> Value:
 
 @_total("Total 5-minute cache writes", "tokens", "cache_write_5m_tokens", lower_bound="usage_is_lower_bound")
 def total_cache_write_5m_tokens(*, cache_write_5m_tokens: Sum) -> Value:
-    """Total tokens written to a cache for five minutes."""
+    """Total tokens written to a cache with a lifetime of five minutes."""
     return cache_write_5m_tokens
 
 
 @_total("Total 1-hour cache writes", "tokens", "cache_write_1h_tokens", lower_bound="usage_is_lower_bound")
 def total_cache_write_1h_tokens(*, cache_write_1h_tokens: Sum) -> Value:
-    """Total tokens written to a cache for one hour."""
+    """Total tokens written to a cache with a lifetime of one hour."""
     return cache_write_1h_tokens
 
 
