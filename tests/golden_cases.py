@@ -7,6 +7,7 @@ the files of the cases whose name contains PATTERN, such as `compare`. Review th
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import hashlib
 import io
@@ -26,6 +27,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote
 
 import msgspec
 import polars as pl
@@ -37,8 +39,11 @@ from matchups import made_runs, write
 from steelyard import questions
 from steelyard.cli import run
 from steelyard.demo import demo_files
+from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import Call, Judgment, Run, Usage
 from steelyard.results import Result, figure_names
+from steelyard.server import ROUTES, Route, ServeOptions
+from steelyard.server._running import guarded, site_of
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "python tests/golden_cases.py --update"
@@ -276,6 +281,7 @@ def fresh_folder(*, with_stores: bool) -> Iterator[None]:
 
 ARENA = ("--store", "sqlite:///arena/arena.db")
 MODELS = ("--store", "sqlite:///arena/learning.db")
+QUICK = ("--resamples", "500")
 COMMAND_WORDS: dict[str, Sequence[str]] = {
     "arena init": ("--store", "sqlite:///new.db"),
     "arena task show": ("fix-race", *ARENA),
@@ -298,7 +304,10 @@ COMMAND_WORDS: dict[str, Sequence[str]] = {
     "arena season create": ("2026-12", *ARENA),
     "arena season show": ("2026-11", *ARENA),
     "arena season verify": ("arena/manifest.json", *ARENA),
-    "report": ("runs.jsonl",),
+    "compare": (*GIVEN["compare"], *QUICK),
+    "gate": (*GIVEN["gate"], *QUICK),
+    "rank": ("{runs}", *QUICK),
+    "report": ("{runs}", *QUICK),
     "run": ("plans/tiers.toml", "--dry-run"),
     "run export": ("plans/faster.toml", "--to", "harbor"),
 }
@@ -319,7 +328,7 @@ MORE_COMMANDS = {
     "profiles of one": ["profiles", "outcome-1"],
     **{f"schema {name}": ["schema", name] for name in ("task", "submission", "mapping", "plan")},
     "prices of a table": ["prices", "claude-opus-4-5", "--prices", "spec"],
-    "gate with a summary": ["gate", "ant.jsonl", "--rule", "pass_rate >= 0.3", "--summary", SUMMARY],
+    "gate with a summary": ["gate", "ant.jsonl", "--rule", "pass_rate >= 0.3", "--summary", SUMMARY, *QUICK],
     "error of an unknown metric": ["measure", "demo.jsonl", "--metrics", "pass_rat"],
     "error of a missing file": ["rank", "nowhere.jsonl"],
     "error of an unknown option": ["compare", "demo.jsonl", "--baselin", "tier=T0"],
@@ -448,10 +457,14 @@ QUESTIONS: dict[str, Callable[[], Files]] = {
     "gate fails": question("gate", "ant.jsonl", rule=["pass_rate >= 0.99", "cost_usd <= 0.01"], **FEW),
     "gate is inconclusive": question("gate", "ant.jsonl", rule="pass_rate >= 0.8", **FEW),
     "gate against a baseline": question(
-        "gate", "ant.jsonl", baseline="bee.jsonl", rule=["pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"]
+        "gate",
+        "ant.jsonl",
+        baseline="bee.jsonl",
+        rule=["pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"],
+        **FEW,
     ),
     "gate allows inconclusive": question(
-        "gate", "bee.jsonl", baseline="ant.jsonl", rule="cost_usd <= baseline * 1.0", inconclusive="pass"
+        "gate", "bee.jsonl", baseline="ant.jsonl", rule="cost_usd <= baseline * 1.0", inconclusive="pass", **FEW
     ),
     "usage by day": question("usage", "calls.jsonl", by="day", prices="spec", tz="UTC"),
     "usage by model": question("usage", "calls.jsonl", by="model", prices="spec", tz="UTC", budget=5),
@@ -492,6 +505,137 @@ QUESTIONS: dict[str, Callable[[], Files]] = {
 }
 
 
+# Pages and routes of the server
+
+
+@cache
+def application(kind: str) -> Any:  # Any: an ASGI application
+    """Return the server over run files, over an arena, or over an arena with fitted models."""
+    runs = ["agents.jsonl", "calls.jsonl", f"{CLAMP}/clamp_experiment.json", f"{SPEEDUP}/fceval-results.json"]
+    stores = {"arena": ARENA, "models": MODELS}
+    if kind == "runs":
+        source: ArenaSource | RunsSource = RunsSource([Path(name) for name in runs])
+    else:
+        source = ArenaSource(sy.open_arena(stores[kind][1]))
+    options = ServeOptions()
+    return guarded(site_of(source, options), options)
+
+
+def requested(kind: str, address: str) -> tuple[str, str]:
+    """Send a request to the server; return its status with the headers that do not vary, and the body."""
+    path, _, query = address.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(b"host", b"127.0.0.1:8600")],
+        "client": ("127.0.0.1", 50_000),
+        "server": ("127.0.0.1", 8600),
+    }
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:  # as ASGI calls it
+        sent.append(message)
+
+    asyncio.run(application(kind)(scope, receive, send))
+    told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    kept = "".join(f"{name}: {told[name]}\n" for name in ("content-type", "cache-control") if name in told)
+    body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return f"GET {address}\nstatus: {sent[0]['status']}\n{kept}\n", body
+
+
+VALUES = {
+    "task": "fix-race",
+    "submission": "ant-1",
+    "season": "2026-11",
+    "agent": "ant",
+    "prompt": "clamp_temp0.5_20260101_000000",
+    "run": "ant-0-1",
+}
+QUERIES = {
+    "/history": "submitter=ada",
+    "/changes": "since=2026-01-01",
+    "/rank": "by=agent",
+    "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
+    "/judges": "by=agent",
+    "/matrix": "by=agent&sort=discrimination",
+    "/usage": "by=model&tz=UTC",
+    "/runs": "limit=20&sort=-cost_usd",
+}
+OF_MODELS = ("/abilities", "/tasks/{task}/predictions", "/correctness")
+"""Routes that an arena without models answers with an explanation."""
+BAD_REQUESTS = {
+    "an unknown page": "/rnk",
+    "an unknown route": "/api/v1/rnk",
+    "an unknown parameter": "/api/v1/rank?metric=pass_rate",
+    "an unknown run": "/runs/nobody",
+    "an unknown metric": "/?metrics=pass_rat",
+}
+
+
+def route_files(kind: str, route: Route) -> Files:
+    """Request the JSON, the CSV and the page of a route."""
+    values = VALUES | ({"task": "t1"} if route.path.startswith("/speedup") else {})
+    values |= {"task": "task-1"} if kind == "models" else {}
+
+    def asked(path: str, ending: str = "") -> tuple[str, str]:
+        filled = re.sub(r"\{(\w+)\}", lambda name: quote(values[name[1]], safe=""), path)
+        query = QUERIES.get(route.path)
+        return requested(kind, f"{filled}{ending}{f'?{query}' if query else ''}")
+
+    head, body = asked(f"/api/v1{route.path}")
+    files = {"api.json": json.dumps(json.loads(body), indent=1, ensure_ascii=False) + "\n"}
+    if route.respond is None:
+        csv_head, files["api.csv"] = asked(f"/api/v1{route.path}", ".csv")
+        head += csv_head
+        if route.page_path is not None:
+            page_head, text = asked(route.page_path)
+            files["page.html"] = page(text)
+            head += page_head
+    return {name: served(text) for name, text in files.items()} | {"answers.txt": head}
+
+
+def bad_request_files(address: str) -> Files:
+    """Request what the server rejects."""
+    head, body = requested("runs", address)
+    return {"answer.txt": head + served(page(body))}
+
+
+def served(text: str) -> str:
+    """Return the text of an answer without times, versions of the source, cursors and digests of assets."""
+    for varies, fixed in (
+        (r'("(?:as_of|version|next)": )"[^"]*"', r'\1"VARIES"'),
+        (r"As of <time .*?</time>", "As of TIME"),
+        (r'data-version="\w[^"]*"', 'data-version="VARIES"'),
+        (r"after=[^\"&]+", "after=CURSOR"),
+        (r"\.[0-9a-f]{16}\.(css|js)", r".DIGEST.\1"),
+    ):
+        text = re.sub(varies, fixed, text)
+    return normalized(text)
+
+
+def _server_cases() -> dict[str, Callable[[], Files]]:
+    cases: dict[str, Callable[[], Files]] = {}
+    for route in ROUTES:
+        if route.method == "GET" and route.path != "/events":  # it does not end
+            kinds = [kind for kind in ("arena", "runs") if route.builder(kind) is not None]
+            if route.over_arena is route.over_runs:  # nothing of the source is in the answer
+                kinds = ["runs"]
+            for kind in [*kinds, *(["models"] if route.path in OF_MODELS else [])]:
+                name = re.sub(r"[{}]|\.json", "", route.path).strip("/").replace("/", "-")
+                cases[f"{kind}/{name}"] = partial(route_files, kind, route)
+    return cases | {f"errors/{name}": partial(bad_request_files, address) for name, address in BAD_REQUESTS.items()}
+
+
 # Recording
 
 
@@ -500,6 +644,7 @@ def _cases() -> dict[str, Callable[[], Files]]:
     return {
         **{f"commands/{name}": partial(command_files, words) for name, words in commands.items()},
         **{f"questions/{name}": ask for name, ask in QUESTIONS.items()},
+        **{f"server/{name}": make for name, make in _server_cases().items()},
     }
 
 
