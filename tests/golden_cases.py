@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import contextlib
 import hashlib
 import io
@@ -71,20 +72,20 @@ def steady(folder: Path) -> Iterator[None]:
     """Set the directory, the clock, the time zone, the width and the environment of a case."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("STEELYARD_")}
     fixed = {"TZ": "UTC", "COLUMNS": WIDTHS[0], "HOME": str(folder)}
-    with (
-        contextlib.chdir(folder),
-        patch.dict(os.environ, {**kept, **fixed}, clear=True),
-        patch("steelyard.records._moments.time_ns", lambda: NOW),
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.callback(time.tzset)  # after the environment is restored
+        stack.enter_context(contextlib.chdir(folder))
+        stack.enter_context(patch.dict(os.environ, {**kept, **fixed}, clear=True))
+        stack.enter_context(patch("steelyard.records._moments.time_ns", lambda: NOW))
         time.tzset()
         yield
-    time.tzset()
 
 
 @cache
 def workspace() -> Path:
     """Create the input files of all cases, once per process."""
     folder = Path(tempfile.mkdtemp(prefix="steelyard-golden-")).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with steady(folder), contextlib.redirect_stdout(io.StringIO()):
         made_files(Path())
         shutil.copytree(SAMPLES, "samples")
