@@ -178,13 +178,13 @@ def markup(text: str) -> str:
 
 
 def page(text: str) -> str:
-    """Return HTML whose figures are digests; a case of the figure has its SVG."""
-    figure = r"<svg\b.*?</svg>"
-    return markup(re.sub(figure, lambda svg: f"<svg {_digest(markup(svg[0]))}/>", text, flags=re.DOTALL))
+    """Return HTML with the title, the description and a digest of each figure; other files contain its SVG."""
+    return markup(re.sub(r"<svg\b.*?</svg>", _figure_digest, text, flags=re.DOTALL))
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _figure_digest(svg: re.Match[str]) -> str:
+    words = re.findall(r"<(?:title|desc)\b[^>]*>(.*?)</", svg[0], re.DOTALL)
+    return f"<svg {hashlib.sha256(markup(svg[0]).encode()).hexdigest()[:16]}>{' | '.join(words[:2])}</svg>"
 
 
 def _json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
