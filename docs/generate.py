@@ -161,15 +161,17 @@ def formats_page() -> str:
         "# Formats",
         "",
         "Steelyard recognizes files by content, not by name. [Reading logs](reading.md) describes how `steelyard read`",
-        "assembles runs. `steelyard speedup` reads formats of kind `timings` ([Speedup](speedup.md)). Formats of the",
-        "same family describe the same sessions.",
+        "assembles runs. `steelyard speedup` reads formats of kind `timings` ([Speedup](speedup.md)). Formats of one",
+        "family can describe the same session, which is then counted once. The last column lists what each format",
+        "provides for a [run record](records.md). `usage by kind` means token counts for input, output, cache and",
+        "reasoning.",
         "",
         "| format | kind | family | title | fields |",
         "|---|---|---|---|---|",
     ]
     for declared in sorted(all_formats().values(), key=lambda declared: declared.name):
         names = f"| `{declared.name}` | {declared.kind} | {declared.family} "
-        lines.append(f"{names}| {declared.title} | {', '.join(declared.yields)} |")
+        lines.append(f"{names}| {declared.title} | {', '.join(declared.yields).replace('<', '&lt;')} |")
     return "\n".join(lines) + "\n"
 
 
@@ -211,7 +213,7 @@ def installing_page() -> str:
 
 def agents_page() -> str:
     """The page about agents, with every agent that ships."""
-    lines = ["| agent | what it is | speaks | install |", "|---|---|---|---|"]
+    lines = ["| agent | description | model API (`speaks`) | install |", "|---|---|---|---|"]
     for adapter in adapters().values():
         install = f"`{adapter.install}`" if adapter.install else "built in"
         lines.append(f"| `{adapter.name}` | {adapter.about} | {adapter.speaks or 'no model'} | {install} |")
