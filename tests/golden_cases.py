@@ -652,22 +652,24 @@ def _cases() -> dict[str, Callable[[], Files]]:
 CASES = {name.replace(" ", "-"): make for name, make in _cases().items()}
 """Every case by its directory below `tests/golden/`."""
 LONG = {
-    f"questions/{name.replace(' ', '-')}"
-    for name in (
-        "measure of all runs",
-        "measure every statistic with intervals",
-        "measure weighted by task",
-        "measure selected runs",
-        "compare weighted by runs",
-        "compare with an effect size",
-        "gate allows inconclusive",
-        "explain an uplift",
-        "explain a grade",
-        "report by tier",
-        "report of everything",
-    )
+    "commands/demo",
+    "questions/measure-of-all-runs",
+    "questions/measure-every-statistic-with-intervals",
+    "questions/measure-weighted-by-task",
+    "questions/measure-selected-runs",
+    "questions/measure-by-task",
+    "questions/compare-weighted-by-runs",
+    "questions/compare-with-an-effect-size",
+    "questions/compare-with-bh",
+    "questions/rank-with-low-coverage",
+    "questions/gate-allows-inconclusive",
+    "questions/explain-an-uplift",
+    "questions/explain-a-component",
+    "questions/explain-a-grade",
+    "questions/report-by-tier",
+    "questions/report-of-everything",
 }
-"""Variations that only `make long` records again."""
+"""Cases that `make long` compares and `make test` does not."""
 SAME = {"out.json": "stdout.json", "out.csv": "stdout.csv", "160.txt": "80.txt"}
 """A file that is recorded only if it differs from the other one."""
 

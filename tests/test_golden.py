@@ -36,8 +36,9 @@ def test_golden_files_have_a_case() -> None:
     assert folders == set(CASES), f"run {UPDATE}"
 
 
-def test_golden_exclusions_are_commands() -> None:
+def test_golden_exclusions_and_long_cases_exist() -> None:
     assert set(APPS) >= set(EXCLUDED)
+    assert set(CASES) >= LONG
 
 
 def test_golden_difference_shows_changed_and_missing_files() -> None:
