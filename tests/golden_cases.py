@@ -163,7 +163,7 @@ def _make_arenas(folder: Path) -> None:
 
 def normalized(text: str) -> str:
     """Return the text without versions, directories and the last digits of numbers."""
-    text = text.replace(str(workspace()), "FOLDER").replace("\r\n", "\n")
+    text = text.replace(str(workspace()), "FOLDER")
     for package in ("steelyard", "genai-prices"):
         text = re.sub(rf"(?<![\d.]){re.escape(version(package))}(?![\d.]*\d)", "VERSION", text)
     # The last digits depend on the processor.
