@@ -51,7 +51,7 @@ def test_unknown_name_error_message_and_hint() -> None:
 def test_unknown_value_error_without_values() -> None:
     error = UnknownValueError("model", "gpt", [])
     assert error.message == "no run has a value for model"
-    assert error.hint == 'add model = "COLUMN" to a mapping, or use --set model=NAME for all runs'
+    assert error.hint == "add model = \"COLUMN\" to a mapping, or use set='model=NAME' for all runs"
 
 
 def test_error_text_has_location_and_hint() -> None:

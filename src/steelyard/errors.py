@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.formatting import file_size
-from steelyard.option_names import Surface, spell
+from steelyard.option_names import Surface, option, spell
 from steelyard.suggestions import nearest
 
 MAX_ERROR_CHARS = 200
@@ -58,7 +58,7 @@ class SteelyardError(Exception):
     """Where it is shown, which decides the spelling of options in its texts."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(spell(message, "python"))
         self._message, self._where, self._hint = message, where, hint
 
     @property
@@ -145,8 +145,9 @@ class UnknownValueError(UnknownNameError):
         super().__init__(key, value, values := list(known), where=where)
         if not values:
             self.message = f"no run has a value for {key}"
-            label = "" if key == "outcome" else f", or use --set {key}=NAME for all runs"  # verdicts cannot be set
-            self.hint = f'add {key} = "COLUMN" to a mapping{label}'
+            to_map = f'add {key} = "COLUMN" to a mapping'
+            is_label = key != "outcome"  # verdicts cannot be set
+            self.hint = f"{to_map}, or use {option('set', f'{key}=NAME')} for all runs" if is_label else to_map
 
 
 class TaskExistsError(UsageError):
@@ -220,7 +221,8 @@ class MemoryLimitError(UsageError):
             f"not enough memory for the per-run values of {runs:,} runs: needs about {file_size(needed)}, "
             f"{file_size(free)} available"
         )
-        super().__init__(message, hint="select fewer runs with --where or fewer --metrics; measure has no such limit")
+        hint = f"select fewer runs with {option('where')} or fewer {option('metrics')}; measure has no such limit"
+        super().__init__(message, hint=hint)
 
 
 class SandboxUnavailableError(UsageError):
@@ -229,7 +231,7 @@ class SandboxUnavailableError(UsageError):
     kind = "sandbox_unavailable"
 
     def __init__(self, reason: str) -> None:
-        hint = "install bubblewrap, or run the code with resource limits only: --no-sandbox"
+        hint = f"install bubblewrap, or run the code with resource limits only: {option('no_sandbox')}"
         super().__init__(f"no sandbox available for untrusted code: {reason}", hint=hint)
         self.reason = reason
 

@@ -20,11 +20,14 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 def option(name: str, value: object = None) -> str:
     """Return a mention of an option, or of an option with a value.
 
+    The name may also be a mention, to which the value is added, or a flag.
+
     >>> spell(f"{option('until')} is before {option('since')}", "cli")
     '--until is before --since'
     >>> spell(option("by", "agent,model"), "python"), spell(option("by", "agent,model"), "http")
     ("by='agent,model'", '?by=agent,model')
     """
+    name = name.strip(f"{_START}{_END}").removeprefix("--")
     return f"{_START}{name}{_END}" if value is None else f"{_START}{name}{_VALUE}{value}{_END}"
 
 
@@ -34,7 +37,11 @@ def spell(text: str, surface: Surface) -> str:
     >>> spell(option("repair", False), "cli"), spell(option("repair", False), "python")
     ('--no-repair', 'repair=False')
     """
-    return text if _START not in text else _MENTION.sub(lambda mention: _SPELLINGS[surface](*mention.groups()), text)
+    if _START not in text:
+        return text
+    if surface != "cli":  # several options in a row are words of a command, but arguments of a call
+        text = text.replace(f"{_END} {_START}", f"{_END}, {_START}")
+    return _MENTION.sub(lambda mention: _SPELLINGS[surface](*mention.groups()), text)
 
 
 def _on_command_line(name: str, value: str | None) -> str:
