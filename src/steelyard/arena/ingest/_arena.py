@@ -36,6 +36,7 @@ from steelyard.arena.scoring import (
     write_settings,
 )
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.records import (
     DecodeError,
@@ -384,7 +385,7 @@ def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") 
         elif read_settings(connection, store.address) != (rules, policy):
             raise UsageError(
                 "the store already contains an arena with a different profile or policy",
-                hint="steelyard arena rescore --profile NAME --policy NAME",
+                hint=f"rescore the arena with {option('profile', 'NAME')} and {option('policy', 'NAME')}",
             )
         return Arena(store, rules=rules, policy=policy)
 

@@ -8,6 +8,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.records import MAX_NAME_BYTES, PARTY_KINDS, Party, PartyKind, is_storable, is_too_long
 from steelyard.store.schema import parties
 
@@ -41,7 +42,7 @@ def register(
         if len(display_name) > MAX_DISPLAY_NAME_LENGTH:
             raise UsageError(f"the display name is longer than {MAX_DISPLAY_NAME_LENGTH} characters", hint="shorten it")
     if team is not None and kind != "person":
-        raise UsageError(f"a {kind} cannot have a team", hint="remove --team")
+        raise UsageError(f"a {kind} cannot have a team", hint=f"remove {option('team')}")
     teams = select(parties.c.id).where(parties.c.kind == "team")
     if team:
         found = is_storable(team) and connection.execute(teams.where(parties.c.id == team)).first()

@@ -27,6 +27,7 @@ from steelyard.arena.scoring import (
     to_cents,
 )
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long
 from steelyard.results import Decision, Policy, Receipt, Reviewed
 from steelyard.store.schema import reviews, submissions, tasks
@@ -48,7 +49,9 @@ class Request(NamedTuple):
 def check_request(request: Request) -> None:
     """Reject an invalid request."""
     if request.decision == "excluded" and not (request.reason or "").strip():
-        raise UsageError("an exclusion requires a reason", where=request.submission_id[:200], hint='--reason "..."')
+        raise UsageError(
+            "an exclusion requires a reason", where=request.submission_id[:200], hint=option("reason", "TEXT")
+        )
     for what, text, is_long in (
         ("the reviewer", request.by, request.by is not None and is_too_long(request.by)),
         ("the reason", request.reason, request.reason is not None and len(request.reason) > MAX_REASON_LENGTH),
@@ -106,7 +109,7 @@ def _by_submitter(request: Request, row: RowMapping) -> Request:
     """The request with its submitter, who alone withdraws a submission."""
     submitter = row["submitter"]
     if submitter is not None and request.by not in (None, submitter):
-        hint = "to exclude it as a reviewer: steelyard arena review exclude ID --reason TEXT"
+        hint = f"a reviewer can exclude it with {option('reason', 'TEXT')}"
         raise UsageError(f"only the submitter ({submitter!r}) can withdraw this submission", where=row["id"], hint=hint)
     return request._replace(by=request.by or submitter)
 

@@ -39,7 +39,7 @@ from steelyard.scratch import scratch_folder
 from steelyard.settings import FILE_BYTES, PIPED, is_stdin, shown_path
 
 TO_SUBMIT = "this is a submission; use: steelyard arena submit"
-FROM_RUNS = "this is a run record; use: steelyard arena submit --from-runs"
+FROM_RUNS = "this is a run record, not a submission; submit it as a run"
 
 
 class LocatedSubmission(NamedTuple):

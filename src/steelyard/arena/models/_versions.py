@@ -20,7 +20,7 @@ from steelyard.store import KeptVersion, model_seen, model_version, save_model
 CORRECTNESS = "correctness"
 TYPES: dict[str, type[Abilities | CorrectnessModel]] = {ABILITIES: Abilities, CORRECTNESS: CorrectnessModel}
 SWITCHED_OFF = "the arena's profile does not enable models"
-HINT = "steelyard arena rescore --profile arena-models-1"
+HINT = "rescore the arena with the profile arena-models-1"
 
 
 def fit_models(arena: Arena) -> FittedModels:

@@ -14,6 +14,7 @@ from steelyard.arena.ingest import Arena, check_name, count_ratings, find_task, 
 from steelyard.arena.ratings._reviewers import Entry, choose_reviewers, is_own
 from steelyard.arena.scoring import Rules, latest_ratings
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds
 from steelyard.results import Assignment, Assignments, Rated
 from steelyard.store.schema import assignments, ratings, submissions, tasks
@@ -38,7 +39,7 @@ class Given(NamedTuple):
 def check_rating(given: Given) -> None:
     """Reject an invalid rating."""
     if not math.isfinite(given.score) or not 0 <= given.score <= 100:
-        raise UsageError(f"score {given.score:g} is not between 0 and 100", hint="--score 0..100")
+        raise UsageError(f"score {given.score:g} is not between 0 and 100", hint=option("score", "0..100"))
     check_name("reviewer", given.reviewer)
     if given.criterion is not None:
         check_name("criterion", given.criterion)
@@ -93,7 +94,7 @@ def check_switched_on(rules: Rules, task: Task | None) -> None:
     """Reject ratings if neither the profile nor the task enables them."""
     named = task is not None and any(getattr(criterion, "reviewers", None) for criterion in task.success_criteria)
     if rules.peer_review is None and not named:
-        hint = "steelyard arena rescore --profile arena-community"
+        hint = f"rescore the arena with {option('profile', 'arena-community')}"
         raise UsageError(f"the profile {rules.name} does not enable peer review", hint=hint)
 
 
@@ -164,7 +165,8 @@ def assign(
         pool = list(reviewers) or [party.id for party in read_parties(connection, "person")]
         if not pool:
             raise UsageError(
-                "no reviewers available", hint="use --reviewers a,b,c, or add users: steelyard arena user add"
+                "no reviewers available",
+                hint=f"use {option('reviewers', 'a,b,c')}, or add users: steelyard arena user add",
             )
         has: dict[int, set[str]] = {}
         for row in _assigned(connection, task_key=task.key):

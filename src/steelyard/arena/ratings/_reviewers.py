@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 
 
 class Entry(NamedTuple):
@@ -49,7 +50,7 @@ def choose_reviewers(
             message = (
                 f"not enough eligible reviewers for {entry.submission_id[:200]!r}: {len(whole)} of {per_submission}"
             )
-            raise UsageError(message, hint="add reviewers, or reduce --per-submission")
+            raise UsageError(message, hint=f"add reviewers, or reduce {option('per_submission')}")
     turns = sorted(entries, key=lambda entry: _digest(seed, entry.submission_id))
     chosen: dict[str, list[str]] = {entry.submission_id: [] for entry in entries}
     for place in range(per_submission):

@@ -105,7 +105,7 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verifica
 def _read(document: Any, where: str) -> tuple[Document, str]:  # Any: a JSON value
     manifest = document.get("manifest") if isinstance(document, dict) else None
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(document.get("sha256"), str):
-        hint = "create one: steelyard arena season create NAME --out manifest.json"
+        hint = "create one with steelyard arena season create"
         raise InputError("not a season manifest", where=where, hint=hint)
     if manifest.get("format") != FORMAT:
         hint = "use the steelyard version that wrote it, or a newer one"

@@ -14,6 +14,7 @@ from steelyard.arena.ratings._season_manifest import digest_of
 from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, fitted_model, read_weights
 from steelyard.arena.views import view_task
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 from steelyard.results import FittedModel, FittedWeights, PartDiagnostic, WeightVersions
 from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
 from steelyard.store import KeptVersion, save_model
@@ -33,7 +34,7 @@ def fit_arena_weights(arena: Arena) -> FittedModel:
     with arena.read() as connection:
         table = arena.rules.dynamic_weights
         if table is None:
-            hint = "steelyard arena rescore --profile arena-community"
+            hint = f"rescore the arena with {option('profile', 'arena-community')}"
             raise UsageError(f"the profile {arena.rules.name} does not enable dynamic weights", hint=hint)
         rated = rating_table(connection, None, None)
         known = _known(connection, arena, rated)
