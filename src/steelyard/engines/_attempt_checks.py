@@ -226,10 +226,11 @@ def _without_verdict(engine: Engine, cells: _Cells, labels: Sequence[str]) -> li
         for group in np.flatnonzero(without).tolist()
     )
     if engine.profile.unscored == "fail":
-        message = "runs without a verdict count as failed; --unscored exclude excludes them"
+        message = "runs without a verdict count as failed; the option unscored can exclude them"
         return [Finding(code="unscored_runs", severity="info", message=message, places=places)]
     message = (
-        "runs without a verdict are excluded from pass rate and cost of pass; --unscored fail counts them as failed"
+        "runs without a verdict are excluded from pass rate and cost of pass; "
+        "the option unscored can count them as failed"
     )
     return [Finding(code="unscored_runs", message=message, places=places)]
 

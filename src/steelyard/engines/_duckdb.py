@@ -14,6 +14,7 @@ import polars as pl
 
 from steelyard.engines._facts import Facts
 from steelyard.errors import MissingExtraError
+from steelyard.option_names import option
 
 THREAD_BYTES = 128 << 20
 """Memory that each thread of DuckDB should have: with less, what it sorts cannot be spilled."""
@@ -26,7 +27,7 @@ class DuckDBSource:
         try:
             import duckdb  # heavy and optional
         except ImportError as error:
-            raise MissingExtraError("DuckDB", extra="duckdb", purpose="--engine duckdb") from error
+            raise MissingExtraError("DuckDB", extra="duckdb", purpose=option("engine", "duckdb")) from error
         self._facts = facts  # whose folder goes with it
         folder = facts.folder
         self._numbers = count()

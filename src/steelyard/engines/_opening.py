@@ -20,6 +20,7 @@ from steelyard.engines._protocol import Engine
 from steelyard.engines._spark_session import is_spark, spark_session
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.formatting import file_size
+from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.records import Finding
 from steelyard.settings import MEMORY_LIMIT, SPILL_FOLDER
@@ -48,7 +49,7 @@ def check_engine(engine: object) -> None:
     name = _kind(engine)
     for kind, library, shown in (("duckdb", "duckdb", "DuckDB"), ("spark", "pyspark", "PySpark")):
         if name == kind and importlib.util.find_spec(library) is None:
-            raise MissingExtraError(shown, extra=kind, purpose=f"--engine {kind}")
+            raise MissingExtraError(shown, extra=kind, purpose=option("engine", kind))
 
 
 def _kind(engine: object) -> str:
@@ -56,7 +57,7 @@ def _kind(engine: object) -> str:
     if not isinstance(engine, str):
         if type(engine).__module__.startswith("pyspark."):
             return "spark"
-        raise UsageError(f"unsupported engine of type {type(engine).__name__}", hint="engine='duckdb'")
+        raise UsageError(f"unsupported engine of type {type(engine).__name__}", hint=option("engine", "duckdb"))
     if is_spark(engine):
         return "spark"
     if engine not in ENGINES:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from steelyard.errors import MAX_ERROR_CHARS, ClusterError, MissingExtraError, SteelyardError, UsageError
+from steelyard.option_names import option
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +41,7 @@ def spark_session(given: SparkName) -> SparkSession:
             from pyspark.errors import PySparkException  # heavy and optional
             from pyspark.sql import SparkSession
         except ImportError as error:
-            raise MissingExtraError("pyspark", extra="spark", purpose=f"--engine {given}") from error
+            raise MissingExtraError("pyspark", extra="spark", purpose=option("engine", given)) from error
         builder = SparkSession.builder.appName("steelyard")
         if given.startswith("sc://"):
             builder = builder.remote(given)
@@ -52,7 +53,7 @@ def spark_session(given: SparkName) -> SparkSession:
             session = builder.getOrCreate()
             session.range(1).count()  # a server that is not there shows only now
         except ImportError as error:
-            raise MissingExtraError(str(error.name), extra="spark", purpose=f"--engine {given}") from error
+            raise MissingExtraError(str(error.name), extra="spark", purpose=option("engine", given)) from error
         except (PySparkException, OSError, RuntimeError) as error:
             raise _not_opened(given, error) from error
         return session
