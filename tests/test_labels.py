@@ -95,7 +95,7 @@ def test_a_label_that_replaces_another_value_is_told(tmp_path: Path) -> None:
     table = sy.read(tmp_path / "runs.jsonl", set="agent=y")
     assert table.frame.collect()["agent"].to_list() == ["y", "y", "y"]
     (told,) = [finding for finding in table.findings if finding.code == "label_replaced"]
-    assert (told.count, told.message) == (1, "--set replaces agent 'x' with 'y'")
+    assert (told.count, told.message) == (1, "the label replaces agent 'x' with 'y'")
 
 
 @pytest.mark.parametrize("verb", ["measure", "compare", "rank", "gate", "judges", "explain", "report", "repeatability"])
@@ -181,7 +181,7 @@ def test_a_part_of_a_path_that_does_not_fit_sets_the_runs_aside(
 def test_what_has_no_path_has_no_parts_of_one(tmp_path: Path) -> None:
     table = sy.read([{"task": "t"}], set="experiment={folder}")
     assert [(rejected.path, rejected.reason) for rejected in table.rejected] == [
-        ("records", "--set experiment: no {folder} in records")
+        ("records", "label experiment: no {folder} in records")
     ]
     assert sy.read([{"task": "t"}], set="experiment=e").frame.collect()["experiment"].to_list() == ["e"]
     piped = steelyard("read", "-", "--set", "experiment={stem}", stdin='{"task": "t"}')

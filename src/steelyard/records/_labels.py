@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.records._custom_fields import custom_value
 from steelyard.records._decoding import DecodeError, convert_run
 from steelyard.records._findings import FilePlaces, Finding, Rejected
@@ -24,7 +25,7 @@ from steelyard.settings import GIVEN_RECORDS, PIPED
 
 LABELS = ("experiment", "task", "agent", "model", "tier", "tier_scheme", "attempt")
 """The fields that can be set, besides the user's own `x_` keys: none of them is a measurement."""
-OPTION = "--set"
+OPTION = option("set")
 _PART = re.compile(r"\{([^{}]*)\}")
 _FOLDER = re.compile(r"folder\[(\d{1,3})\]")
 _PARTS = ("folder", "folder[1]", "file", "stem")
@@ -50,7 +51,7 @@ class Labels:
         try:
             checked = convert_run({"task": "any", **values, **own})
         except DecodeError as error:
-            raise DecodeError(f"{OPTION}: {error.reason}", error.hint) from error
+            raise DecodeError(f"label: {error.reason}", error.hint) from error
         labels = {key: getattr(checked, key) for key in values}
         return labels | ({"extra": checked.extra} if own else {})
 
@@ -68,7 +69,7 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
     for pair in each_pair(given, option=OPTION):
         if not pair.equal:
             raise UsageError(
-                f"{OPTION} {pair.key}!={pair.value} is not an assignment", hint=f"{OPTION} {pair.key}=VALUE"
+                f"{OPTION} {pair.key}!={pair.value} is not an assignment", hint=option("set", f"{pair.key}=VALUE")
             )
         if pair.key not in LABELS and not (pair.key.startswith("x_") and len(pair.key) > len("x_")):
             raise UnknownNameError("label", pair.key, (*LABELS, "x_..."), where=OPTION)
@@ -76,7 +77,7 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
             raise UsageError(f"{OPTION}: duplicate key {pair.key!r}")
         for name in _PART.findall(pair.value):
             if name not in _PARTS and not _FOLDER.fullmatch(name):
-                raise UnknownNameError("path variable", name, _PARTS, where=f"{OPTION} {pair.key}={pair.value}")
+                raise UnknownNameError("path variable", name, _PARTS, where=option("set", f"{pair.key}={pair.value}"))
         texts[pair.key] = pair.value
     return Labels(tuple(texts.items()))
 
@@ -90,12 +91,12 @@ def _part_of(path: str, key: str, match: re.Match[str]) -> str:
     part = "" if path in (PIPED, GIVEN_RECORDS) else parts.get(name)
     if part:
         return part
-    raise DecodeError(f"{OPTION} {key}: no {{{name}}} in {path}", f"use a fixed value: {OPTION} {key}=VALUE")
+    raise DecodeError(f"label {key}: no {{{name}}} in {path}", f"set {key} to a fixed value")
 
 
 def _whole(text: str, path: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise DecodeError(f"{OPTION} attempt: {text[:200]!r} is not an integer ({path})", "use 1, 2, 3, ...")
+        raise DecodeError(f"label attempt: {text[:200]!r} is not an integer ({path})", "use 1, 2, 3, ...")
     return int(text[:20])
 
 
@@ -135,11 +136,11 @@ class Labeler:
         except DecodeError as error:
             return Rejected(path=path, line=line, reason=error.reason, hint=error.hint)
         except ValueError as error:  # a tier that the run's own scheme does not have
-            return Rejected(path=path, line=line, reason=f"{OPTION}: {error}")
+            return Rejected(path=path, line=line, reason=f"label: {error}")
         for key, _ in self._labels.texts:
             before, now = _stated(run, key), _stated(labeled, key)
             if before not in (None, now) and key not in _ALWAYS_STATED:
-                self._replaced.add(path, line, f"{OPTION} replaces {key} {str(before)[:80]!r} with {str(now)[:80]!r}")
+                self._replaced.add(path, line, f"the label replaces {key} {str(before)[:80]!r} with {str(now)[:80]!r}")
         return labeled
 
     def findings(self) -> list[Finding]:

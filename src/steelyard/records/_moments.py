@@ -11,6 +11,7 @@ from time import time_ns
 from typing import Any
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option as mention
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -102,9 +103,9 @@ def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> d
 
     What names no zone is in `zone`; None is that of the computer.
 
-    >>> moment_of("2026-01-31", option="--since").isoformat()
+    >>> moment_of("2026-01-31", option="since").isoformat()
     '2026-01-31T00:00:00+00:00'
-    >>> moment_of("2026-02", option="--since").isoformat()
+    >>> moment_of("2026-02", option="since").isoformat()
     '2026-02-01T00:00:00+00:00'
     """
     try:
@@ -115,15 +116,15 @@ def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> d
         return placed.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
         hint = "write 2026-01-31, 2026-01-31T12:00:00Z, 30d, 1m, 2026-01, yesterday or 'last month'"
-        raise UsageError(f"{option} {str(given)!r} is not a date", hint=hint) from error
+        raise UsageError(f"{mention(option)} {str(given)!r} is not a date", hint=hint) from error
 
 
 def end_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:
     """The first moment after what an option names: a day or a month is included whole, a time is not.
 
-    >>> end_of("2026-01-31", option="--until").isoformat(), end_of("2026-01", option="--until").isoformat()
+    >>> end_of("2026-01-31", option="until").isoformat(), end_of("2026-01", option="until").isoformat()
     ('2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00')
-    >>> end_of("2026-01-31T12:00", option="--until").isoformat()
+    >>> end_of("2026-01-31T12:00", option="until").isoformat()
     '2026-01-31T12:00:00+00:00'
     """
     moment = moment_of(given, option=option, zone=zone)

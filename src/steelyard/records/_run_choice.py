@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UnknownKeyError, UnknownValueError, UsageError
+from steelyard.option_names import option as mention, spell
 from steelyard.records._custom_fields import custom_text, is_custom_field
 from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
 from steelyard.records._findings import Finding
@@ -73,7 +74,7 @@ class RunChoice:
 class RunChooser:
     """Choice among a stream of runs, with its findings at the end."""
 
-    def __init__(self, choice: RunChoice, *, where: str = "--where") -> None:
+    def __init__(self, choice: RunChoice, *, where: str = mention("where")) -> None:
         self._choice = choice
         self._where = where
         self._values: list[set[str]] = [set() for _ in choice.conditions]
@@ -121,11 +122,12 @@ class RunChooser:
 
 def unmet(condition: KeyCondition, values: Iterable[str], *, where: str) -> Finding:
     """The finding that no run has the value to leave out; a value to look for that no run has is an error."""
-    error = UnknownValueError(condition.key, condition.value, values, where=where)
+    error = UnknownValueError(condition.key, condition.value, known := list(values), where=where)
     if condition.equal:
         raise error
-    message = f"{error.message}, so it excludes nothing; {error.hint}"
-    return Finding(code="where_unmatched", message=message, where=where)
+    advice = f"; {error.hint}" if known else ""
+    message = f"{error.message}, so it excludes nothing{advice}"
+    return Finding(code="where_unmatched", message=message, where=spell(where, "python"))
 
 
 def none_together(choice: RunChoice, *, where: str) -> UsageError:
@@ -173,14 +175,14 @@ def key_of(run: Run, key: str) -> str | None:
 def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[KeyCondition, ...]:
     """`agent=X,model!=Y`, several of them, or mappings; every key is known, and a value may contain a comma.
 
-    >>> conditions_of("agent=Smith, John,model!=Y", option="--where")
+    >>> conditions_of("agent=Smith, John,model!=Y", option="where")
     (KeyCondition(key='agent', value='Smith, John', equal=True), KeyCondition(key='model', value='Y', equal=False))
     """
     conditions: list[KeyCondition] = []
     for condition in each_pair(given, option=option):
-        check_key(condition.key, where=option)
+        check_key(condition.key, where=mention(option))
         if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
-            raise UsageError(f"{option}: duplicate key {condition.key!r}")
+            raise UsageError(f"{mention(option)}: duplicate key {condition.key!r}")
         model = condition.key == "model"  # is chosen as it is grouped, however it is written
         conditions.append(replace(condition, value=model_group(condition.value)) if model else condition)
     return tuple(conditions)
@@ -199,7 +201,7 @@ def _each(chosen: Chosen, option: str) -> Iterator[KeyCondition]:
         else [_condition(part, option) for part in _parts(chosen)]
     )
     if not conditions:
-        raise UsageError(f"{option} selects no runs", hint=f"{option} agent=NAME,model=NAME")
+        raise UsageError(f"{mention(option)} selects no runs", hint=mention(option, "agent=NAME,model=NAME"))
     yield from conditions
 
 
@@ -210,5 +212,5 @@ def _parts(text: str) -> Iterable[str]:
 def _condition(part: str, option: str) -> KeyCondition:
     key, equals, value = part.partition("=")
     if not equals or not value:
-        raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")
+        raise UsageError(f"{mention(option)} {part!r} is not KEY=VALUE", hint=mention(option, "agent=NAME,model=NAME"))
     return KeyCondition(key.removesuffix("!").strip(), value.strip(), equal=not key.endswith("!"))

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any, TypeAlias
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 from steelyard.records._moments import as_utc
 
 LOCAL = "local"
@@ -37,7 +38,7 @@ def zone_of(name: str) -> Zone:
     except (ValueError, OSError, KeyError) as error:  # a path, a folder, or no such place
         known = available_timezones()
         hint = "use local, UTC, +02:00 or a name such as Europe/Berlin" if known else "pip install tzdata, or +02:00"
-        raise UsageError(f"unknown time zone {name!r} (--tz)", hint=hint) from error
+        raise UsageError(f"unknown time zone {name!r} ({option('tz')})", hint=hint) from error
 
 
 def in_zone(moment: datetime, zone: Zone) -> datetime:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from steelyard.option_names import option
 from steelyard.records import (
     Finding,
     KeyCondition,
@@ -20,7 +21,7 @@ from steelyard.records import (
 from steelyard.tables._run_table import RunTable
 
 
-def choose(table: RunTable, choice: RunChoice, *, where: str = "--where") -> RunTable:
+def choose(table: RunTable, choice: RunChoice, *, where: str = option("where")) -> RunTable:
     """The table with the chosen runs alone; what the choice met with is among its findings."""
     if not choice or table.n == 0:
         return table
