@@ -38,7 +38,7 @@ def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
     text = suggest([SHEET]).text
     assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 match\ncost_usd = \"Cost ($)\"" in text
     assert '# 1:30 is read as minutes and seconds; for hours and minutes, set clock = "h:mm"' in text
-    assert "# errored runs have no verdict and are excluded from pass rates; --unscored fail counts them" in text
+    assert "are excluded from pass rates; the option unscored can count them as failed\n" in text
     assert "# must exclude cached tokens; if it includes them" in text
     assert "# 1 row is mostly empty (a total?) and excluded:" in text
 

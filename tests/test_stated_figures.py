@@ -49,11 +49,15 @@ def the(code: str, found: list[Finding]) -> Finding:
 @pytest.mark.parametrize(
     ("stated", "told", "severity"),
     [
-        (FAIL, "; --unscored fail reproduces it", "info"),
-        (EXCLUDE, "; --unscored exclude reproduces it", "info"),
-        ({"2": 0.8333}, "; --unscored exclude reproduces it", "info"),  # rounded to four decimals
-        ({"2": 0.83334}, "; neither --unscored exclude nor --unscored fail reproduces it", "warning"),
-        ({"1": FAIL["1"], "2": EXCLUDE["2"]}, "; neither --unscored exclude nor --unscored fail", "warning"),
+        (FAIL, "; counting unscored runs as failed reproduces it", "info"),
+        (EXCLUDE, "; excluding unscored runs reproduces it", "info"),
+        ({"2": 0.8333}, "; excluding unscored runs reproduces it", "info"),  # rounded to four decimals
+        ({"2": 0.83334}, "; neither excluding unscored runs nor counting them as failed reproduces it", "warning"),
+        (
+            {"1": FAIL["1"], "2": EXCLUDE["2"]},
+            "; neither excluding unscored runs nor counting them as failed",
+            "warning",
+        ),
         ({"2": 0.7, "x": 1, "0": 1, "9" * 5000: 1, "3": None, "4": "high"}, "reported pass@k: 2: 0.7; ", "warning"),
     ],
 )
@@ -67,8 +71,8 @@ def test_stated_pass_at_k_tells_which_policy_gives_it(
 
 def test_both_figures_stand_beside_the_stated_one(tmp_path: Path) -> None:
     message = the("stated_pass_at_k", results(tmp_path, pass_at_k={"2": 2 / 3, "3": 1.0})).message
-    assert "with --unscored exclude: 2: 0.833333, 3: 1" in message  # only b has three verdicts, and one is a pass
-    assert "with --unscored fail: 2: 0.666667, 3: 1" in message
+    assert "excluding unscored runs: 2: 0.833333, 3: 1" in message  # only b has three verdicts, and one is a pass
+    assert "counting unscored runs as failed: 2: 0.666667, 3: 1" in message
 
 
 @pytest.mark.parametrize("nothing", [{}, {"2": None}, None, [], "0.5"])
@@ -79,9 +83,9 @@ def test_where_no_pass_at_k_is_stated_nothing_is_said(tmp_path: Path, nothing: o
 @pytest.mark.parametrize(
     ("accuracy", "told"),
     [
-        (1 / 3, "; --unscored fail reproduces it"),  # 2 of 6
-        (0.4, "; --unscored exclude reproduces it"),  # 2 of 5
-        (0.9, "; neither --unscored exclude nor --unscored fail reproduces it"),
+        (1 / 3, "; counting unscored runs as failed reproduces it"),  # 2 of 6
+        (0.4, "; excluding unscored runs reproduces it"),  # 2 of 5
+        (0.9, "; neither excluding unscored runs nor counting them as failed reproduces it"),
     ],
 )
 def test_stated_accuracy_tells_it_too(tmp_path: Path, accuracy: float, told: str) -> None:
@@ -105,12 +109,12 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
     found = [item for item in gather([path]) if isinstance(item, Finding)]
     # 1 resolved of 4 instances, one of them broken: 1/4 with it, 1/3 without
     assert "reported accuracy: 0.25 over 4 trials" in the("stated_accuracy", found).message
-    assert the("stated_accuracy", found).message.endswith("--unscored fail reproduces it")
+    assert the("stated_accuracy", found).message.endswith("counting unscored runs as failed reproduces it")
     path.write_text(json.dumps(report | {"resolved_instances": 2, "total_instances": 9}))
     found = [item for item in gather([path]) if isinstance(item, Finding)]
     assert "resolved instances as reported: 2; the file lists 1" in the("stated_count", found).message
     other = the("stated_accuracy", found)  # over nine instances, of which the file names four
-    assert other.message.endswith("neither --unscored exclude nor --unscored fail reproduces it")
+    assert other.message.endswith("neither excluding unscored runs nor counting them as failed reproduces it")
     assert other.severity == "info"
 
 
@@ -118,9 +122,10 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
 def test_the_published_figures_come_out_with_unscored_runs_failed() -> None:
     result = sy.rank(REAL, metrics=["pass_rate"], unscored="fail")
     told = the("stated_pass_at_k", list(result.findings))
-    assert "2: 0.2725, 4: 0.3575, 5: 0.3875; with --unscored exclude" in told.message
-    assert told.message.endswith("; --unscored fail reproduces it")
-    assert the("stated_accuracy", list(result.findings)).message.endswith("; --unscored fail reproduces it")
+    assert "2: 0.2725, 4: 0.3575, 5: 0.3875; excluding unscored runs" in told.message
+    assert told.message.endswith("; counting unscored runs as failed reproduces it")
+    accuracy = the("stated_accuracy", list(result.findings))
+    assert accuracy.message.endswith("; counting unscored runs as failed reproduces it")
     [place] = result.groups
     assert place.score.estimate == pytest.approx(0.1925, abs=1e-12)
     for k, published in ((2, 0.2725), (4, 0.3575), (5, 0.3875)):

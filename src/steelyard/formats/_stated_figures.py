@@ -9,8 +9,8 @@ from typing import Any
 from steelyard.records import Finding, exact_mean
 
 Verdicts = Sequence[bool | None]
-EXCLUDE, FAIL = "--unscored exclude", "--unscored fail"
-"""The two policies, as a user asks for them."""
+EXCLUDE, FAIL = "excluding unscored runs", "counting unscored runs as failed"
+"""The two policies."""
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 DECIMALS = 4
 """A figure with fewer decimals is taken to have ended there by chance; one with more is held to all of them."""
@@ -48,7 +48,7 @@ def stated_pass_at_k(where: str, stated: object, verdicts: Mapping[str, Verdicts
         for policy, own in ours.items()
         if all(own[k] is not None and _same(own[k], value) for k, value in figures.items())
     ]
-    given = "; ".join(f"with {policy}: {_listed(own)}" for policy, own in ours.items())
+    given = "; ".join(f"{policy}: {_listed(own)}" for policy, own in ours.items())
     message = f"reported pass@k: {_listed(figures)}; {given}; {_reproduced(reproducing)}"
     yield Finding(code="stated_pass_at_k", severity="info" if reproducing else "warning", message=message, where=where)
 
@@ -101,4 +101,4 @@ def _reproduced(policies: Sequence[str]) -> str:
         return "the runs reproduce it"
     if policies:
         return f"{policies[0]} reproduces it"
-    return f"neither {EXCLUDE} nor {FAIL} reproduces it"
+    return "neither excluding unscored runs nor counting them as failed reproduces it"

@@ -318,7 +318,10 @@ def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
 def _about_errored(meanings: Collection[object]) -> Iterator[str]:
     """Yield a note on errored runs, which users may expect among the failures."""
     if "errored" in meanings:
-        yield "# errored runs have no verdict and are excluded from pass rates; --unscored fail counts them as failed"
+        yield (
+            "# errored runs have no verdict and are excluded from pass rates; "
+            "the option unscored can count them as failed"
+        )
 
 
 def _line(match: Match) -> str:
