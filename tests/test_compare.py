@@ -197,9 +197,9 @@ def test_equal_rates_that_hide_runs_that_broke_off_are_told_with_both_figures() 
     ]
     found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))
     # x passes 15 of the 15 tasks left; counted as failed, 15 of 30 against 20 of 30
-    assert "With runs without a verdict counted as failed (--unscored fail): 66.7% vs. 50.0%." in found.sentence
+    assert "With runs without a verdict counted as failed: 66.7% vs. 50.0%." in found.sentence
     failed = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored="fail"))
-    assert "excluded (--unscored exclude): 100.0% vs. 100.0%." in failed.sentence
+    assert "excluded: 100.0% vs. 100.0%." in failed.sentence
 
 
 def test_sides_without_a_common_task_are_told_of_once(tmp_path: Path) -> None:

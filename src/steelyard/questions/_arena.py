@@ -27,6 +27,7 @@ from steelyard.arena import (
     skip_before,
 )
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
+from steelyard.option_names import option
 from steelyard.profiles import load_profile
 from steelyard.records import Finding, Rejected, Submission, Task, microseconds_of, moment_of, now_microseconds
 from steelyard.results import (
@@ -271,7 +272,7 @@ def notifier(arena: Arena | str, targets: Path, *, since: str | None = None) -> 
 
 
 def _past(since: str) -> int:
-    moment = microseconds_of(moment_of(since, option="--since"))
+    moment = microseconds_of(moment_of(since, option="since"))
     if moment > now_microseconds():
-        raise UsageError(f"--since {since} is in the future", hint="use a date or time in the past")
+        raise UsageError(f"{option('since', since)} is in the future", hint="use a date or time in the past")
     return moment

@@ -20,6 +20,7 @@ from steelyard.arena import (
     weight_versions,
 )
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 from steelyard.questions._arena import opened
 from steelyard.records import Party, now_microseconds
 from steelyard.results import ASSIGNMENT_SEED, Assignments, PeerReview, Rated, Registry, WeightVersions
@@ -69,7 +70,9 @@ def assign_reviewers(
 ) -> Assignments:
     """Assign reviewers to every submission of a task, balanced and without conflicts of interest."""
     if per_submission is not None and per_submission < 1:
-        raise UsageError(f"--per-submission must be at least 1 (got {per_submission})", hint="--per-submission 3")
+        raise UsageError(
+            f"{option('per_submission')} must be at least 1 (got {per_submission})", hint=option("per_submission", 3)
+        )
     return assign_in(
         opened(arena), task, reviewers=tuple(reviewers), per_submission=per_submission, seed=seed, unblind=unblind
     )

@@ -87,7 +87,7 @@ def _spoken_for(submission: Submission, token: Token, people: frozenset[str]) ->
     if named == token.holder or (token.person is None and named not in people):
         return submission
     reason = f"token {token.name[:200]!r} cannot submit for {(named or '')[:200]!r}"
-    hint = "use a token of that person: steelyard serve token create NAME --person ID"
+    hint = "use a token of that person"
     return Rejected(path=submission.id, reason=reason, hint=hint, code="other_submitter")
 
 

@@ -76,7 +76,7 @@ def task_leaderboard(
     `metrics` the tool metrics returned in `extra_scores`.
     """
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
-    last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1
+    last = None if until is None else microseconds_of(end_of(until, option="until")) - 1
     first = top if submitter is None else None
     shown = views.task_leaderboard(
         opened(arena), task, policy=asked, confidence=confidence, sort=by, top=first, until=last, metrics=metrics
@@ -173,7 +173,7 @@ def score_history(
 
 def leaderboard_changes(arena: Arena | str, *, since: str, task: str | None = None) -> LeaderboardChanges:
     """Return the leaderboard changes since a date or time."""
-    moment = microseconds_of(moment_of(since, option="--since"))
+    moment = microseconds_of(moment_of(since, option="since"))
     return views.leaderboard_changes(opened(arena), since=moment, task_id=task)
 
 

@@ -11,6 +11,7 @@ from steelyard.errors import StoreUnavailableError, UsageError
 from steelyard.prices import open_price_table
 from steelyard.questions._arena import open_arena
 from steelyard.questions._arena_runs import FromRuns, submission_of
+from steelyard.questions._commands import command_text
 from steelyard.records import DecodeError, Finding, Rejected, Run, Task
 from steelyard.runner import Ending, ExecutionOutcome, Plan, PlanFolder, PlanTask, Trial
 from steelyard.settings import DEFAULT_STORE
@@ -54,8 +55,8 @@ class Delivery:
 
     def __init__(self, address: str, folder: PlanFolder, *, tasks: set[str]) -> None:
         self._arena = arena_of(address)
-        store = "" if address == DEFAULT else f" --store {self._arena.store.address}"
-        self.leaderboard_command = f"steelyard arena leaderboard{store}"
+        store = {} if address == DEFAULT else {"store": self._arena.store.address}
+        self.leaderboard_command = command_text(["arena", "leaderboard"], [], store)
         """Return the command that shows the leaderboard."""
         self._folder = folder
         self._given = FromRuns(None, open_price_table(), None)

@@ -13,6 +13,7 @@ import msgspec
 from steelyard.errors import RecordError, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_custom_field, model_group
 from steelyard.settings import named_path
 
@@ -152,7 +153,7 @@ def _checked(row: Row, path: Path) -> Row:
         if name in catalog() or name == "reported_cost_usd":
             wrong = not number or not low <= value <= high
         if value is not None and wrong:
-            hint = "recreate the file with steelyard repeatability or speedup and --out FILE.json"
+            hint = f"recreate the file with steelyard repeatability or speedup and {option('out', 'FILE.json')}"
             raise RecordError(f"invalid {name} of {row['id'][:200]!r}: {value!r:.60}", path=str(path), hint=hint)
     return row
 

@@ -14,6 +14,7 @@ from msgspec import structs
 from steelyard.arena import Arena, arena_version
 from steelyard.errors import NoValidInputError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
+from steelyard.option_names import option
 from steelyard.questions._arena import open_arena
 from steelyard.questions._arena_views import task_leaderboard
 from steelyard.questions._opening_runs import RecordReader, open_mapping, reject_unrecognized
@@ -188,7 +189,7 @@ def open_source(paths: Sequence[Path], store: str, *, map: str | None = None) ->
     if paths:
         return RunsSource(paths, map=map)
     if map is not None:
-        raise UsageError("--map needs a file of runs", hint="steelyard serve FILE --map ...")
+        raise UsageError(f"{option('map')} needs a file of runs", hint="name the files of runs")
     return ArenaSource(store)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 from steelyard.records import Finding, tier_text
 
 
@@ -41,5 +42,5 @@ def compared_schemes(sides: Iterable[tuple[Mapping[str, str], Sequence[str]]]) -
     means = " and ".join(f"{tier_text(unnamed, scheme)} in {scheme}" for scheme in schemes)
     raise UsageError(
         f"the tiers belong to {len(schemes)} schemes: {means}",
-        hint=f"add --where tier_scheme={schemes[0]}, or use tier={unnamed},tier_scheme={schemes[0]}",
+        hint=f"add {option('where', f'tier_scheme={schemes[0]}')}, or use tier={unnamed},tier_scheme={schemes[0]}",
     )

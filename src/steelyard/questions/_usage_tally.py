@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
+from steelyard.option_names import option
 from steelyard.prices import PICO_PER_USD, PriceTable
 from steelyard.questions._usage_entries import SHARED, UNSHARED, UsageEntry, entries_of
 from steelyard.records import (
@@ -357,7 +358,7 @@ class UsageTally:
         """Yield findings about the sums; reject a model that no call has, suggesting the nearest."""
         for condition, matched in zip(self._question.models, self._matched, strict=True):
             if not matched:
-                yield unmet(condition, sorted(self._seen_models), where="--where")
+                yield unmet(condition, sorted(self._seen_models), where=option("where"))
         for (_, reason), count in sorted(self._unpriced.items(), key=lambda item: item[0][1]):
             runs = "1 run has" if count == 1 else f"{count:,} runs have"
             yield Finding(

@@ -71,7 +71,7 @@ def _sandbox() -> DoctorCheck:
     isolation = active_isolation()
     if isolation.name == "none":
         return DoctorCheck(
-            what="sandbox", status="absent", detail=f"running code needs --no-sandbox: {isolation.detail}"
+            what="sandbox", status="absent", detail=f"code runs only without isolation: {isolation.detail}"
         )
     return DoctorCheck(what="sandbox", status="ok", detail=f"{isolation.name}: {isolation.detail}")
 

@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
+from steelyard.option_names import option
 from steelyard.prices import PriceTable, open_price_table, token_cost
 from steelyard.profiles import Profile, default_profile
 from steelyard.questions._explaining_cost import with_calls
@@ -42,7 +43,10 @@ def explain(runs: Measurable, options: ExplainOptions) -> RunExplanation | Group
     0.9
     """
     if options.run is not None and options.by:
-        raise UsageError("--run and --by cannot be combined", hint="use --run ID for one run, or --by for groups")
+        raise UsageError(
+            f"{option('run')} and {option('by')} cannot be combined",
+            hint=f"use {option('run', 'ID')} for one run, or {option('by')} for groups",
+        )
     if options.run is None:
         return _explain_groups(runs, options)
     if options.metric != GRADE and (declared := catalog()[options.metric]).is_of_rows and declared.level != "run":
@@ -60,7 +64,7 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str) -> RunE
     if declared.level != "run":
         raise UsageError(
             f"{metric} is computed per {'set of groups' if declared.level == 'across' else 'group'}, not per run",
-            hint=f"steelyard explain FILE {metric} --by tier",
+            hint=f"explain groups: {option('by', 'tier')}",
         )
     profile, price_table = options.outcome_profile(), open_price_table(options.prices)
     id_, entry = _find(runs, wanted, RecordReader(options.reading()))
@@ -99,8 +103,8 @@ def _explain_groups(runs: Measurable, options: ExplainOptions) -> GroupsExplanat
     if declared.level not in MEASURED and not declared.is_of_rows:
         raise _not_of_runs(declared)
     if declared.level == "across" and "tier" not in by:
-        hint = f"steelyard explain FILE {declared.name} --by tier"
-        raise UsageError(f"{declared.name} compares tiers, so --by must include tier", hint=hint)
+        hint = option("by", "tier")
+        raise UsageError(f"{declared.name} compares tiers, so {option('by')} must include tier", hint=hint)
     profile = options.outcome_profile()
     asked = MeasureOptions(
         by=by,

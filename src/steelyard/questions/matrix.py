@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import Metric, catalog
+from steelyard.option_names import option
 from steelyard.questions._figure_options import MatrixOptions
 from steelyard.questions._measured_tables import open_table
 from steelyard.questions._opening_runs import Measurable
@@ -72,12 +73,15 @@ def matrix(runs: Measurable, options: MatrixOptions) -> Matrix:
     )
 
 
+_BOTH = f"{option('baseline', 'agent=NAME')} {option('candidate', 'agent=NAME')}"
+
+
 def _columns_by(by: Sequence[str]) -> list[str]:
     keys = checked_keys(by)
     if not keys:
-        raise UsageError("no columns given", hint="--by agent,model")
+        raise UsageError("no columns given", hint=option("by", "agent,model"))
     if "task" in keys:
-        raise UsageError("cannot group by task: tasks are the rows of the matrix", hint="--by agent,model")
+        raise UsageError("cannot group by task: tasks are the rows of the matrix", hint=option("by", "agent,model"))
     return keys
 
 
@@ -106,34 +110,34 @@ def _errored(table: RunTable) -> Mask:
 def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tuple[int, int] | None:
     """The two groups to take differences of: those that are named, or the only two."""
     if (options.baseline is None) != (options.candidate is None):
-        raise UsageError(
-            "--baseline and --candidate must be given together", hint="--baseline agent=NAME --candidate agent=NAME"
-        )
+        raise UsageError(f"{option('baseline')} and {option('candidate')} must be given together", hint=_BOTH)
     if options.baseline is not None and options.candidate is not None:
-        pair = _named(options.baseline, "--baseline", by, keys), _named(options.candidate, "--candidate", by, keys)
+        pair = _named(options.baseline, "baseline", by, keys), _named(options.candidate, "candidate", by, keys)
         if pair[0] == pair[1]:
-            raise UsageError("--baseline and --candidate name the same group")
+            raise UsageError(f"{option('baseline')} and {option('candidate')} name the same group")
         return pair
     if len(keys) == 2:
         return 0, 1
     if options.sort == "disagreement":
-        message = f"--sort disagreement needs two groups (got {len(keys):,})"
-        raise UsageError(message, hint="--baseline agent=NAME --candidate agent=NAME")
+        message = f"{option('sort', 'disagreement')} needs two groups (got {len(keys):,})"
+        raise UsageError(message, hint=_BOTH)
     return None
 
 
-def _named(chosen: Chosen, option: str, by: Sequence[str], keys: Sequence[Key]) -> int:
+def _named(chosen: Chosen, side: str, by: Sequence[str], keys: Sequence[Key]) -> int:
     """The one group that has these values."""
     from steelyard.questions.analysis import read_filter  # brings numpy and Polars
 
-    asked = read_filter(chosen, option=option)
+    asked = read_filter(chosen, option=side)
     for name in asked:
         if name not in by:
-            raise UsageError(f"{option} uses {name}, which is not in --by", hint=f"--by {','.join(by)},{name}")
+            raise UsageError(
+                f"{option(side)} uses {name}, which is not in {option('by')}", hint=option("by", ",".join([*by, name]))
+            )
     matching = [place for place, key in enumerate(keys) if _has(dict(zip(by, key, strict=True)), asked)]
     if len(matching) != 1:
         some = "; ".join(key_label(by, keys[place]) for place in (matching or range(len(keys)))[:6])
-        raise UsageError(f"{option} matches {len(matching)} groups", where=option, hint=f"one of: {some}")
+        raise UsageError(f"{option(side)} matches {len(matching)} groups", where=option(side), hint=f"one of: {some}")
     return matching[0]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option
+from steelyard.questions._commands import command_text
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._opening_runs import Progress, current_progress
 from steelyard.questions._options import Names
@@ -127,14 +128,14 @@ def _next_command(read: PlanRead, folder: PlanFolder, delivery: Delivery | None)
     plan = read.plan
     contract, *others = {task.contract for task in plan.tasks}
     if plan.plan.measure is not None:
-        return shlex.join(["steelyard", "speedup", str(folder.shown)])
+        return command_text(["speedup"], [str(folder.shown)], {})
     if delivery is not None:
         return delivery.leaderboard_command
     if contract is not None and not others:
-        words = ["--contract", os.path.relpath(read.path_of(contract)), "--by", "task,model,x_setting"]
-        return shlex.join(["steelyard", "repeatability", str(folder.shown), *words])
+        options = {"contract": os.path.relpath(read.path_of(contract)), "by": "task,model,x_setting"}
+        return command_text(["repeatability"], [str(folder.shown)], options)
     by = "tier" if any(use.tiers for use in plan.agents) else "agent,model"
-    return shlex.join(["steelyard", "measure", str(folder.shown), "--by", by])
+    return command_text(["measure"], [str(folder.shown)], {"by": by})
 
 
 def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
@@ -212,7 +213,9 @@ def plan_trials(source: PlanInput, *, trial: str | None = None, out: Path | None
 def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
     root = options.folder or RUNS / opened.read.plan.name
     if root.is_file():
-        raise UsageError("is a file, not a directory", where=str(root), hint="pass a directory: --out DIR")
+        raise UsageError(
+            "is a file, not a directory", where=str(root), hint=f"pass a directory: {option('out', 'DIR')}"
+        )
     return PlanFolder(root)
 
 

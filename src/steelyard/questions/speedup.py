@@ -89,7 +89,7 @@ def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
     from steelyard.speedups import options_of  # brings nothing heavy, but its package does
 
     if options.interval == "none" and options.verdict is not None:
-        raise UsageError("--verdict needs intervals, but --interval is none")
+        raise UsageError(f"{option('verdict')} needs intervals, but {option('interval')} is none")
     method = None if options.interval == "none" else options.interval
     asked = {"agent_only_failures": options.agent_only, "interval_method": method, "verdict": options.verdict}
     known = {name: value for name, value in asked.items() if value is not None}
@@ -109,14 +109,15 @@ def _nothing(reading: TimingReading) -> InputError:
 def _task_files(options: SpeedupOptions) -> TaskFiles:
     """Return the files of one task from the options."""
     if options.baseline is not None and options.nop is not None:
-        raise UsageError("--baseline and --nop are the same side", hint="remove one of them")
+        raise UsageError(f"{option('baseline')} and {option('nop')} are the same side", hint="remove one of them")
     unchanged = options.baseline or options.nop
     after, agents = _labeled(options.candidate), agent_files(options.agent)
     if twice := sorted(after.keys() & agents.keys()):
         raise UsageError(f"duplicate label {twice[0]!r}")
     if unchanged is None or not (after or agents):
-        hint = "steelyard speedup --baseline main.json --candidate branch.json"
-        raise UsageError("speedup needs --baseline and --candidate, --nop and --agent, or a folder of tasks", hint=hint)
+        pairs = f"{option('baseline')} and {option('candidate')}, {option('nop')} and {option('agent')}"
+        hint = f"use {option('baseline', 'main.json')} and {option('candidate', 'branch.json')}"
+        raise UsageError(f"speedup needs {pairs}, or a folder of tasks", hint=hint)
     tests, reports = files_of_tests(options.tests, labels=after)
     return TaskFiles(
         task=options.task or "task",
@@ -150,9 +151,9 @@ def _labeled(given: Sequence[str]) -> dict[str, Path]:
         else:
             label = path.name.partition(".")[0] or path.name
         if not label or not str(path) or is_baseline(label, "nop") or is_baseline(label, "oracle"):
-            raise UsageError(f"{str(text)!r} is not LABEL=FILE", hint="--candidate LABEL=FILE")
+            raise UsageError(f"{str(text)!r} is not LABEL=FILE", hint=option("candidate", "LABEL=FILE"))
         if label in files:
-            raise UsageError(f"duplicate label {label!r}", hint="label each file: --candidate LABEL=FILE")
+            raise UsageError(f"duplicate label {label!r}", hint=f"label each file: {option('candidate', 'LABEL=FILE')}")
         files[label] = path
     return files
 
@@ -168,9 +169,9 @@ def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[s
         key, sign, path = pair.partition("=")
         agent, colon, model = key.partition(":")
         if not (sign and path and (key in labels or (colon and agent and model))):
-            raise UsageError(f"{pair!r} is not NAME:MODEL=FILE", hint="--agent NAME:MODEL=FILE")
+            raise UsageError(f"{pair!r} is not NAME:MODEL=FILE", hint=option("agent", "NAME:MODEL=FILE"))
         if agent.lower() in ("nop", "oracle"):
-            raise UsageError(f"{key!r} is not an agent", hint="use --nop or --oracle")
+            raise UsageError(f"{key!r} is not an agent", hint=f"use {option('nop')} or {option('oracle')}")
         if key in files:
             raise UsageError(f"duplicate agent {key!r}")
         files[key] = Path(path)
@@ -194,5 +195,5 @@ def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tup
         else:
             reports[key] = Path(path)
     if len(plain) > 1:
-        raise UsageError("several files of test results", hint="label each file: --tests NAME:MODEL=FILE")
+        raise UsageError("several files of test results", hint=f"label each file: {option('tests', 'NAME:MODEL=FILE')}")
     return plain[0] if plain else None, reports

@@ -9,6 +9,7 @@ from datetime import date
 
 from steelyard.arena import Arena
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.records import (
     MAX_NAME_BYTES,
     SCOPES,
@@ -87,7 +88,7 @@ def check_token(arena: Arena, whole: str, scope: Scope) -> Token:
     token = authenticate(arena.store, whole)
     if not token.allows(scope):
         has = ", ".join(token.scopes)
-        hint = f"create a token: steelyard serve token create NAME --scope {scope}"
+        hint = f"use a token with scope {scope}"
         raise PermissionDeniedError(f"token {token.name!r} has scope {has}; required: {scope}", hint=hint)
     return token
 
@@ -134,17 +135,19 @@ def _end(expires: str | date) -> int:
     match = re.fullmatch(r"([0-9]{1,6})([hdw])", expires) if isinstance(expires, str) else None
     end = now + int(match[1]) * _UNITS[match[2]] if match else _day(expires)
     if end <= now:
-        raise UsageError(f"--expires {expires} is not in the future", hint="use 30d, 12h or a future date")
+        raise UsageError(f"{option('expires', expires)} is not in the future", hint="use 30d, 12h or a future date")
     try:
         iso(end)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--expires {expires} is after the year 9999", hint="use 30d, 12h or a date") from error
+        raise UsageError(
+            f"{option('expires', expires)} is after the year 9999", hint="use 30d, 12h or a date"
+        ) from error
     return end
 
 
 def _day(expires: str | date) -> int:
     try:
-        return microseconds_of(end_of(expires, option="--expires"))
+        return microseconds_of(end_of(expires, option="expires"))
     except UsageError as error:
         hint = "use 30d, 12h, 2w, or the last valid day: 2027-01-31"
-        raise UsageError(f"--expires {expires!r} is neither a duration nor a date", hint=hint) from error
+        raise UsageError(f"{option('expires')} {expires!r} is neither a duration nor a date", hint=hint) from error

@@ -10,6 +10,7 @@ import polars as pl
 from steelyard.engines import Key, engine_of
 from steelyard.errors import InputError, UnknownValueError, UsageError
 from steelyard.metrics import catalog
+from steelyard.option_names import option as mention
 from steelyard.profiles import UNSCORED_FAILS, Profile
 from steelyard.questions.analysis._choosing_intervals import TOO_LARGE, why_no_estimate
 from steelyard.questions.analysis._samples import Mask, Samples, ratio_columns
@@ -91,16 +92,18 @@ def _computable(metric: str, values: Floats) -> Floats:
 def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
     """Parse a filter such as `agent=X,model=Y`, or a mapping; values may contain commas.
 
-    >>> read_filter("agent=X, model=Y", option="--baseline")
+    >>> read_filter("agent=X, model=Y", option="baseline")
     {'agent': 'X', 'model': 'Y'}
-    >>> read_filter("agent=Smith, John,model=Y", option="--baseline")
+    >>> read_filter("agent=Smith, John,model=Y", option="baseline")
     {'agent': 'Smith, John', 'model': 'Y'}
     """
     conditions = conditions_of(given, option=option)
     for condition in conditions:
         if not condition.equal:
-            message = f"{option} selects one configuration; != is not supported ({condition.key})"
-            raise UsageError(message, hint=f"{option} {condition.key}=NAME; exclude runs with --where")
+            message = f"{mention(option)} selects one configuration; != is not supported ({condition.key})"
+            raise UsageError(
+                message, hint=f"{mention(option, f'{condition.key}=NAME')}; exclude runs with {mention('where')}"
+            )
     return {condition.key: condition.value for condition in conditions}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.errors import NoValidInputError
 from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.questions.analysis._differences import StatisticsOptions, linearized
 from steelyard.questions.analysis._ranking import common_tasks, competition_ranks, fronts, passes_of, scores_of
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
@@ -57,13 +58,13 @@ def enter(
     means = samples.by_group(names[0], codes, len(keys))
     findings, kept = _kept(samples, keys, means, metric, by=by, min_task_coverage=min_task_coverage)
     if not kept:
-        raise NoValidInputError(f"no group has {metric} on enough tasks", hint="lower --min-task-coverage")
+        raise NoValidInputError(f"no group has {metric} on enough tasks", hint=f"lower {option('min_task_coverage')}")
     common = common_tasks([means[place] for place in kept])
     if not common.any():
         tried = ", ".join(f"{_label(by, keys[place])} {int(means[place].usable.sum()):,}" for place in kept[:6])
         raise NoValidInputError(
             f"no task has a {metric} from all {len(kept)} (tasks with one: {tried})",
-            hint="raise --min-task-coverage to exclude groups with few tasks",
+            hint=f"raise {option('min_task_coverage')} to exclude groups with few tasks",
         )
     findings += _shrunk(samples, keys, means, kept, common, by=by)
     scores, halves = np.column_stack([means[place].mean[common] for place in kept]), None

@@ -7,6 +7,7 @@ import re
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import exact_percent
 from steelyard.metrics import Metric, catalog
+from steelyard.option_names import option
 from steelyard.results import Rule
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -15,7 +16,7 @@ _LIMIT = re.compile(
     rf"^(?P<baseline>baseline)?\s*(?:\*\s*(?P<factor>{_NUMBER}))?\s*"
     rf"(?:(?P<move>[+-])?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?)?$"
 )
-RULE_FORMS = '--rule "pass_rate >= 0.45", "pass_rate >= baseline - 0.02" or "cost_usd <= baseline * 1.1"'
+RULE_FORMS = f'{option("rule")} "pass_rate >= 0.45", "pass_rate >= baseline - 0.02" or "cost_usd <= baseline * 1.1"'
 """Each kind of rule once, for hints."""
 
 

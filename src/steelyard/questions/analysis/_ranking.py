@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.questions.analysis._choosing_intervals import group_intervals, ratio_interval
 from steelyard.questions.analysis._differences import StatisticsOptions
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
@@ -69,7 +70,7 @@ def estimate_ranks(
         return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
     if agents > MAX_RANKED[order]:
         raise UsageError(
-            f"too many groups for --order {order}: {agents:,} (at most {MAX_RANKED[order]:,})",
+            f"too many groups for {option('order', order)}: {agents:,} (at most {MAX_RANKED[order]:,})",
             hint="group by fewer keys",
         )
     if order == "ranked-pairs":

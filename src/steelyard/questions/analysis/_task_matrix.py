@@ -8,6 +8,7 @@ import numpy as np
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.questions.analysis._samples import Mask, Samples, half_names
 from steelyard.records import exact_mean
 from steelyard.results import MatrixCell, MatrixSort, MatrixTask
@@ -31,7 +32,7 @@ def matrix_tasks(
     tasks = len(samples.task_names)
     if tasks * size > MAX_CELLS:
         message = f"matrix too large: {tasks:,} tasks x {size:,} groups (at most {MAX_CELLS:,} cells)"
-        raise UsageError(message, hint="group by fewer keys, or select runs with --where")
+        raise UsageError(message, hint=f"group by fewer keys, or select runs with {option('where')}")
     cells = samples.tasks * size + codes
     values = samples.figures(metric, cells, tasks * size).reshape(tasks, size)
     known = _counted(samples, metric, cells, tasks * size)

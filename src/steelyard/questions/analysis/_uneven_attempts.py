@@ -69,7 +69,7 @@ def _findings(both: Sequence[dict[str, Floats]], even: np.ndarray, labels: Seque
     for place in np.flatnonzero(~even).tolist():
         texts = [text for metric in metrics if (text := _both(metric, by_runs[metric][place], by_tasks[metric][place]))]
         if texts:
-            message = f"unequal number of attempts per task: {'; '.join(texts)} (--weight-by)"
+            message = f"unequal number of attempts per task: {'; '.join(texts)}"
             findings.append(Finding(code="uneven_attempts", severity="info", message=message, where=labels[place]))
     return findings
 

@@ -260,5 +260,5 @@ def otherwise_text(difference: Difference, other: Difference, unscored: str) -> 
     )
     if sides == others:
         return ""
-    way = "counted as failed (--unscored fail)" if unscored == "exclude" else "excluded (--unscored exclude)"
+    way = "counted as failed" if unscored == "exclude" else "excluded"
     return f" With runs without a verdict {way}: {others[0]} vs. {others[1]}."

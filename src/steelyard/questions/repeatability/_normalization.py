@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.questions.repeatability._languages import PYTHON, language_named
 from steelyard.questions.repeatability._python_source import parse_python, unparse_python
 from steelyard.questions.repeatability._scopes import rename_locals_in_order
@@ -70,7 +71,9 @@ def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON)
         return Normalized(text=code, version=version, fell_back=f"contains the separator U+{ord(SEPARATOR):04X}")
     normal_form = _FORMS[level]
     if level != "tree" and language is not None and language_named(language) != PYTHON:
-        raise UsageError(f"the level {level!r} is for Python, but the language is {language}", hint="--normalize tree")
+        raise UsageError(
+            f"the level {level!r} is for Python, but the language is {language}", hint=option("normalize", "tree")
+        )
     # The plain text is the second try: taking off a fence or a blank after a backslash can make text parse.
     for candidate in (code, plain):
         normal = normal_form(candidate, language)
@@ -119,7 +122,7 @@ def _names(code: str, _language: str | None) -> str | None:
 
 def _tree(code: str, language: str | None) -> str | None:
     if language is None:
-        raise UsageError("the level 'tree' needs a language", hint="say --language")
+        raise UsageError("the level 'tree' needs a language", hint=f"say {option('language')}")
     return token_stream(code, language_named(language))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
+from steelyard.option_names import option
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions._code_options import RepeatabilityOptions
 from steelyard.questions._opening_runs import PathInput, RunsInput, current_progress, each_input
@@ -80,17 +81,17 @@ def measure_repeatability(
         if key not in KEYS and not is_custom_field(key):
             raise UnknownNameError("grouping key", key, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
-        raise UsageError("duplicate key in --by")
+        raise UsageError(f"duplicate key in {option('by')}")
     if options.language is not None:
         language_named(options.language)
     level = None if options.normalize is None else level_named(options.normalize)
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     tau = constants_of(catalog()["p_tau_pre"], profile)["tau"] if options.tau is None else options.tau
     if profile.spec != "repeatability":
-        hint = "use a repeatability profile: --profile repeatability-1"
+        hint = f"use a repeatability profile: {option('profile', 'repeatability-1')}"
         raise UsageError(f"profile {profile.name!r} is for the {profile.spec} specification", hint=hint)
     if not 0 <= tau <= 1:
-        raise UsageError(f"--tau must be between 0 and 1 (got {tau})")
+        raise UsageError(f"{option('tau')} must be between 0 and 1 (got {tau})")
     contracts, mapping = Contracts(options.contract), options.mapping()
     prompts, rejected, found_reading = read_prompts(
         list(each_input(outputs, mapping)),
