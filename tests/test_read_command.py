@@ -130,7 +130,7 @@ def test_reasons_beyond_those_shown_are_counted(tmp_path: Path) -> None:
     bad = [f'{{"task": "t", "odd{number}": 1}}\n' for number in range(15)]
     (tmp_path / "runs.jsonl").write_text("".join([*bad, GOOD]), encoding="utf-8")
     printed = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout
-    assert printed.splitlines()[-1] == "... and 3 more for other reasons; --json lists them"
+    assert printed.splitlines()[-1] == "... and 3 more for other reasons; the JSON output lists them"
 
 
 def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:

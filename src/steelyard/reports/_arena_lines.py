@@ -120,7 +120,7 @@ def outliers_line(flagged: Outliers) -> str:
     if not flagged.outliers:
         return "No submissions are waiting for review."
     wait = "1 submission is" if len(flagged.outliers) == 1 else f"{len(flagged.outliers):,} submissions are"
-    return f"{wait} waiting for review: steelyard arena review accept ID, or exclude ID --reason TEXT"
+    return f"{wait} waiting for review: steelyard arena review accept ID, or exclude ID with a reason"
 
 
 def bias_line(bias: ToolBias) -> str:

@@ -183,7 +183,7 @@ def _tasks(result: Judges) -> TextTable:
     for task, agreement in [*shown, ("all", result.overall)]:
         add_row(table, clean(task), *_agreement_cells(agreement))
     if len(result.tasks) > TASKS_SHOWN:
-        add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them")
+        add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; the JSON output lists them")
     return table
 
 

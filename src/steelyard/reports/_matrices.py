@@ -63,7 +63,7 @@ def matrix_table(result: Matrix) -> TextTable:
         add_row(table, row.task, *cells, means.text(row.mean), *_differences(row, result))
     rest = len(result.tasks) - TASKS_SHOWN
     if rest > 0:
-        add_row(table, f"... {counted(rest, 'more task')}; --csv lists them")
+        add_row(table, f"... {counted(rest, 'more task')}; the CSV output lists them")
     figures = [column.text(group.value) for group, column in zip(result.groups, columns, strict=True)]
     add_row(table, "all tasks", *figures)
     return table

@@ -28,7 +28,7 @@ def plan_parts(result: PlanRun | PlanOutlook | PlanTrials) -> Iterator[str | Tex
         if result.executions:
             yield _executions(result)
         if len(result.listed) > SHOWN:
-            yield f"... and {len(result.listed) - SHOWN:,} more trials; --json lists them"
+            yield f"... and {len(result.listed) - SHOWN:,} more trials; the JSON output lists them"
 
 
 def _groups(result: PlanRun) -> TextTable:

@@ -52,7 +52,7 @@ def reading_tables(summary: ReadSummary) -> Iterator[TextTable | str]:
         yield _set_aside(summary)
         more = summary.rejected_count - sum(number for _, number in summary.reasons[:REASONS_SHOWN])
         if more:
-            yield f"... and {more:,} more for other reasons; --json lists them"
+            yield f"... and {more:,} more for other reasons; the JSON output lists them"
 
 
 def _set_aside(summary: ReadSummary) -> TextTable:

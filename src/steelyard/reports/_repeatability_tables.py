@@ -79,7 +79,7 @@ def output_table(results: Sequence[PromptResult], *, failing: bool) -> TextTable
         if not failing or sample.compliant_pre is False
     ]
     more = len(rows) - MAX_FAILING_OUTPUTS if failing else 0
-    note = f" (first {MAX_FAILING_OUTPUTS} of {len(rows):,}; --list-outputs lists all)" if more > 0 else ""
+    note = f" (first {MAX_FAILING_OUTPUTS} of {len(rows):,}; the option list-outputs lists all)" if more > 0 else ""
     table = plain_table(f"Outputs that do not meet the contract{note}" if failing else "Outputs")
     if len(results) > 1:
         table.add_column("prompt")

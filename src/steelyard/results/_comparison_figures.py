@@ -9,6 +9,7 @@ from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, TaskPair, dots, dumbbells, flips
 from steelyard.formatting import bounds_text, counted, difference_text
 from steelyard.metrics import Metric, catalog
+from steelyard.option_names import option
 from steelyard.results._ranking_figures import confidence_text, metric_axis
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def flip_square(result: Comparison, width: int) -> Figure:
         raise UsageError("flips need the pass rate of both sides on shared tasks", hint="compare pass_rate")
     counts = judged.difference.flips
     if counts is None:
-        raise UsageError("flips need tasks of equal weight", hint="--weight-by tasks")
+        raise UsageError("flips need tasks of equal weight", hint=option("weight_by", "tasks"))
     return flips(
         a=result.baseline.label,
         b=pair.candidate.label,

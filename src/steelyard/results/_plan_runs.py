@@ -105,7 +105,7 @@ class PlanRun(Result):
         if self.spent:
             parts.append(f"spent {self.spent}")
         if self.had_nothing_to_run:
-            parts.append("to run trials again, choose a new directory with --out")
+            parts.append("to run trials again, choose a new directory")
         elif self.done < self.trials:
             parts.append("run the same command again to resume")
         return "; ".join(parts) + "."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, DayAmount, Figure, StackedRow, days, histogram, stacked
+from steelyard.option_names import option
 from steelyard.records import TOKEN_KINDS, key_text
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 def usage_days(result: UsageSummary, width: int) -> Figure:
     """What each day cost, stacked by the first key that is no time."""
     if not any(each.cost_usd for each in result.days):
-        raise UsageError("no day has a known cost", hint="use --figure tokens")
+        raise UsageError("no day has a known cost", hint=f"use {option('figure', 'tokens')}")
     sums: defaultdict[str, float] = defaultdict(float)
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
@@ -51,7 +52,7 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
 def usage_run_costs(result: UsageSummary, width: int) -> Figure:
     """Distribution of costs per run."""
     if not any(result.run_costs):
-        raise UsageError("no run has a known cost", hint="use --figure tokens")
+        raise UsageError("no run has a known cost", hint=f"use {option('figure', 'tokens')}")
     note = "lower bounds included" if result.total.lower_bound else ""
     axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
     return histogram(result.run_costs, title="Cost of each run", axis=axis, note=note, width=width)

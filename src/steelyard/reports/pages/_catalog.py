@@ -30,7 +30,7 @@ def api_page(result: ApiRoutes) -> Page:
         title="How do I script this?",
         answer=f"{len(routes):,} endpoints; {writing:,} of them need a token.",
         notes=(
-            "Every response equals the --json output of the command; append `.csv` to a path for its table.",
+            "Every response equals the JSON output of the command; append `.csv` to a path for its table.",
             "Lists are paginated: pass `next` of a response as `after` of the next request.",
             "Errors are application/problem+json (RFC 9457).",
         ),
