@@ -24,6 +24,7 @@ import msgspec
 
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.files import whole_file
+from steelyard.option_names import option
 from steelyard.records import Record, iso, now_microseconds
 from steelyard.runner._trial_records import ExecutionOutcome, Trial, TrialResult
 
@@ -64,7 +65,7 @@ class PlanFolder:
         """Create the folder; one that is there must be empty, or a plan's, whole or in the making."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not self.is_plan and {name for name in os.listdir(self.root) if not name.startswith(".")} - _OWN:
-            hint = "choose another directory: --out DIR"
+            hint = f"choose another directory: {option('out', 'DIR')}"
             raise UsageError("the directory contains other files", where=str(self.shown), hint=hint)
         (self.root / "trials").mkdir(exist_ok=True)
 

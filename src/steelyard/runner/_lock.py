@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import UsageError
+from steelyard.option_names import option
 from steelyard.records import Finding, Record
 from steelyard.runner._folders import PlanFolder, read_record
 from steelyard.runner._plan import PlanRead
@@ -71,7 +72,7 @@ def known_lock(folder: PlanFolder) -> Lock:
     """The lock of the folder, which must have one."""
     lock = read_lock(folder)
     if lock is None:
-        hint = "run the plan first, or list its trials: steelyard run list PLAN --pending"
+        hint = f"run the plan first, or list its trials with steelyard run list and {option('pending')}"
         raise UsageError("the directory has no lock.json, so its plan is unknown", where=str(folder.shown), hint=hint)
     return lock
 
@@ -95,7 +96,10 @@ def checked_drift(before: Lock, now: Lock, *, accept_drift: bool) -> list[str]:
     """What differs from before, which stops the run unless the user accepts it."""
     drifted = drift(before, now)
     if drifted and not accept_drift:
-        hint = "restore the earlier versions, choose another directory (--out), or keep the results: --accept-drift"
+        hint = (
+            f"restore the earlier versions, choose another directory ({option('out')}), "
+            f"or keep the results: {option('accept_drift')}"
+        )
         raise UsageError(
             f"versions have changed since the plan was started: {'; '.join(drifted)}", where=NAME, hint=hint
         )

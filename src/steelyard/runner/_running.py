@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
+from steelyard.option_names import option
 from steelyard.records import Finding
 from steelyard.runner._budgets import Spending
 from steelyard.runner._execution import agent_version, isolation_for, missing_program
@@ -168,7 +169,7 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
     trial = folder.trial_named(name)
     opened = open_plan(plan_path(folder), more_tasks=settings.more_tasks)
     if trial.id not in {each.id for each in opened.trials}:
-        hint = f"update the list of trials: steelyard run list {opened.read.path} --pending"
+        hint = f"list the trials of {opened.read.path} again with steelyard run list and {option('pending')}"
         raise UsageError("the plan has changed and no longer contains this trial", where=trial.id, hint=hint)
     plan = opened.read.plan.plan
     done = {each for each in (trial.id, *trial.judged) if folder.is_done(each)}

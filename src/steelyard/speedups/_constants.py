@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from steelyard.errors import ProfileError
+from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.records import problem_text
 from steelyard.suggestions import nearest
@@ -60,7 +61,7 @@ def options_of(profile: Profile) -> SpeedupConstants:
         raise ProfileError(
             f"the profile is for the {profile.spec} specification, not speedup",
             where=profile.name,
-            hint="use --profile speedup-1",
+            hint=f"use {option('profile', 'speedup-1')}",
         )
     for name in profile.constants:
         if name not in SpeedupConstants.__struct_fields__:

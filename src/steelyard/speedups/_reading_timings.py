@@ -34,6 +34,7 @@ from steelyard.formats import (
     trajectory_of,
     usage_of,
 )
+from steelyard.option_names import option
 from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
 from steelyard.settings import is_stdin, shown_path
@@ -240,7 +241,7 @@ def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str
     _check_keys(reports.keys() - {_ORACLE}, keys, None, reading)
     by_key = files.tests
     if by_key is not None and not is_stdin(by_key) and format_of_tests(by_key) is not None:
-        reports.setdefault(_only_agent(keys, by_key, "give each with --tests agent:model=FILE"), by_key)
+        reports.setdefault(_only_agent(keys, by_key, f"give each with {option('tests', 'agent:model=FILE')}"), by_key)
         by_key = None
     entries = {key: (str(by_key), tests_of(entry)) for key, entry in _keyed(by_key, "TESTS", keys, reading).items()}
     entries |= {key: (str(path), tests_in(path)) for key, path in reports.items()}
@@ -322,7 +323,8 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
         hint = error.hint or "see the folder layout in docs/speedup.md"
         raise UnreadableFileError(str(path), f"no timings in this file: {error.message}", hint=hint) from error
     if source is not FCEVAL:
-        hint = "use --baseline and --candidate, or --nop and --agent"
+        sides = f"{option('baseline')} and {option('candidate')}"
+        hint = f"use {sides}, or {option('nop')} and {option('agent')}"
         raise UnreadableFileError(
             str(path), f"a {source.name} file contains timings of one side; a speedup needs two", hint=hint
         )
