@@ -153,9 +153,9 @@ def test_what_is_no_date_is_refused_in_the_same_words_everywhere(
 
 
 def test_microseconds_are_those_of_the_moment_before_1970_too() -> None:
-    half_a_second_before = moment_of("1969-12-31T23:59:59.5", option="--since")
+    half_a_second_before = moment_of("1969-12-31T23:59:59.5", option="since")
     assert microseconds_of(half_a_second_before) == -500_000
-    assert microseconds_of(moment_of("1970-01-01T02:00+02:00", option="--since")) == 0
+    assert microseconds_of(moment_of("1970-01-01T02:00+02:00", option="since")) == 0
 
 
 def test_reading_nothing_is_an_error_in_python_too() -> None:

@@ -73,14 +73,14 @@ def test_months_are_named_as_days_are(named: str, first: str, after: str, monkey
             return cls(2026, 3, 31, 12, tzinfo=tz)
 
     monkeypatch.setattr("steelyard.records._moments.datetime", Clock)
-    assert moment_of(named, option="--since").date().isoformat() == first
-    assert end_of(named, option="--until").date().isoformat() == after
+    assert moment_of(named, option="since").date().isoformat() == first
+    assert end_of(named, option="until").date().isoformat() == after
 
 
 @pytest.mark.parametrize("named", ["2026-13", "1y", "next month", "999999m", "0000-01"])
 def test_what_names_no_time_is_refused_with_what_does(named: str) -> None:
     with pytest.raises(UsageError, match="is not a date") as told:
-        end_of(named, option="--until")
+        end_of(named, option="until")
     assert "2026-01, yesterday or 'last month'" in str(told.value.hint)
 
 

@@ -20,14 +20,14 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 def option(name: str, value: object = None) -> str:
     """Return a mention of an option, or of an option with a value.
 
-    The name may also be a mention, to which the value is added, or a flag.
+    The name may also be a mention, to which the value is added.
 
     >>> spell(f"{option('until')} is before {option('since')}", "cli")
     '--until is before --since'
     >>> spell(option("by", "agent,model"), "python"), spell(option("by", "agent,model"), "http")
     ("by='agent,model'", '?by=agent,model')
     """
-    name = name.strip(f"{_START}{_END}").removeprefix("--")
+    name = name.strip(f"{_START}{_END}")
     return f"{_START}{name}{_END}" if value is None else f"{_START}{name}{_VALUE}{value}{_END}"
 
 
