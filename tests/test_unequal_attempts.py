@@ -47,7 +47,7 @@ def test_both_tests_must_reject_for_a_difference_to_be_shown(shift: float, over_
     random = np.random.default_rng(5)
     tasks, on_b = np.repeat(np.arange(20), 4), np.tile([False, True, True, True], 20)
     values = random.normal(size=80) + shift * on_b
-    interval = Interval(estimate=shift, low=-1.0, high=4.0, method="paired-t", n=20, clusters=20, level=0.95)
+    interval = Interval(estimate=shift, low=-1.0, high=4.0, method="paired-t", n=20, clusters=20, confidence=0.95)
     test = Significance(p_value=over_tasks, statistic=shift, method="sign-flip", n=20, clusters=20)
     runs = (np.column_stack([values, np.ones(80)]), tasks, on_b)
     _, kept = kept_level(runs, (interval, test), by_task=True, resamples=999, seed=1)
@@ -191,7 +191,7 @@ def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:
     told = sy.gate(sides[1], baseline=sides[0], rule=rules).findings
     message = next(finding.message for finding in told if finding.code == "several_rules")
     assert "with 5 rules" in message
-    assert "up to 11.9% (one rule: 2.5%); --confidence 0.99 keeps it at 2.5%" in message
+    assert "up to 11.9% (one rule: 2.5%); a confidence level of 0.99 keeps it at 2.5%" in message
     alone = sy.gate(sides[1], baseline=sides[0], rule=rules[:1]).findings
     assert not [finding for finding in alone if finding.code == "several_rules"]
 

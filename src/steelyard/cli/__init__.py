@@ -20,6 +20,8 @@ from steelyard.settings import STDIN
 from steelyard.version import __version__
 
 HELP = "Statistics for AI coding-agent evaluations."
+DERIVED = ("usage",)
+"""Commands that are derived from questions."""
 HELP_FLAGS = ("--help", "-h")
 
 COMPLETION = "--install-completion"
@@ -34,8 +36,17 @@ def build_app(*, only: str | None = None) -> App:
     modules = _modules()
     app = _app(completes=only not in modules)
     for name in [only] if only in modules else modules:
-        app.command(getattr(importlib.import_module(modules[name]), name), name=name)
+        app.command(_command(name, modules[name]), name=name)
     return app
+
+
+def _command(name: str, module: str) -> Any:  # Any: a function or an app
+    """Return the command of a module here, or the one derived from a question."""
+    if module.startswith(__name__):
+        return getattr(importlib.import_module(module), name)
+    from steelyard.cli._question_commands import command_named  # only commands of questions need it
+
+    return command_named(name)
 
 
 def outline() -> App:
@@ -44,8 +55,12 @@ def outline() -> App:
     for name, module in _modules().items():
         spec = importlib.util.find_spec(module)
         loader: Any = spec and spec.loader  # Any: whatever imports Python source can show it
-        sentence = re.search(_SENTENCE.format(name=name), loader.get_source(module), re.MULTILINE)
-        app.command(App(name=name, help=sentence[1] if sentence else ""))
+        if module.startswith(__name__):
+            sentence = re.search(_SENTENCE.format(name=name), loader.get_source(module), re.MULTILINE)
+            summary = sentence[1] if sentence else ""
+        else:
+            summary = loader.get_code(module).co_consts[0].partition("\n")[0]
+        app.command(App(name=name, help=summary))
     return app
 
 
@@ -57,7 +72,9 @@ def command_names() -> list[str]:
 def _modules() -> dict[str, str]:
     """Return the module of each command. It ends in an underscore if a function here has the command's name."""
     names = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
-    return {name.rstrip("_"): f"{__name__}.{name}" for name in names}
+    own = {name.rstrip("_"): f"{__name__}.{name}" for name in names}
+    derived = {name: f"steelyard.questions.{name}" for name in DERIVED}
+    return dict(sorted((own | derived).items()))
 
 
 def _app(*, completes: bool) -> App:

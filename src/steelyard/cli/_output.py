@@ -31,11 +31,13 @@ from steelyard.pages import (
     write_result,
     writing,
 )
+from steelyard.questions import check_answer_figure
+from steelyard.results import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steelyard.results import Result, Row
+    from steelyard.pages import Row, Writable
 
 MARKDOWN = ".md"
 REPORT_FILE = "report.html"
@@ -141,7 +143,7 @@ class DrawnOutput(Output):
     ] = None
     figure: FigureName = None
 
-    def check_drawn(self, kind: type[Result], *, markdown: bool = False) -> None:
+    def check_drawn(self, kind: type[Any], *, markdown: bool = False) -> None:
         """Reject invalid combinations, unknown figures and files that cannot be written, before the work starts."""
         if not check_drawing(kind, self.figure, self.out):
             self.check(markdown=markdown)
@@ -156,12 +158,15 @@ class DrawnOutput(Output):
 DRAWN_OUTPUT = DrawnOutput()
 
 
-def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> bool:
+def check_drawing(kind: type[Any], figure: str | None, out: Path | None) -> bool:
     """Return whether a figure is requested. Reject an unknown figure or one that cannot be written."""
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
-        from steelyard.results import check_figure  # names every kind of result
+        if issubclass(kind, Result):
+            from steelyard.results import check_figure  # names every kind of result
 
-        check_figure(kind, figure)
+            check_figure(kind, figure)
+        else:
+            check_answer_figure(kind, figure)
         check_figure_file(out)
         check_file(out)
         return True
@@ -170,7 +175,7 @@ def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> b
     return False
 
 
-def save_result(result: Result, figure: str | None, out: Path | None, *, no_csv_escape: bool = False) -> None:
+def save_result(result: Writable, figure: str | None, out: Path | None, *, no_csv_escape: bool = False) -> None:
     """Write the result or the requested figure to `out`."""
     if out is not None and (taken_out := write_result(result, out, figure=figure, no_csv_escape=no_csv_escape)):
         console(stderr=True).print(f"redacted in {out}: {taken_out}")

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from steelyard.errors import SteelyardError
-from steelyard.pages import clean, json_text, paint, wrapped
+from steelyard.pages import clean, json_text, page_lines, paint, wrapped
 
 if TYPE_CHECKING:
-    from steelyard.pages import Style, TextTable, TextTree
+    from steelyard.pages import Page, Style, TextTable, TextTree
     from steelyard.questions import Progress
     from steelyard.records import Finding
 
@@ -49,6 +49,10 @@ class Terminal:
             self._write(item.lines(self.width, color=self.color), None)
         if flush:
             self._stream.flush()
+
+    def print_page(self, page: Page, *, everything: bool = False) -> None:
+        """Print a page; with `everything`, folded tables too."""
+        self._write(page_lines(page, self.width, color=self.color, everything=everything), None)
 
     def _write(self, lines: Iterable[str], style: Style | None) -> None:
         try:

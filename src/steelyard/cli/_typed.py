@@ -17,6 +17,7 @@ from steelyard.questions import (
     MapName,
     Moment,
     Names,
+    Option,
     ProfileName,
     Runs,
     Texts,
@@ -51,8 +52,6 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
 }
 """Types on the command line for the types of options; others stay as they are."""
 
-SHORT = {"baseline": "-a", "candidate": "-b", "out": "-o"}
-"""Short flags of the options of these names."""
 
 Options = TypeVar("Options")
 
@@ -72,18 +71,22 @@ def _default(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
+def option_parameter(option: Option, hint: Any) -> Any:  # Any: types
+    """Return the type of an option on the command line, with its help and converter."""
+    parameter = Parameter(parse=False)
+    if not option.positional:  # the command itself takes it
+        shown = False if option.default in (None, ()) else _default
+        negative = f"--no-{option.name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
+        parameter = Parameter(help=option.text, show_default=shown, alias=option.short or (), negative=negative)
+    return Annotated[TYPED.get(hint, hint), parameter]
+
+
 @cache
 def typed(options: type[Any]) -> type[Any]:  # Any: a class of options, a dataclass with them
     """Return the options class as a dataclass with the help and the converter of each field."""
     body: dict[str, Any] = {"__doc__": options.__doc__, "__module__": options.__module__, "__annotations__": {}}
     for name, option in options.declared.items():
-        shown = False if option.default in (None, ()) else _default
-        parameter = Parameter(parse=False)
-        if not option.positional:  # the command itself takes it
-            negative = f"--no-{name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
-            parameter = Parameter(help=option.text, show_default=shown, alias=option.short or (), negative=negative)
-        hint = options.types()[name]
-        body["__annotations__"][name] = Annotated[TYPED.get(hint, hint), parameter]
+        body["__annotations__"][name] = option_parameter(option, options.types()[name])
         if option.positional:
             body[name] = field(default="")
         elif not option.is_required:

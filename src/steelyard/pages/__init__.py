@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from steelyard.pages._files import (
         RESULT_ENDINGS as RESULT_ENDINGS,
         Row as Row,
+        Writable as Writable,
         csv_cell as csv_cell,
         csv_text as csv_text,
         write_result as write_result,
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
         table_html as table_html,
         text as text,
     )
+    from steelyard.pages._markdown import (
+        folded_facts as folded_facts,
+        page_markdown as page_markdown,
+    )
     from steelyard.pages._output_files import (
         check_file as check_file,
         check_folder as check_folder,
@@ -65,6 +70,8 @@ if TYPE_CHECKING:
         Page as Page,
         PageLink as PageLink,
         PageTable as PageTable,
+        Ref as Ref,
+        Style as Style,
         number_shown as number_shown,
     )
     from steelyard.pages._plain_text import (
@@ -78,7 +85,6 @@ if TYPE_CHECKING:
         IN_A_PIPE as IN_A_PIPE,
         Cell as Cell,
         Painted as Painted,
-        Style as Style,
         TextTable as TextTable,
         add_row as add_row,
         cell_len as cell_len,
@@ -88,6 +94,10 @@ if TYPE_CHECKING:
     )
     from steelyard.pages._terminal_trees import (
         TextTree as TextTree,
+    )
+    from steelyard.pages._text import (
+        page_lines as page_lines,
+        page_text as page_text,
     )
     from steelyard.plain_text import (
         clean as clean,

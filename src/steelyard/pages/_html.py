@@ -84,15 +84,19 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
         + _figures(page.figures, "wide" if page.narrow_figures else "")
         + _figures(page.narrow_figures, "narrow")
         + table
-        + _sentences(page.legend, "legend")
-        + "".join(
-            table_html(each, name=f"{page.name}-{each.name}", base=base, plain_rows=PLAIN_ROWS_FURTHER)
-            for each in page.also
-        )
+        + _sentences((*page.legend, *(page.table.legends if page.table is not None else ())), "legend")
+        + "".join(_further_table(page, each, base) for each in page.also)
+        + _sentences(page.details)
         + "".join(_folded(long_text) for long_text in page.texts)
         + _facts(page.facts)
         + "</section>\n"
     )
+
+
+def _further_table(page: Page, table: PageTable, base: str | None) -> str:
+    made = table_html(table, name=f"{page.name}-{table.name}", base=base, plain_rows=PLAIN_ROWS_FURTHER)
+    made += _sentences(table.legends, "legend")
+    return f"<details><summary>{text(table.caption)}</summary>\n{made}</details>\n" if table.is_folded else made
 
 
 def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
@@ -133,8 +137,15 @@ def table_html(table: PageTable, *, name: str, base: str | None = None, plain_ro
     return (
         f'<steel-table id="{name}" label="{caption}">\n'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">\n<table><caption>{caption}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n{more}{data}</steel-table>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>{_foot(table)}</table>\n</div>\n{more}{data}</steel-table>\n"
     )
+
+
+def _foot(table: PageTable) -> str:
+    if not table.has_foot:
+        return ""
+    cells = "".join(f"<td{' class=n' * column.is_number}>{text(_line(column.foot))}</td>" for column in table.columns)
+    return f"\n<tfoot><tr>{cells}</tr></tfoot>"
 
 
 def plain_table_html(table: PageTable | None, *, caption: str) -> str:
@@ -143,17 +154,23 @@ def plain_table_html(table: PageTable | None, *, caption: str) -> str:
     rows = 0 if table is None else table.rows
     shown = min(rows, PLAIN_ROWS)
     caption += f"; {rows - shown:,} more rows" if rows > shown else ""
-    head = "".join(f"<th>{text(column.title)}</th>" for column in columns)
+    head = "".join(f"<th>{text(_line(column.title, ' '))}</th>" for column in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{text(column.shown(row))}</td>" for column in columns) + "</tr>" for row in range(shown)
+        "<tr>" + "".join(f"<td>{text(_line(column.shown(row)))}</td>" for column in columns) + "</tr>"
+        for row in range(shown)
     )
     return f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _line(several: str, between: str = ", ") -> str:
+    """Return a text of several lines, as a terminal has it, on one line."""
+    return several.replace("\n", between) if "\n" in several else several
 
 
 def _heading(column: Column) -> str:
     number = ' class="n"' if column.is_number else ""
     name = f' data-name="{text(column.name)}"' if column.dots is None else ""
-    return f'<th scope="col"{number}{name}>{text(column.title)}</th>'
+    return f'<th scope="col"{number}{name}>{text(_line(column.title, " "))}</th>'
 
 
 def row_cells(columns: Sequence[Column], row: int, *, base: str | None = None, has_values: bool = True) -> str:
@@ -166,7 +183,7 @@ def row_cells(columns: Sequence[Column], row: int, *, base: str | None = None, h
 
 def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> str:
     value = column.values[row]
-    shown = column.shown(row)
+    shown = _line(column.shown(row))
     looks = {
         "n": column.is_number,
         "long": not column.is_number and len(shown) > SHORT,
@@ -210,7 +227,7 @@ def _compressed_column(column: Column) -> str:
     if not column.is_number or column.texts is not None:
         places: dict[str, int] = {}
         cells = column.values if column.texts is None else column.texts
-        rows = [-1 if cell is None else places.setdefault(str(cell), len(places)) for cell in cells]
+        rows = [-1 if cell is None else places.setdefault(_line(str(cell)), len(places)) for cell in cells]
         parts.append(f'"words":{_json([_plain(word) for word in places])}')
         if rows != list(range(len(rows))):  # the numbers of words that all differ need no telling
             parts.append(f'"rows":{_json(rows)}')

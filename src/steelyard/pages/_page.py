@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from steelyard.figures import Figure
 
 Facts = tuple[tuple[str, str], ...]
 """What the numbers rest on, each fact with its label."""
 DASH = "-"
+Style = Literal["bold", "red", "green", "yellow", "dim"]
 T = TypeVar("T")
 
 
@@ -56,6 +57,16 @@ class Column:
     """The path of the dashboard's page behind each row; a file shows the text alone."""
     dots: Sequence[Sequence[float]] | None = None
     """Numbers from 0 to 100 that are drawn in each row instead of text."""
+    styles: Sequence[Style | None] | None = None
+    """Color of each row's text in a terminal."""
+    spare: int = 0
+    """When the column leaves a narrow terminal: the highest first, 0 never."""
+    legend: str = ""
+    """What its marks mean; shown below the table with the column."""
+    instead: str = ""
+    """Shown below the table in a terminal if the column left it."""
+    foot: str = ""
+    """Its cell in the last row, which sums up the others."""
 
     @property
     def is_number(self) -> bool:
@@ -70,12 +81,13 @@ class Column:
             texts=None if self.texts is None else [self.texts[row] for row in rows],
             links=None if self.links is None else [self.links[row] for row in rows],
             dots=None if self.dots is None else [self.dots[row] for row in rows],
+            styles=None if self.styles is None else [self.styles[row] for row in rows],
         )
 
     def shown(self, row: int) -> str:
         """What the cell shows."""
         if self.texts is not None:
-            return self.texts[row]
+            return self.texts[row]  # may have several lines
         value = self.values[row]
         if value is None:
             return DASH
@@ -105,6 +117,10 @@ class PageTable:
     """Rows beyond those that the page holds."""
     sides: Sequence[str] | None = None
     """How a comparison calls each row, where two rows can be compared: `agent=ant,model=large`."""
+    is_folded: bool = False
+    """Whether readers unfold it: a page folds it, and a terminal shows it only on request."""
+    terminal_rows: int | None = None
+    """Rows that a terminal shows; None for all."""
 
     @property
     def rows(self) -> int:
@@ -115,6 +131,16 @@ class PageTable:
     def in_words(self) -> PageTable:
         """The table without the columns that are only drawn."""
         return replace(self, columns=tuple(column for column in self.columns if column.dots is None))
+
+    @property
+    def legends(self) -> list[str]:
+        """What the marks in its columns mean."""
+        return list(dict.fromkeys(column.legend for column in self.columns if column.legend))
+
+    @property
+    def has_foot(self) -> bool:
+        """Whether its last row sums up the others."""
+        return any(column.foot for column in self.columns)
 
     def part(self, rows: Sequence[int]) -> PageTable:
         """The table with these rows alone, in this order."""
@@ -142,6 +168,14 @@ class PageLink(NamedTuple):
     """`prev` and `next` are what the keys [ and ] follow."""
 
 
+class Ref(NamedTuple):
+    """A way to another answer: a question with options. The dashboard makes it a link; a file shows the text alone."""
+
+    text: str
+    question: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One answer: the user's question, a sentence, what shows it, and what it rests on."""
@@ -152,10 +186,14 @@ class Page:
     """The question."""
     answer: str
     """One plain sentence."""
+    style: Style | None = None
+    """Color of the answer in a terminal."""
     notes: tuple[str, ...] = ()
     """Further sentences, below the answer."""
     links: tuple[PageLink, ...] = ()
     """Related pages of the dashboard; a file has none."""
+    refs: tuple[Ref, ...] = ()
+    """Related questions."""
     figures: tuple[Figure, ...] = ()
     narrow_figures: tuple[Figure, ...] = ()
     """The same figures for a phone."""
@@ -164,5 +202,12 @@ class Page:
     """What marks in the table mean."""
     also: tuple[PageTable, ...] = ()
     """Further tables: what the main one sums up, task by task."""
+    details: tuple[str, ...] = ()
+    """Further sentences, below the tables."""
     texts: tuple[LongText, ...] = ()
     facts: Facts = ()
+
+    @property
+    def tables(self) -> tuple[PageTable, ...]:
+        """All tables, the main one first."""
+        return (*((self.table,) if self.table is not None else ()), *self.also)

@@ -10,10 +10,10 @@ from itertools import zip_longest
 from typing import Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
+from steelyard.pages._page import Style
 from steelyard.pages._plain_text import DASH
 from steelyard.plain_text import clean
 
-Style = Literal["bold", "red", "green", "yellow", "dim"]
 _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 GAP = 2
 IN_A_PIPE = 160

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
         demo_files as demo_files,
         demo_runs as demo_runs,
     )
+    from steelyard.questions._answer import (
+        Answer as Answer,
+        answer_schemas as answer_schemas,
+        check_answer_figure as check_answer_figure,
+        read_answer as read_answer,
+    )
     from steelyard.questions._arena import (
         FileProgress as FileProgress,
         Notifier as Notifier,
@@ -109,6 +115,7 @@ if TYPE_CHECKING:
         EngineName as EngineName,
         Progress as Progress,
         Runs as Runs,
+        reporting as reporting,
     )
     from steelyard.questions._options import (
         ManyChosen as ManyChosen,

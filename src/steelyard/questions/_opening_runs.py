@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, cast
 
+import msgspec
+
 from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import (
@@ -42,7 +44,6 @@ from steelyard.records import (
     is_custom_field,
     set_aside_findings,
 )
-from steelyard.results import LogLocation
 from steelyard.settings import GIVEN_RECORDS, named_path
 from steelyard.tables import NamedRun, each_once, gather, without_collection
 
@@ -315,6 +316,14 @@ def _own_source(path: Path) -> LogFormat | None:
     except OSError:
         return None
     return source if source is not None and source.priority == "last" else None
+
+
+class LogLocation(msgspec.Struct, frozen=True, kw_only=True):
+    """A path where an installed agent would store its logs."""
+
+    tool: str
+    path: str
+    exists: bool
 
 
 def log_places() -> tuple[LogLocation, ...]:

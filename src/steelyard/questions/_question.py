@@ -9,14 +9,17 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Collection
+import sys
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
+from types import ModuleType
 from typing import (
     Any,
     ParamSpec,
     Protocol,
+    TypeAlias,
     TypeVar,
     cast,
     get_type_hints,
@@ -35,6 +38,7 @@ OptionsT = TypeVar("OptionsT", bound=Options)
 OptionsT_contra = TypeVar("OptionsT_contra", contravariant=True)
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
+Examples: TypeAlias = tuple[Mapping[str, object], ...]
 
 
 class QuestionFunction(Protocol[Input_contra, P, OptionsT_contra, AnswerT_co]):
@@ -78,6 +82,8 @@ class Question:
     needs_input: bool
     all_parts: str
     """Help of `--all`, which shows the folded parts of the page; empty if the page has none."""
+    examples: Examples
+    """Options of example calls; the input is under the empty name."""
     appends_summary: bool
     """Whether `--summary FILE` appends the page as Markdown, for the job summary of CI."""
 
@@ -87,9 +93,14 @@ class Question:
         return get_type_hints(self.compute)["return"]
 
     @property
-    def summary(self) -> str:
-        """One line of help."""
-        return (self.compute.__doc__ or "").strip().partition("\n")[0]
+    def home(self) -> ModuleType:
+        """Module or package of the question."""
+        return sys.modules[".".join(self.compute.__module__.split(".")[:3])]
+
+    @property
+    def help(self) -> str:
+        """Summary in one line, then details: the docstring of its module."""
+        return inspect.cleandoc(self.home.__doc__ or "")
 
     @property
     def input_name(self) -> str:
@@ -121,21 +132,26 @@ class Question:
 
 
 def log_question(
-    options: Callable[P, OptionsT],
+    options: Callable[P, OptionsT], *, examples: Examples = ()
 ) -> Callable[[Callable[[Input | None, OptionsT], AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that is given None if the call names no input."""
-    made: Any = question(options, needs_input=False)  # Any: `question` knows one kind of function
+    made: Any = question(options, needs_input=False, examples=examples)  # Any: `question` knows one kind of function
     return cast("Callable[[Callable[..., AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]", made)
 
 
 def question(
-    options: Callable[P, OptionsT], *, needs_input: bool = True, all_parts: str = "", appends_summary: bool = False
+    options: Callable[P, OptionsT],
+    *,
+    needs_input: bool = True,
+    examples: Examples = (),
+    all_parts: str = "",
+    appends_summary: bool = False,
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that takes an input and options: the options become keywords of the call."""
 
     def decorate(compute: Callable[[Input, OptionsT], AnswerT]) -> QuestionFunction[Input, P, OptionsT, AnswerT]:
         kind = cast("type[Options]", options)
-        declared = Question(compute.__name__, kind, compute, needs_input, all_parts, appends_summary)
+        declared = Question(compute.__name__, kind, compute, needs_input, all_parts, examples, appends_summary)
         first = declared.input_name
 
         @wraps(compute)

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from steelyard.questions._figure_options import ReportOptions
 from steelyard.questions.completeness import CompletenessCounting, CompletenessOptions
-from steelyard.questions.usage import UsageAdding, UsageOptions
+from steelyard.questions.usage import UsageAdding, UsageOptions, UsageSummary
 from steelyard.records import Run, RunChooser
-from steelyard.results import CompletenessSummary, UsageSummary
+from steelyard.results import CompletenessSummary
 
 Asked: TypeAlias = dict[str, UsageOptions | CompletenessOptions]
 

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.formats import PlacedRun
+from steelyard.questions._answer import Answer
 from steelyard.questions._code_options import RepeatabilityOptions, SpeedupOptions
 from steelyard.questions._commands import command_of
 from steelyard.questions._figure_options import (
@@ -32,6 +33,7 @@ from steelyard.questions.measure import measure
 from steelyard.questions.rank import rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
 from steelyard.questions.speedup import speedup
+from steelyard.questions.usage import UsageSummary
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.results import (
     PIECE_CHARACTERS,
@@ -45,7 +47,6 @@ from steelyard.results import (
     ReportOutput,
     Result,
     SpeedupResult,
-    UsageSummary,
 )
 from steelyard.settings import STDIN, is_stdin
 
@@ -58,7 +59,7 @@ MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
 """Options for runs that are already read and filtered."""
 
-Part = TypeVar("Part", bound=Result)
+Part = TypeVar("Part", bound=Result | Answer)
 
 
 @dataclass

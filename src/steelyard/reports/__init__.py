@@ -66,6 +66,9 @@ if TYPE_CHECKING:
         ranking_sentence as ranking_sentence,
         ranking_tables as ranking_tables,
     )
+    from steelyard.reports._completeness_tables import (
+        completeness_tables as completeness_tables,
+    )
     from steelyard.reports._dashboard_forms import (
         rate_form as rate_form,
         review_form as review_form,
@@ -144,10 +147,6 @@ if TYPE_CHECKING:
         benchmark_trees as benchmark_trees,
         speedup_sentence as speedup_sentence,
         speedup_table as speedup_table,
-    )
-    from steelyard.reports._usage_tables import (
-        completeness_tables as completeness_tables,
-        usage_table as usage_table,
     )
     from steelyard.reports.pages import (
         page_of as page_of,

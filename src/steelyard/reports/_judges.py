@@ -50,7 +50,9 @@ def _agreement_sentence(result: Judges) -> str:
         return f"Inter-rater agreement of {count} judges is unknown: {alpha.reason}."
     words = next((word for least, word in WORDS if alpha.estimate >= least), "worse than chance")
     bounds = (
-        f"{interval_name(alpha.level)} {_range(alpha.low, alpha.high)}" if alpha.known else f"no CI: {alpha.reason}"
+        f"{interval_name(alpha.confidence)} {_range(alpha.low, alpha.high)}"
+        if alpha.known
+        else f"no CI: {alpha.reason}"
     )
     runs = _count(result.overall.runs, "run")
     return f"Inter-rater agreement of {count} judges is {words}: alpha = {alpha.estimate:.3f} on {runs} ({bounds})."
@@ -79,7 +81,7 @@ def _severity(record: JudgeRecord) -> str | None:
     kind = "strict" if severity.estimate < 0 else "lenient"
     return (
         f"{record.judge} is {kind}: {abs(severity.estimate):.3f} {side} the other judges on the same runs"
-        f" ({interval_name(severity.level)} {_range(severity.low, severity.high)})."
+        f" ({interval_name(severity.confidence)} {_range(severity.low, severity.high)})."
     )
 
 

@@ -14,7 +14,9 @@ from steelyard.pages import (
     TextTable,
     add_row,
     document,
+    folded_facts,
     markdown_text,
+    page_markdown,
     plain_table as text_table,
     plain_table_html,
     wrapped,
@@ -26,9 +28,6 @@ from steelyard.reports._gates import gate_sentence, gate_table
 from steelyard.reports.pages import page_of, report_pages
 from steelyard.results import Comparison, Gate, Report, Result
 
-MARKDOWN_ROWS = 20
-"""Rows of a table in Markdown: a pull request is read, not searched."""
-MAX_MARKDOWN_CELL_LENGTH = 120
 TEXT_ROWS = 50
 """Rows of a table in a text, which may be printed by the way."""
 
@@ -97,9 +96,9 @@ def result_markdown(result: Result) -> str:
         shown, pages, facts = _shown(result)
         lines = [f"# {markdown_text(shown.title)}", "", f"**{markdown_text(report_lead(shown))}**", ""]
         lines += [markdown_text(_counts(shown)), ""]
-        lines += [line for page in pages if page.name not in ("runs", "outputs") for line in _markdown(page)]
-        return "\n".join([*lines, *_folded("Inputs and methods", facts)])
-    return "\n".join(_markdown(_page(result)))
+        lines += [line for page in pages if page.name not in ("runs", "outputs") for line in page_markdown(page)]
+        return "\n".join([*lines, *folded_facts("Inputs and methods", facts)])
+    return "\n".join(page_markdown(_page(result)))
 
 
 def _page(result: Result) -> Page:
@@ -136,32 +135,3 @@ def report_lead(report: Report) -> str:
 def _counts(report: Report) -> str:
     """Return what ran, unless the lead contains it or there are no runs (repeated answers, timings)."""
     return "" if not report.runs.total or report_lead(report) == report.runs.sentence else report.runs.sentence
-
-
-def _markdown(page: Page) -> Iterator[str]:
-    yield from (f"## {markdown_text(page.title)}", "", markdown_text(page.answer), "")
-    if page.table is not None:
-        columns = page.table.in_words.columns
-        yield "| " + " | ".join(markdown_text(column.title) for column in columns) + " |"
-        yield "|" + "".join("--:|" if column.is_number else "---|" for column in columns)
-        for row in range(min(page.table.rows, MARKDOWN_ROWS)):
-            yield "| " + " | ".join(_cell(column.shown(row)) for column in columns) + " |"
-        more = page.table.rows - MARKDOWN_ROWS
-        yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
-        yield ""
-    yield from (f"- {markdown_text(note)}" for note in (*page.notes, *page.legend))
-    yield from _folded("Inputs and methods", page.facts)
-
-
-def _cell(text: str) -> str:
-    shown = (
-        text if len(text) <= MAX_MARKDOWN_CELL_LENGTH else f"{text[: MAX_MARKDOWN_CELL_LENGTH * 2 // 3]} … {text[-30:]}"
-    )
-    return markdown_text(shown)
-
-
-def _folded(heading: str, facts: Facts) -> Iterator[str]:
-    if facts:
-        yield from ("", f"<details><summary>{heading}</summary>", "")
-        yield from (f"- {markdown_text(label)}: {markdown_text(fact)}" for label, fact in facts)
-        yield from ("", "</details>", "")

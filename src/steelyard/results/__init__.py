@@ -263,13 +263,5 @@ if TYPE_CHECKING:
         NewToken as NewToken,
         Tokens as Tokens,
     )
-    from steelyard.results._usage import (
-        Budget as Budget,
-        DayCost as DayCost,
-        LogLocation as LogLocation,
-        UsageCount as UsageCount,
-        UsageGroup as UsageGroup,
-        UsageSummary as UsageSummary,
-    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -25,6 +25,7 @@ from steelyard.results._base import Result
 from steelyard.results._comparison import Comparison
 from steelyard.results._comparison_figures import difference_dots, flip_square, rule_dots, task_dumbbells
 from steelyard.results._completeness import CompletenessSummary
+from steelyard.results._completeness_figures import completeness_fields
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._matrix import Matrix
@@ -54,8 +55,6 @@ from steelyard.results._trial_figures import (
     speedup_dots,
     speedup_waterfall,
 )
-from steelyard.results._usage import UsageSummary
-from steelyard.results._usage_figures import completeness_fields, usage_days, usage_run_costs, usage_tokens
 
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
@@ -85,7 +84,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     CorrectnessEstimates: {"reliability": correctness_reliability},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
-    UsageSummary: {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens},
     CompletenessSummary: {"fields": completeness_fields},
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.records import Finding, finding_dict, one_a_kind
 from steelyard.results._base import Result, json_number
@@ -15,7 +15,9 @@ from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._speedup import SpeedupResult
-from steelyard.results._usage import UsageSummary
+
+if TYPE_CHECKING:
+    from steelyard.questions.usage import UsageSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ class Report(Result):
     rejected_count: int = 0
 
     @property
-    def results(self) -> dict[str, Result]:
+    def results(self) -> dict[str, Any]:  # Any: results and answers
         """The results by the names of their sections."""
         parts = {
             "rank": self.ranking,

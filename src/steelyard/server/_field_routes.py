@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from steelyard.questions import MatrixOptions, RunsSource
 from steelyard.questions.completeness import CompletenessOptions, completeness
 from steelyard.questions.matrix import matrix
-from steelyard.questions.usage import UsageOptions, usage
-from steelyard.results import CompletenessSummary, Matrix, UsageSummary
+from steelyard.questions.usage import UsageOptions, UsageSummary, usage
+from steelyard.results import CompletenessSummary, Matrix
 from steelyard.server._route import Query, Route, options_of, query_of
 
 Values = Mapping[str, str]

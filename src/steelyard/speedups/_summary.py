@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any
+
+from msgspec import structs
 
 from steelyard import metrics
 from steelyard.metrics import Metric, geometric_mean, harmonic_mean
@@ -271,7 +273,7 @@ def _over_tasks(figure: float | None, means: Sequence[float], options: SpeedupCo
         interval = clustered(means, range(len(means)), level=options.interval_level)
     seen = 1 - (1 - RARE) ** len(means)
     approx_coverage = min(seen, options.interval_level) if interval.known and seen < MIN_COVERAGE else None
-    return replace(interval, estimate=figure, approx_coverage=approx_coverage)
+    return structs.replace(interval, estimate=figure, approx_coverage=approx_coverage)
 
 
 def _curves(

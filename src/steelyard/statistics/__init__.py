@@ -49,6 +49,13 @@ if TYPE_CHECKING:
         size_word as size_word,
         standardized as standardized,
     )
+    from steelyard.statistics._estimates import (
+        LEVEL as LEVEL,
+        RESAMPLES as RESAMPLES,
+        SEED as SEED,
+        Interval as Interval,
+        Significance as Significance,
+    )
     from steelyard.statistics._exact_sums import (
         ExactSums as ExactSums,
         exact_means as exact_means,
@@ -63,13 +70,8 @@ if TYPE_CHECKING:
         auto_medians as auto_medians,
     )
     from steelyard.statistics._interval import (
-        LEVEL as LEVEL,
-        RESAMPLES as RESAMPLES,
-        SEED as SEED,
         Floats as Floats,
-        Interval as Interval,
         Ints as Ints,
-        Significance as Significance,
         check_level as check_level,
         no_interval as no_interval,
     )

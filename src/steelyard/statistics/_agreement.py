@@ -6,13 +6,15 @@ Ratings come as a table, one row a unit that was judged and one column a judge, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
-from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval
+from steelyard.statistics._estimates import LEVEL, Interval
+from steelyard.statistics._interval import Floats, Ints, no_interval
 from steelyard.statistics._means import clustered, codes_of, student_quantile
 from steelyard.statistics._paired import paired_plus_two
 
@@ -116,7 +118,7 @@ def krippendorff_alpha(
     if limits is None or not limits[0] <= alpha <= limits[1]:
         reason = "all units agree equally, so the variance is unknown"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
-    return Interval(estimate=alpha, low=limits[0], high=limits[1], method=method, n=n, clusters=units, level=level)
+    return Interval(estimate=alpha, low=limits[0], high=limits[1], method=method, n=n, clusters=units, confidence=level)
 
 
 def _made_up(table: Floats, scale: Scale) -> Floats:
@@ -244,7 +246,7 @@ def _not_too_sure(interval: Interval) -> Interval:
     if interval.low is None or interval.high is None or interval.high - interval.low > 1e-12:
         return interval
     if interval.clusters >= FEW_CLUSTERS:
-        widened = paired_plus_two(np.full(interval.clusters, interval.estimate), level=interval.level)
-        return replace(widened, estimate=interval.estimate, n=interval.n)
+        widened = paired_plus_two(np.full(interval.clusters, interval.estimate), level=interval.confidence)
+        return structs.replace(widened, estimate=interval.estimate, n=interval.n)
     reason = f"all {interval.clusters} tasks agree exactly, so the variance is unknown"
-    return replace(interval, low=None, high=None, reason=reason)
+    return structs.replace(interval, low=None, high=None, reason=reason)

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from steelyard.statistics._estimates import LEVEL, Interval
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
+from steelyard.statistics._interval import Floats, Ints, check_level, no_interval, too_few
 
 METHOD = "gaffke"
 
@@ -46,7 +47,9 @@ def bounded_mean(
             too_few(n), method=METHOD, n=n, clusters=n, level=level, estimate=float(numbers[0]) if n else None
         )
     low, high = bounded_limits(numbers, heavy, np.zeros(n, dtype=np.int64), size=1, bounds=bounds, level=level)
-    return Interval(estimate=mean, low=float(low[0]), high=float(high[0]), method=METHOD, n=n, clusters=n, level=level)
+    return Interval(
+        estimate=mean, low=float(low[0]), high=float(high[0]), method=METHOD, n=n, clusters=n, confidence=level
+    )
 
 
 def bounded_limits(

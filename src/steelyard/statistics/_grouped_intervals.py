@@ -10,7 +10,8 @@ import numpy.typing as npt
 from steelyard.statistics import _bounded_means as bounded_means, _skewed_means as skewed_means
 from steelyard.statistics._bounded_means import bounded_limits
 from steelyard.statistics._counted_groups import CountedGroups
-from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
+from steelyard.statistics._estimates import LEVEL, Interval
+from steelyard.statistics._interval import Floats, Ints, no_interval, too_few
 from steelyard.statistics._means import (
     exact_median,
     median_rank,
@@ -135,7 +136,7 @@ def _interval(
         method=method,
         n=n,
         clusters=clusters,
-        level=level,
+        confidence=level,
         approx_coverage=approx_coverage,
     )
 

@@ -11,8 +11,9 @@ from scipy import special
 
 from steelyard.statistics._bounded_means import bounded_mean
 from steelyard.statistics._counted_groups import midpoint
+from steelyard.statistics._estimates import LEVEL, Interval
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
+from steelyard.statistics._interval import Floats, Ints, check_level, no_interval, too_few
 from steelyard.statistics._proportions import wilson_bounds
 
 
@@ -81,7 +82,9 @@ def student(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
         return no_interval(reason, method="student", n=n, clusters=n, level=level, estimate=estimate)
     mean = mean_of(numbers)
     half = float(student_quantile(level, n - 1) * numbers.std(ddof=1) / np.sqrt(n))
-    return Interval(estimate=mean, low=mean - half, high=mean + half, method="student", n=n, clusters=n, level=level)
+    return Interval(
+        estimate=mean, low=mean - half, high=mean + half, method="student", n=n, clusters=n, confidence=level
+    )
 
 
 def clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
@@ -109,7 +112,7 @@ def clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
         method="clustered",
         n=by_cluster.n,
         clusters=by_cluster.size,
-        level=level,
+        confidence=level,
     )
 
 
@@ -146,7 +149,7 @@ def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
         method="wilson-clustered",
         n=by_cluster.n,
         clusters=by_cluster.size,
-        level=level,
+        confidence=level,
     )
 
 
@@ -195,7 +198,7 @@ def exact_median(ordered: Floats, estimate: float | None, rank: int, *, level: f
         method="median-exact",
         n=n,
         clusters=n,
-        level=level,
+        confidence=level,
     )
 
 
@@ -249,7 +252,7 @@ def woodruff_median(
         method="median-clustered",
         n=n,
         clusters=clusters,
-        level=level,
+        confidence=level,
     )
 
 

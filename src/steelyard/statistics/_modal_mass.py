@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from scipy import optimize, special
 
-from steelyard.statistics._interval import LEVEL, Interval, check_level, no_interval, too_few
+from steelyard.statistics._estimates import LEVEL, Interval
+from steelyard.statistics._interval import check_level, no_interval, too_few
 from steelyard.statistics._proportions import clopper_pearson
 
 METHOD = "modal-exact"
@@ -35,4 +36,4 @@ def modal_mass(counts: Sequence[int], *, level: float = LEVEL) -> Interval:
 
     low = float(optimize.brentq(excess, 1e-12, 1.0, xtol=1e-12)) if most > 1 else 0.0
     high = clopper_pearson(most, n, level=level).high
-    return Interval(estimate=most / n, low=low, high=high, method=METHOD, n=n, clusters=n, level=level)
+    return Interval(estimate=most / n, low=low, high=high, method=METHOD, n=n, clusters=n, confidence=level)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 from scipy import special
 
 from steelyard.statistics._bootstrap import bca_bounds, on_grid, percentile_bounds, resampled_sums
+from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Interval, Significance
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Interval, Significance, no_interval
+from steelyard.statistics._interval import Floats, no_interval
 from steelyard.statistics._means import student_quantile
 from steelyard.statistics._proportions import normal_quantile
 from steelyard.statistics._skewed_means import skewed_bounds
@@ -49,7 +50,9 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
     statistic = mean / error
     p_value = float(2 * special.stdtr(n - 1, -abs(statistic)))
     return (
-        Interval(estimate=mean, low=mean - half, high=mean + half, method="paired-t", n=n, clusters=n, level=level),
+        Interval(
+            estimate=mean, low=mean - half, high=mean + half, method="paired-t", n=n, clusters=n, confidence=level
+        ),
         Significance(p_value=p_value, statistic=statistic, method="paired-t", n=n, clusters=n),
     )
 
@@ -60,9 +63,9 @@ def widened_for_skew(interval: Interval, differences: npt.ArrayLike) -> Interval
     if interval.low is None or interval.high is None or len(gaps) < 2 or np.ptp(gaps) == 0:
         return interval
     rows = gaps, np.ones(len(gaps)), np.zeros(len(gaps), dtype=np.int64)
-    limits = skewed_bounds(*rows, size=1, floor=-math.inf, level=interval.level)
+    limits = skewed_bounds(*rows, size=1, floor=-math.inf, level=interval.confidence)
     low, high = min(interval.low, float(limits[0][0])), max(interval.high, float(limits[1][0]))
-    return replace(interval, low=low, high=high, method=f"{interval.method}+hall")
+    return structs.replace(interval, low=low, high=high, method=f"{interval.method}+hall")
 
 
 def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, level: float = LEVEL) -> Interval:
@@ -91,7 +94,7 @@ def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, le
         method="paired-t+2",
         n=n,
         clusters=n,
-        level=level,
+        confidence=level,
     )
 
 
@@ -167,7 +170,7 @@ def paired_proportions(only_a: int, only_b: int, n: int, *, level: float = LEVEL
         method="bonett-price",
         n=n,
         clusters=n,
-        level=level,
+        confidence=level,
     )
 
 
@@ -193,7 +196,7 @@ def paired_bootstrap(
         method=method,
         n=n,
         clusters=n,
-        level=level,
+        confidence=level,
         seed=seed,
         resamples=resamples,
     )
@@ -326,7 +329,7 @@ def _percentile_of_gaps(gaps: Floats, estimate: float, *, n: int, level: float, 
         method="percentile",
         n=n,
         clusters=n,
-        level=level,
+        confidence=level,
         seed=seed,
         resamples=resamples,
     )

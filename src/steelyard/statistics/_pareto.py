@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics._bootstrap import resampled_sums
-from steelyard.statistics._interval import RESAMPLES, SEED, Floats
+from steelyard.statistics._estimates import RESAMPLES, SEED
+from steelyard.statistics._interval import Floats
 
 
 def pareto_optimal(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]:

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from steelyard.errors import UsageError
 from steelyard.statistics._bounded_means import METHOD, bounded_mean
-from steelyard.statistics._interval import LEVEL, Interval, no_interval
+from steelyard.statistics._estimates import LEVEL, Interval
+from steelyard.statistics._interval import no_interval
 
 
 def _check(attempts: int, passed: int, k: int) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.statistics._interval import RESAMPLES, SEED, Floats, Ints
+from steelyard.statistics._estimates import RESAMPLES, SEED
+from steelyard.statistics._interval import Floats, Ints
 
 _MAX_CELLS = 50_000_000
 """Runs permuted at most; with more runs there are fewer permutations, but at least 999."""

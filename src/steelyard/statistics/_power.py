@@ -6,7 +6,7 @@ import math
 
 from scipy import optimize, special
 
-from steelyard.statistics._interval import LEVEL
+from steelyard.statistics._estimates import LEVEL
 from steelyard.statistics._means import student_quantile
 
 POWER = 0.8

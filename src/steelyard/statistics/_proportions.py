@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from steelyard.statistics._interval import LEVEL, Floats, Interval, check_level, no_interval
+from steelyard.statistics._estimates import LEVEL, Interval
+from steelyard.statistics._interval import Floats, check_level, no_interval
 
 
 def normal_quantile(level: float) -> float:
@@ -34,7 +35,9 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
     share = successes / n
     critical = np.array(normal_quantile(level))
     low, high = wilson_bounds(np.array(share), np.array(float(n)), critical)
-    return Interval(estimate=share, low=float(low), high=float(high), method="wilson", n=n, clusters=n, level=level)
+    return Interval(
+        estimate=share, low=float(low), high=float(high), method="wilson", n=n, clusters=n, confidence=level
+    )
 
 
 def clopper_pearson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
@@ -49,7 +52,9 @@ def clopper_pearson(successes: int, n: int, *, level: float = LEVEL) -> Interval
     tail = (1 - check_level(level)) / 2
     low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
     high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
-    return Interval(estimate=successes / n, low=low, high=high, method="clopper-pearson", n=n, clusters=n, level=level)
+    return Interval(
+        estimate=successes / n, low=low, high=high, method="clopper-pearson", n=n, clusters=n, confidence=level
+    )
 
 
 def at_most_when_none(n: int, *, level: float = LEVEL) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from steelyard.statistics._bootstrap import bootstrap_ratio
-from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Interval, check_level, no_interval, too_few
+from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Interval
+from steelyard.statistics._interval import check_level, no_interval, too_few
 from steelyard.statistics._means import Clusters, cluster, student_quantile
 from steelyard.statistics._proportions import at_most_when_none
 from steelyard.statistics._skewed_means import reached, skewed_bounds, variation
@@ -35,7 +36,7 @@ def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike,
         method="fieller",
         n=n,
         clusters=size,
-        level=level,
+        confidence=level,
         reason=reason,
     )
 
@@ -49,7 +50,7 @@ def fieller_hall(
     """
     plain = fieller(above, below, clusters, level=level)
     if plain.low is None or plain.high is None or plain.estimate is None:
-        return replace(plain, method="fieller-hall")
+        return structs.replace(plain, method="fieller-hall")
     top, bottom = cluster(above, clusters), cluster(below, clusters)
     tasks = float(top.counts.sum() ** 2 / (top.counts**2).sum())
     low, high = plain.low, plain.high
@@ -59,7 +60,7 @@ def fieller_hall(
         least = min(float(top.sums.min()), float(bottom.sums.min()), 0.0)
         skewed = skewed_bounds(adds, np.ones(len(adds)), same, size=1, floor=least, level=level)
         low, high = min(low, float(skewed[0][0])), max(high, float(skewed[1][0]))
-    return replace(
+    return structs.replace(
         plain,
         low=low,
         high=high,

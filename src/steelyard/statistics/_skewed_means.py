@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.statistics._estimates import LEVEL, Interval
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
+from steelyard.statistics._interval import Floats, Ints, no_interval, too_few
 from steelyard.statistics._means import student_quantile
 
 METHOD = "hall"
@@ -59,7 +60,7 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
         method=METHOD,
         n=n,
         clusters=n,
-        level=level,
+        confidence=level,
     )
 
 

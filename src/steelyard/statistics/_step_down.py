@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics._bootstrap import on_grid
-from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Ints, check_level
+from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED
+from steelyard.statistics._interval import Floats, Ints, check_level
 
 CELLS_AT_ONCE = 1_000_000
 """Statistics of pairs held at a time: 8 MB, unless a single draw has more."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse, special
 
-from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level
+from steelyard.statistics._estimates import LEVEL, Interval
+from steelyard.statistics._interval import Floats, Ints, check_level
 from steelyard.statistics._means import student_quantile
 from steelyard.statistics._multiplicity import holm
 
@@ -63,7 +64,7 @@ class TwoWay:
             method=METHOD,
             n=n,
             clusters=n,
-            level=self.level,
+            confidence=self.level,
             reason=reason,
         )
 

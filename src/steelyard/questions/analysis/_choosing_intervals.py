@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric
@@ -125,7 +125,7 @@ def exponential(interval: Interval) -> Interval:
         for limit in (interval.estimate, interval.low, interval.high)
     )
     reason = interval.reason if interval.n else "there are no values, or a value is 0 or infinite"
-    return dataclasses.replace(interval, estimate=estimate, low=low, high=high, reason=reason, approx_coverage=None)
+    return structs.replace(interval, estimate=estimate, low=low, high=high, reason=reason, approx_coverage=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +200,14 @@ def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, flo
     A width of 0 would promise too much, so there is no interval then.
     """
     if interval.low is None or interval.high is None or figure is None:
-        return dataclasses.replace(interval, estimate=figure)
+        return structs.replace(interval, estimate=figure)
     assert holds(interval, figure, bounds), f"{interval.method} does not contain its own estimate"
     low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
     low, high = min(low, figure), max(high, figure)
     if low == high:
         reason = "the inputs do not vary, so the variance is unknown"
-        return dataclasses.replace(interval, estimate=figure, low=None, high=None, reason=reason)
-    return dataclasses.replace(interval, estimate=figure, low=low, high=high)
+        return structs.replace(interval, estimate=figure, low=None, high=None, reason=reason)
+    return structs.replace(interval, estimate=figure, low=low, high=high)
 
 
 def _finite(metric: Metric, rows: _Rows, figures: Floats, *, weight_by: WeightBy, method: str) -> list[Interval]:

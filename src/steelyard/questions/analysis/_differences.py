@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
@@ -100,8 +101,8 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         wider = options.method == "auto" and (unequal or _few_tasks_differ(sides, common))
         return _no_surer_than_its_sides(samples, (a, b), judged, common, options) if wider else judged
     varied = max(variation(side.mean[common]) for side in sides)
-    approx_coverage = reached(judged.tasks, varied, judged.interval.level)
-    return replace(judged, interval=replace(judged.interval, approx_coverage=approx_coverage))
+    approx_coverage = reached(judged.tasks, varied, judged.interval.confidence)
+    return replace(judged, interval=structs.replace(judged.interval, approx_coverage=approx_coverage))
 
 
 def _few_tasks_differ(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:

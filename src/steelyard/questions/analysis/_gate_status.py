@@ -96,7 +96,7 @@ def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
     std_dev = std_dev_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.std_dev)
     if std_dev is None:
         return _min_equal(rule, tested, estimate)
-    return tasks_needed(estimate - rule.offset, std_dev, level=tested.interval.level)
+    return tasks_needed(estimate - rule.offset, std_dev, level=tested.interval.confidence)
 
 
 def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
@@ -119,7 +119,7 @@ def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
 
 def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
     """Return the same test with this many tasks, all with this value."""
-    level, bounds = tested.interval.level, catalog()[tested.metric].bounds
+    level, bounds = tested.interval.confidence, catalog()[tested.metric].bounds
     if tested.relative and tested.binary:
         interval = paired_proportions(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
     elif tested.relative:

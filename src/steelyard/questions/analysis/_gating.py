@@ -186,7 +186,7 @@ def _interval_details(rule: Rule, tested: Tested, unit: str) -> list[str]:
         side = "below" if interval.estimate < 0 else "above"
         scaled = [f"{difference_text(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"]
     label = f", {interval.label}" if interval.label else ""
-    return [*scaled, f"{interval_name(interval.level)} {limits}{label}"]
+    return [*scaled, f"{interval_name(interval.confidence)} {limits}{label}"]
 
 
 def _limit(rule: Rule, moved: _Moved, unit: str) -> str:

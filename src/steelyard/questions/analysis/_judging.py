@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 
 from steelyard.errors import InputError
 from steelyard.records import Finding
@@ -192,7 +193,7 @@ def _alpha(ratings: Floats, clusters: np.ndarray | None, *, scale: Scale, level:
     if np.count_nonzero(np.count_nonzero(~np.isnan(ratings), axis=1) >= 2) != 1:
         return alpha
     reason = "agreement needs at least two judged runs"
-    return replace(alpha, estimate=None, low=None, high=None, reason=reason)
+    return structs.replace(alpha, estimate=None, low=None, high=None, reason=reason)
 
 
 def _records(

@@ -79,8 +79,8 @@ def uncertain_grades(groups: Sequence[Group], profile: Profile) -> Iterator[Find
         if letters.index(lowest) - letters.index(highest) > 1:
             ends = bounds_text(median.low, median.high, "fraction", bare=False)
             message = (
-                f"grade {group.grade} is uncertain: the {interval_name(median.level)} of the median composite score "
-                f"({ends}) spans grades {lowest} to {highest}"
+                f"grade {group.grade} is uncertain: the {interval_name(median.confidence)} of the median composite "
+                f"score ({ends}) spans grades {lowest} to {highest}"
             )
             yield Finding(code="uncertain_grade", severity="info", message=message, where=group.label)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from msgspec import structs
 
 from steelyard.questions.analysis._samples import Mask, Samples
 from steelyard.records import Missing
@@ -52,13 +52,13 @@ def kept_level(
     gaps = np.where(np.isnan(gaps), np.inf, gaps)
     reached = int(np.count_nonzero(np.abs(gaps) >= abs(observed) - 1e-9 * max(abs(observed), 1e-300)))
     p_value = max((reached + 1) / (len(gaps) + 1), test.p_value)
-    tail = (1 - interval.level) / 2
+    tail = (1 - interval.confidence) / 2
     least, most = np.quantile(gaps[np.isfinite(gaps)], [tail, 1 - tail]) if np.isfinite(gaps).any() else (0.0, 0.0)
     made = len(gaps)
     low, high = min(interval.low, float(observed - most)), max(interval.high, float(observed - least))
     return (
-        replace(interval, low=low, high=high, method=METHOD, seed=seed, resamples=made),
-        replace(test, p_value=p_value, statistic=float(observed), method=METHOD, seed=seed, resamples=made),
+        structs.replace(interval, low=low, high=high, method=METHOD, seed=seed, resamples=made),
+        structs.replace(test, p_value=p_value, statistic=float(observed), method=METHOD, seed=seed, resamples=made),
     )
 
 
@@ -76,7 +76,7 @@ def within_sides(interval: Interval, a: Interval, b: Interval, correlation: floa
     down = below_b**2 + above_a**2 - 2 * correlation * below_b * above_a
     up = above_b**2 + below_a**2 - 2 * correlation * above_b * below_a
     low, high = mean_b - mean_a - math.sqrt(max(down, 0.0)), mean_b - mean_a + math.sqrt(max(up, 0.0))
-    return replace(interval, low=min(interval.low, low), high=max(interval.high, high))
+    return structs.replace(interval, low=min(interval.low, low), high=max(interval.high, high))
 
 
 def _reach(side: Interval) -> tuple[float, float, float] | None:

@@ -47,7 +47,7 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
         return "no difference"
     if not difference.interval.known:
         return "unknown"
-    if adjusted > 1 - difference.interval.level or not difference.interval.excludes(0.0):
+    if adjusted > 1 - difference.interval.confidence or not difference.interval.excludes(0.0):
         return INCONCLUSIVE
     better = catalog()[difference.metric].better
     if better == "neither":
@@ -83,7 +83,9 @@ def sentence(
         details.append(f"{mean}{versus(difference.candidate, difference.baseline, declared.unit)}")
     is_known = interval.low is not None and interval.high is not None
     if is_known:
-        limits = confidence_interval(interval.level, interval.low, interval.high, declared.unit, of_difference=True)
+        limits = confidence_interval(
+            interval.confidence, interval.low, interval.high, declared.unit, of_difference=True
+        )
         details.append(f"{limits}, {interval.label}" if interval.label else limits)
     head = f"{_head(difference, a, b)} on {counted(difference.tasks, 'shared task')}"
     head += f" ({'; '.join(details)})" if details else ""
@@ -103,7 +105,7 @@ def _typical(difference: Difference) -> str:
     ratio = difference.geometric_ratio
     if not difference.interval.label or ratio is None or ratio.low is None or ratio.high is None:
         return ""
-    bounds = f"{interval_name(ratio.level)} {decimal_bounds(ratio.low, ratio.high)}"
+    bounds = f"{interval_name(ratio.confidence)} {decimal_bounds(ratio.low, ratio.high)}"
     return f" Ratio of geometric means: {decimal(ratio.estimate)} ({bounds})."
 
 
@@ -165,7 +167,7 @@ def _remedy(difference: Difference, *, adjusted: float | None, comparisons: int,
 def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
     """Whether the difference is significant before the multiple-comparison correction only."""
     p_value = difference.test.p_value
-    is_shown = p_value is not None and p_value <= 1 - difference.interval.level
+    is_shown = p_value is not None and p_value <= 1 - difference.interval.confidence
     return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
 
 
@@ -177,7 +179,7 @@ def std_dev_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: flo
     half = (interval.high - interval.low) / 2
     if not drawn or not math.isfinite(half):
         return None
-    return half * math.sqrt(tasks) / float(student_quantile(interval.level, tasks - 1))
+    return half * math.sqrt(tasks) / float(student_quantile(interval.confidence, tasks - 1))
 
 
 def needed_tasks(difference: Difference, comparisons: int) -> int | None:
@@ -189,7 +191,7 @@ def needed_tasks(difference: Difference, comparisons: int) -> int | None:
     std_dev = std_dev_of_tasks(interval, metric=difference.metric, tasks=difference.tasks, stated=difference.std_dev)
     if value is None or std_dev is None or not math.isfinite(value):
         return None
-    allowed = (1 - interval.level) / max(comparisons, 1)
+    allowed = (1 - interval.confidence) / max(comparisons, 1)
     needed = tasks_needed(value, std_dev, level=1 - allowed)
     return None if needed is None else max(needed, _min_signs(allowed))
 
@@ -198,8 +200,8 @@ def sample_size_for(difference: Difference, size: float, comparisons: int) -> Ta
     """Return the range of sample sizes for an effect size, over the confidence interval of the standard deviation."""
     if difference.std_dev is None:
         return None
-    allowed = (1 - difference.interval.level) / max(comparisons, 1)
-    std_devs = std_dev_range(difference.std_dev, difference.tasks, level=difference.interval.level)
+    allowed = (1 - difference.interval.confidence) / max(comparisons, 1)
+    std_devs = std_dev_range(difference.std_dev, difference.tasks, level=difference.interval.confidence)
     fewest, most = (tasks_needed(size, std_dev, level=1 - allowed) for std_dev in std_devs)
     if fewest is None:
         return None

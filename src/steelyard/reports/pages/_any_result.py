@@ -20,6 +20,7 @@ from steelyard.pages import (
 from steelyard.reports._measurement_tables import cell_text, figure_format, heading, measurement_sentence, overview_of
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._compare import compare_page
+from steelyard.reports.pages._completeness import completeness_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
@@ -42,7 +43,6 @@ from steelyard.reports.pages._runs import run_list_page
 from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
-from steelyard.reports.pages._usage import completeness_page, usage_page
 from steelyard.results import (
     AbilityRanking,
     AllLeaderboards,
@@ -78,13 +78,15 @@ from steelyard.results import (
     TaskList,
     ToolBias,
     ToolMetrics,
-    UsageSummary,
     WeightVersions,
 )
 
 
-def page_of(result: Result) -> Page:
+def page_of(result: Any) -> Page:  # Any: a result, or an answer of a question
     """The result as a page; its rows where it has no page of its own."""
+    if (declared := getattr(result, "page", None)) is not None:  # an answer of a question
+        page: Page = declared()
+        return page
     return PAGES.get(type(result), _rows_page)(result)
 
 
@@ -162,7 +164,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     TaskList: tasks_page,
     ToolBias: bias_page,
     ToolMetrics: tool_page,
-    UsageSummary: usage_page,
     WeightVersions: weights_page,
 }
 """The results that have a page of their own."""

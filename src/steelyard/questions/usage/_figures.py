@@ -1,4 +1,4 @@
-"""Figures of usage and completeness: cost over days, cost a run, tokens by kind, and what is known of each field."""
+"""Figures of usage: cost per day, cost per run, tokens by kind."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, DayAmount, Figure, StackedRow, days, histogram, stacked
-from steelyard.option_names import option
 from steelyard.records import TOKEN_KINDS, key_text
 
 if TYPE_CHECKING:
-    from steelyard.results._completeness import CompletenessSummary
-    from steelyard.results._usage import UsageSummary
+    from steelyard.questions.usage._answer import UsageSummary
 
 MAX_SERIES = 5
 """Maximum number of models, agents or projects with a series of their own; the rest are one."""
 REST = "others"
 FIVE_WEEKS = 35
 """Up to this many days are drawn one by one on request; a report groups by month and stays small."""
-WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 
 
 def usage_days(result: UsageSummary, width: int) -> Figure:
     """What each day cost, stacked by the first key that is no time."""
     if not any(each.cost_usd for each in result.days):
-        raise UsageError("no day has a known cost", hint=f"use {option('figure', 'tokens')}")
+        raise UsageError("no day has a known cost", hint="use the figure tokens")
     sums: defaultdict[str, float] = defaultdict(float)
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
@@ -44,18 +41,19 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
         kinds=kinds,
         by_day_up_to=FIVE_WEEKS if "day" in result.by else 0,
         zone=result.tz,
-        note=result.sentence.removesuffix("."),
+        note=result.about,
         width=width,
     )
 
 
 def usage_run_costs(result: UsageSummary, width: int) -> Figure:
     """Distribution of costs per run."""
-    if not any(result.run_costs):
-        raise UsageError("no run has a known cost", hint=f"use {option('figure', 'tokens')}")
+    costs = [each.cost_usd for each in result.run_costs for _ in range(each.runs)]
+    if not any(costs):
+        raise UsageError("no run has a known cost", hint="use the figure tokens")
     note = "lower bounds included" if result.total.lower_bound else ""
     axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
-    return histogram(result.run_costs, title="Cost of each run", axis=axis, note=note, width=width)
+    return histogram(costs, title="Cost of each run", axis=axis, note=note, width=width)
 
 
 def usage_tokens(result: UsageSummary, width: int) -> Figure:
@@ -66,34 +64,12 @@ def usage_tokens(result: UsageSummary, width: int) -> Figure:
     rows = [
         StackedRow(
             " / ".join(key_text(value) for value in group.key.values()) or "all runs",
-            {name: group.used.tokens[kind] or 0 for kind, name in names.items()},
-            f"{group.used.runs:,} runs",
-            "" if group.used.total_tokens is not None else "unknown",
+            {name: group.tokens[kind] or 0 for kind, name in names.items()},
+            f"{group.runs:,} runs",
+            "" if group.total_tokens is not None else "unknown",
         )
         for group in result.groups
     ]
     title = f"Tokens by {', '.join(result.by) or 'kind'}"
     axis = Axis(title="Tokens", unit="tokens")
     return stacked(rows, kinds=tuple(names.values()), title=title, axis=axis, width=width)
-
-
-def completeness_fields(result: CompletenessSummary, width: int) -> Figure:
-    """Of each field that some run has, how it came; unknown is hatched."""
-    rows = [
-        StackedRow(
-            name,
-            {way: getattr(counts, way.replace(" ", "_")) for way in WAYS},
-            text=f"{counts.known:,} of {result.total.n:,}",
-        )
-        for name, counts in result.total.fields.items()
-        if counts.known
-    ]
-    return stacked(
-        rows,
-        kinds=WAYS,
-        hatched="unknown",
-        title="Completeness of the runs",
-        axis=Axis(title="Runs", unit="count", high=result.total.n),
-        note=result.sentence,
-        width=width,
-    )

@@ -1,24 +1,45 @@
-"""Usage: what agents' calls came to, in tokens and dollars, by day, model, agent, project or session."""
+"""Summarize tokens and cost by day, model or agent.
+
+Without a path, reads the logs of the agents installed on this machine. Days are in your time zone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import inf
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
+from steelyard import pages  # its names are imported on first use
+from steelyard.errors import NoValidInputError, UnknownNameError, UnreadableFileError, UsageError
 from steelyard.formats import log_formats
+from steelyard.formatting import table_format
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
+from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
-from steelyard.questions._opening_runs import CustomFieldsSeen, RecordReader, Runs, log_places, places_text
+from steelyard.questions._opening_runs import (
+    CustomFieldsSeen,
+    LogLocation,
+    RecordReader,
+    Runs,
+    log_places,
+    places_text,
+)
 from steelyard.questions._options import Moment, Names, PricedRunOptions
 from steelyard.questions._question import log_question
-from steelyard.questions._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
+from steelyard.questions.usage._answer import (
+    Budget as Budget,
+    UsageCount as UsageCount,
+    UsageSummary as UsageSummary,
+    summary_of,
+)
+from steelyard.questions.usage._tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
 from steelyard.records import (
     GROUP_KEYS,
     LOCAL,
@@ -28,10 +49,14 @@ from steelyard.records import (
     SetAside,
     as_utc,
     is_custom_field,
+    key_text,
+    one_a_kind,
     set_aside_findings,
     zone_of,
 )
-from steelyard.results import Budget, LogLocation, UsageCount, UsageSummary
+
+if TYPE_CHECKING:
+    from steelyard.pages import Column, Page
 
 USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
 """What usage can be summed by, besides the user's own `x_...` keys."""
@@ -55,11 +80,22 @@ class UsageOptions(PricedRunOptions):
     budget: float | None = doc("Budget in USD: exit 3 if exceeded, 4 if inconclusive.", default=None)
 
 
-@log_question(UsageOptions)
+PERIODS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session", "blocks": "session"}
+"""Keys to group by for the subcommands of ccusage."""
+TOKEN_COLUMNS: dict[str, tuple[str, ...]] = {
+    "input": ("input_tokens",),
+    "output + reasoning": ("output_tokens", "reasoning_tokens"),
+    "cache write": ("cache_write_5m_tokens", "cache_write_1h_tokens"),
+    "cache read": ("cache_read_tokens",),
+}
+"""Kinds of tokens by column of the table; the rows of the answer have each kind."""
+SPARE = {"tokens": 1, "calls": 2, "runs": 3, "output + reasoning": 4, "input": 5, "cache read": 6, "cache write": 7}
+"""Which columns leave a narrow terminal, the highest first."""
+
+
+@log_question(UsageOptions, examples=({"since": "30d"}, {"": "logs/", "by": "month,model", "budget": 50}))
 def usage(runs: Runs | None, options: UsageOptions) -> UsageSummary:
     """Summarize tokens and cost by the day of each call, its model, and keys of the run.
-
-    Without runs, reads the logs of installed agents.
 
     >>> import steelyard as sy
     >>> tokens = {"input_tokens": 900, "output_tokens": 100}
@@ -68,6 +104,7 @@ def usage(runs: Runs | None, options: UsageOptions) -> UsageSummary:
     0.006
     """
     adding = UsageAdding(options)
+    _check_periods(runs)
     places: tuple[LogLocation, ...] = ()
     if runs is None:
         places = log_places()
@@ -78,6 +115,16 @@ def usage(runs: Runs | None, options: UsageOptions) -> UsageSummary:
     later = adding.take_later(reader)
     findings = [*_read(reader, places), *later]
     return adding.summary(findings, rejected_count=len(reader.set_aside), searched_paths=places)
+
+
+def _check_periods(runs: object) -> None:
+    """Reject a subcommand of ccusage, such as `daily`, with the option that does the same."""
+    for path in runs if isinstance(runs, (list, tuple)) else [runs]:
+        if not isinstance(path, (str, PathLike)):
+            continue
+        period = PERIODS.get(Path(path).name)
+        if period and not Path(path).exists():
+            raise UnreadableFileError(str(path), "no such file or directory", hint=option("by", period))
 
 
 class UsageAdding:
@@ -129,7 +176,7 @@ class UsageAdding:
         options, question, tally = self._options, self._question, self._tally
         tally.add_rejected(rejected_count)
         days, total = tally.days(), tally.total
-        return UsageSummary(
+        answer = UsageSummary(
             by=question.by,
             groups=tally.groups(),
             total=total,
@@ -149,8 +196,9 @@ class UsageAdding:
             budget=_budget(options.budget, total),
             searched_paths=searched_paths,
             rejected_count=rejected_count,
-            findings=(*findings, *tally.findings()),
+            findings=one_a_kind((*findings, *_searched(searched_paths), *tally.findings())),
         )
+        return msgspec.structs.replace(answer, summary=summary_of(answer))
 
 
 @cache
@@ -191,3 +239,98 @@ def _budget(usd: float | None, total: UsageCount) -> Budget | None:
     if total.cost_usd is not None and total.cost_usd > usd:
         return Budget(usd=usd, status="fail")
     return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")
+
+
+def _searched(paths: Sequence[LogLocation]) -> list[Finding]:
+    """Return where logs were searched for, if no path was given."""
+    found = [
+        Finding(code="searched", severity="info", message="searched for logs", where=f"{each.tool}: {each.path}")
+        for each in paths
+        if each.exists
+    ]
+    without = {each.tool for each in paths} - {each.tool for each in paths if each.exists}
+    if without:
+        agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
+        found.append(Finding(code="no_logs", severity="info", message=f"no logs found for {agents}"))
+    return found
+
+
+def page(answer: UsageSummary) -> Page:
+    """Return one row per group: its cost, its tokens by kind, its calls."""
+    made = pages.Page(
+        name="usage",
+        title="Where does the money go?",
+        answer=answer.summary,
+        notes=() if answer.budget is None else (answer.budget.sentence,),
+        table=pages.PageTable(
+            caption=f"Usage{' by ' if answer.by else ''}{', '.join(answer.by)}, prices {answer.prices}",
+            columns=tuple(_columns(answer)),
+        ),
+        facts=(
+            ("prices", answer.prices),
+            ("time zone", answer.tz),
+            ("since", answer.since or "first call"),
+            ("until", answer.until or "last call"),
+            ("models without a price", ", ".join(answer.unpriced_models) or "none"),
+            ("rejected records", f"{answer.rejected_count:,}"),
+        ),
+    )
+    return pages.with_figures(made, answer, ("days", "tokens", "costs"))
+
+
+def _columns(answer: UsageSummary) -> list[Column]:
+    groups = answer.groups
+    has_foot = len(groups) > 1
+    *costs, of_all = cost_texts([*groups, answer.total])
+    columns = [
+        pages.Column(
+            name=key,
+            title=key,
+            values=[key_text(group.key[key]) for group in groups],
+            foot="all" if has_foot and number == 0 else "",
+        )
+        for number, key in enumerate(answer.by)
+    ]
+    columns.append(
+        pages.Column(
+            name="cost_usd",
+            title="cost",
+            values=[group.cost_usd for group in groups],
+            decimals=6,
+            texts=costs,
+            foot=of_all if has_foot else "",
+            legend="≥ marks a lower bound: part of the cost is unknown." if any(g.lower_bound for g in groups) else "",
+        )
+    )
+    every = [*groups, answer.total]
+    counts: dict[str, list[int | None]] = {"tokens": [group.total_tokens for group in every]}
+    counts |= {title: [_kind_sum(group, kinds) for group in every] for title, kinds in TOKEN_COLUMNS.items()}
+    counts |= {"calls": [group.calls for group in every], "runs": [group.runs for group in every]}
+    for title, numbers in counts.items():
+        column = pages.count_column(title.replace(" + ", "_").replace(" ", "_"), title, numbers[:-1])
+        foot = pages.DASH if numbers[-1] is None else f"{numbers[-1]:,}"
+        columns.append(replace(column, spare=SPARE[title], foot=foot if has_foot else ""))
+    return columns
+
+
+def cost_texts(groups: Sequence[UsageCount]) -> list[str]:
+    """Return a column of costs; ≥ marks a lower bound.
+
+    >>> cost_texts([UsageCount(cost_usd=2.5, lower_bound=True), UsageCount(cost_usd=12.0), UsageCount()])
+    ['≥ $2.50', '$12.00', '-']
+    """
+    column = table_format((each.cost_usd for each in groups), "USD")
+    return [f"{'≥ ' * (each.lower_bound and each.cost_usd is not None)}{column.text(each.cost_usd)}" for each in groups]
+
+
+def _kind_sum(group: UsageCount, kinds: Sequence[str]) -> int | None:
+    """Return the tokens of several kinds; None if none of them is reported."""
+    known = [count for kind in kinds if (count := group.tokens[kind]) is not None]
+    return sum(known) if known else None
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer, the default first."""
+    from steelyard.questions.usage._figures import usage_days, usage_run_costs, usage_tokens
+
+    return {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens}

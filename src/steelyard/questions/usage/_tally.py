@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from steelyard.option_names import option
 from steelyard.prices import PICO_PER_USD, PriceTable
-from steelyard.questions._usage_entries import SHARED, UNSHARED, UsageEntry, entries_of
+from steelyard.questions.usage._answer import DayCost, RunCost, UsageCount
+from steelyard.questions.usage._entries import SHARED, UNSHARED, UsageEntry, entries_of
 from steelyard.records import (
     TOKEN_KINDS,
     DayFinder,
@@ -29,7 +30,6 @@ from steelyard.records import (
     unmet,
     usage_columns,
 )
-from steelyard.results import DayCost, UsageCount, UsageGroup
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -162,24 +162,28 @@ class _Cell(msgspec.Struct):
         doubts = (self.doubtful, self.lower_bound_runs, self.unpriced_runs, self.runs_without_usage)
         return self.pico is not None and any(doubts)
 
-    def count(self) -> UsageCount:
-        """What was added up; nothing at all used and cost nothing."""
+    def counts(self) -> dict[str, Any]:  # Any: fields of `UsageCount`
+        """Return the sums; without a run they are 0."""
         self.settle()
         if not self.runs:
             nothing = dict.fromkeys(TOKEN_KINDS, 0)
-            return UsageCount(calls=0, tokens=nothing, total_tokens=0, cost_usd=0.0, lower_bound=self.doubtful)
-        return UsageCount(
-            runs=self.runs,
-            calls=self.calls,
-            tokens=dict(zip(TOKEN_KINDS, self.tokens, strict=True)),
-            total_tokens=self.total_tokens,
-            cost_usd=self.usd,
-            lower_bound=self.is_lower_bound,
-            lower_bound_runs=self.lower_bound_runs,
-            unpriced_calls=self.unpriced_calls,
-            unpriced_runs=self.unpriced_runs,
-            runs_without_usage=self.runs_without_usage,
-        )
+            return {"tokens": nothing, "total_tokens": 0, "cost_usd": 0.0, "lower_bound": self.doubtful}
+        cost, reason = self.usd, None
+        if cost is None:
+            reason = "the tokens have no price" if self.unpriced_runs else "no tokens reported"
+        return {
+            "runs": self.runs,
+            "calls": self.calls,
+            "tokens": dict(zip(TOKEN_KINDS, self.tokens, strict=True)),
+            "total_tokens": self.total_tokens,
+            "cost_usd": cost,
+            "lower_bound": self.is_lower_bound,
+            "lower_bound_runs": self.lower_bound_runs,
+            "unpriced_calls": self.unpriced_calls,
+            "unpriced_runs": self.unpriced_runs,
+            "runs_without_usage": self.runs_without_usage,
+            "reason": reason,
+        }
 
 
 class UsageQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -322,7 +326,7 @@ class UsageTally:
         whole = msgspec.structs.replace(self._total, tokens=[None] * len(TOKEN_KINDS))
         for cell in self._cells.values():
             whole.add_cell(cell)
-        return whole.count()
+        return UsageCount(**whole.counts())
 
     @property
     def unpriced_models(self) -> tuple[str, ...]:
@@ -330,21 +334,22 @@ class UsageTally:
         return tuple(sorted({name for name, _ in self._unpriced if name is not None}))
 
     @property
-    def run_costs(self) -> tuple[float | None, ...]:
-        """What is known of each run's cost, in rising order; those of which nothing is known last."""
-        known = sorted([_usd(cost) for cost in self._run_costs if cost is not None])
-        return (*known, *[None] * (len(self._run_costs) - len(known)))
+    def run_costs(self) -> tuple[RunCost, ...]:
+        """Return the distribution of the cost of a run, in rising order; an unknown cost is last."""
+        counts = Counter(None if cost is None else float(f"{_usd(cost):.3g}") for cost in self._run_costs)
+        ordered = sorted(counts.items(), key=lambda item: (item[0] is None, item[0] or 0.0))
+        return tuple(RunCost(cost_usd=cost, runs=runs) for cost, runs in ordered)
 
-    def groups(self) -> tuple[UsageGroup, ...]:
+    def groups(self) -> tuple[UsageCount, ...]:
         """By key where a time is among the keys, else the most expensive first."""
         by = self._question.by
         groups = [
-            UsageGroup(key=dict(zip(by, key, strict=True)), used=cell.count())
+            UsageCount(key=dict(zip(by, key, strict=True)), **cell.counts())
             for key, cell in sorted(self._cells.items(), key=lambda item: _key_order(item[0]))
         ]
         if any(key in TIMES for key in by):
             return tuple(groups)
-        return tuple(sorted(groups, key=lambda group: -(group.used.cost_usd or 0.0)))
+        return tuple(sorted(groups, key=lambda group: -(group.cost_usd or 0.0)))
 
     def days(self) -> tuple[DayCost, ...]:
         """The cost of each day and series."""

@@ -1,0 +1,109 @@
+"""Commands derived from the declarations of questions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from steelyard.cli._options import Files, OnePath, PathsOrStores
+from steelyard.cli._output import DRAWN_OUTPUT, DrawnOutput, print_written, save_result
+from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
+from steelyard.cli._typed import option_parameter
+from steelyard.pages import check_file, csv_text, writing
+from steelyard.questions import Question, command_text, question_named, reporting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.questions import Answer
+
+Logs = Annotated[
+    PathsOrStores | None, Parameter(help="Logs or run records: files, directories, archives; - for stdin.")
+]
+
+
+def command_named(name: str) -> Callable[..., int]:
+    """Return the command of a question: its input, its options and the options of output."""
+    question = question_named(name)
+
+    def command(
+        inputs: Any = None,  # Any: `__signature__` has the types
+        /,
+        *,
+        output: DrawnOutput = DRAWN_OUTPUT,
+        all_parts: bool = False,
+        summary: Path | None = None,
+        **options: Any,  # Any: as above
+    ) -> int:
+        output.check_drawn(question.answer)
+        if summary is not None:
+            check_file(summary)
+        with reading_progress(shown=not output.quiet) as progress, reporting(progress):
+            answer = question.ask(inputs or None, question.options(**options))
+        status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
+        if "exit_code" in answer.__struct_fields__:
+            answer = msgspec.structs.replace(answer, exit_code=status)
+        if summary is not None:
+            with writing(summary), summary.open("a", encoding="utf-8") as file:
+                file.write(answer.markdown())
+        _deliver(answer, output, everything=all_parts)
+        if not output.quiet:
+            print_findings(answer.findings)
+        return status
+
+    signature = inspect.Signature(list(_parameters(question)))
+    command.__name__ = name
+    command.__doc__ = f"{question.help}\n\n{_examples(question)}"
+    command.__signature__ = signature  # type: ignore[attr-defined] # cyclopts reads it from there
+    command.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    return command
+
+
+def _parameters(question: Question) -> list[inspect.Parameter]:
+    needed, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
+    if question.needs_input:
+        parameters = [inspect.Parameter("files", needed, annotation=Files)]
+    else:
+        parameters = [inspect.Parameter("paths", needed, annotation=Logs, default=None)]
+    for name, hint in question.options.types().items():
+        declared = question.options.declared[name]
+        parameters.append(
+            inspect.Parameter(name, named, annotation=option_parameter(declared, hint), default=declared.default)
+        )
+    if question.all_parts:
+        shown = Annotated[bool, Parameter(name="--all", help=question.all_parts, negative="")]
+        parameters.append(inspect.Parameter("all_parts", named, annotation=shown, default=False))
+    if question.appends_summary:
+        file = Annotated[OnePath | None, Parameter(help="Append a Markdown summary to this file.")]
+        parameters.append(inspect.Parameter("summary", named, annotation=file, default=None))
+    return [*parameters, inspect.Parameter("output", named, annotation=DrawnOutput, default=DRAWN_OUTPUT)]
+
+
+def _examples(question: Question) -> str:
+    """Return the examples as command lines."""
+    lines = []
+    for example in question.examples:
+        given = dict(example)
+        source = given.pop("", "runs.jsonl" if question.needs_input else "")
+        lines.append(f"Example: {command_text([question.name], [str(source)] if source else [], given)}")
+    return "\n".join(lines)
+
+
+def _deliver(answer: Answer, output: DrawnOutput, *, everything: bool) -> None:
+    """Write the file, and print JSON, CSV or the page; next to a file, only the sentences of the page."""
+    save_result(answer, output.figure, output.out, no_csv_escape=output.no_csv_escape)
+    if output.json:
+        print_json(answer.to_dict())
+    elif output.csv:
+        print_text(csv_text(answer.to_dicts(), raw=output.no_csv_escape))
+    elif output.out is None:
+        console().print_page(answer.page(), everything=everything)
+    else:
+        page = answer.page()
+        if everything:
+            console().print_page(page, everything=True)
+        print_written(output.out, () if everything else (page.answer, *page.notes))

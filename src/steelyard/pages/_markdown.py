@@ -1,0 +1,62 @@
+"""A page as Markdown, for pull requests and job summaries; every text from data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.formatting import counted
+from steelyard.pages._page import Facts, Page, PageTable
+from steelyard.pages._plain_text import markdown_text
+
+MARKDOWN_ROWS = 20
+"""Rows of a table in Markdown: a pull request is read, not searched."""
+MAX_MARKDOWN_CELL_LENGTH = 120
+MARKS = {"green": "✅ ", "red": "❌ ", "yellow": "❔ "}
+"""Marks for the colors that a terminal has."""
+
+
+def page_markdown(page: Page) -> Iterator[str]:
+    """Yield the lines of the page."""
+    mark = MARKS.get(page.style or "", "")
+    yield from (f"## {mark}{markdown_text(page.title)}", "", markdown_text(page.answer), "")
+    for table in page.tables:
+        yield from _folded_table(table) if table.is_folded else table_markdown(table)
+    yield from (f"- {markdown_text(note)}" for note in (*page.notes, *page.details, *page.legend))
+    yield from folded_facts("Inputs and methods", page.facts)
+
+
+def table_markdown(table: PageTable) -> Iterator[str]:
+    """Yield the first rows of a table."""
+    columns = table.in_words.columns
+    yield "| " + " | ".join(markdown_text(column.title.replace("\n", " ")) for column in columns) + " |"
+    yield "|" + "".join("--:|" if column.is_number else "---|" for column in columns)
+    for row in range(min(table.rows, MARKDOWN_ROWS)):
+        marks = (MARKS.get((column.styles[row] if column.styles else None) or "", "") for column in columns)
+        cells = (mark + _cell(column.shown(row)) for mark, column in zip(marks, columns, strict=True))
+        yield "| " + " | ".join(cells) + " |"
+    if table.has_foot:
+        yield "| " + " | ".join(_cell(column.foot) for column in columns) + " |"
+    more = table.rows - MARKDOWN_ROWS
+    yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
+    yield ""
+    yield from (f"{markdown_text(legend)}\n" for legend in table.legends)
+
+
+def folded_facts(heading: str, facts: Facts) -> Iterator[str]:
+    """Yield labeled facts that readers unfold."""
+    if facts:
+        yield from ("", f"<details><summary>{heading}</summary>", "")
+        yield from (f"- {markdown_text(label)}: {markdown_text(fact)}" for label, fact in facts)
+        yield from ("", "</details>", "")
+
+
+def _folded_table(table: PageTable) -> Iterator[str]:
+    yield from (f"<details><summary>{markdown_text(table.caption)}</summary>", "")
+    yield from table_markdown(table)
+    yield from ("</details>", "")
+
+
+def _cell(text: str) -> str:
+    line = text.replace("\n", ", ")
+    is_long = len(line) > MAX_MARKDOWN_CELL_LENGTH
+    return markdown_text(f"{line[: MAX_MARKDOWN_CELL_LENGTH * 2 // 3]} … {line[-30:]}" if is_long else line)

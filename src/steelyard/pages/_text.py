@@ -1,0 +1,70 @@
+"""A page as text, for a terminal, a pipe and `print`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from steelyard.formatting import counted
+from steelyard.pages._page import Page, PageTable, Style
+from steelyard.pages._terminal_tables import Cell, Painted, TextTable, add_row, paint, plain_table, wrapped
+from steelyard.plain_text import clean
+
+INDENT = "  "
+
+
+def page_text(page: Page, width: int | None, *, everything: bool = False) -> str:
+    """Return the page in lines of at most that width, without colors."""
+    return "\n".join(page_lines(page, width, everything=everything)).rstrip("\n")
+
+
+def page_lines(page: Page, width: int | None, *, color: bool = False, everything: bool = False) -> Iterator[str]:
+    """Yield the lines of the page: its answer, its tables, further sentences.
+
+    Without a width, each sentence is one line. With `everything`, folded tables and all their rows are included.
+    """
+    yield from sentence_lines([page.answer], width, style=page.style, color=color)
+    yield from sentence_lines(page.notes, width, color=color)
+    tables = [table for table in page.tables if (everything or not table.is_folded) and table.rows]
+    for number, table in enumerate(tables):
+        yield from [""] if number == 0 else []
+        yield from text_table(table, everything=everything).lines(width, color=color)
+    below = [*page.legend, *page.details]
+    yield from [""] if below and not tables else []
+    yield from sentence_lines(below, width, color=color, indent=INDENT)
+
+
+def sentence_lines(
+    sentences: Iterable[str], width: int | None, *, style: Style | None = None, color: bool = False, indent: str = ""
+) -> Iterator[str]:
+    """Yield the sentences in lines of at most that width; `indent` is before continuation lines."""
+    for sentence in sentences:
+        for line in map(clean, sentence.split("\n") if sentence else ()):
+            for part in wrapped(line, width, indent=indent) if width else [line]:
+                yield paint(part, style, color=color)
+
+
+def text_table(table: PageTable, *, everything: bool = False) -> TextTable:
+    """Return the table for a terminal, with the rows that it shows."""
+    shown = plain_table(table.caption)
+    columns = table.in_words.columns
+    for column in columns:
+        shown.add_column(
+            column.title,
+            justify="right" if column.is_number else "left",
+            spare=column.spare,
+            legend=column.legend,
+            instead=column.instead,
+        )
+    rows = table.rows if everything or table.terminal_rows is None else min(table.rows, table.terminal_rows)
+    for row in range(rows):
+        add_row(shown, *(_cell(column.shown(row), column.styles[row] if column.styles else None) for column in columns))
+    more = table.rows - rows + table.left_out
+    if more:
+        add_row(shown, f"... {counted(more, 'more row')}")
+    if table.has_foot:
+        add_row(shown, *(column.foot for column in columns))
+    return shown
+
+
+def _cell(text: str, style: Style | None) -> Cell:
+    return Painted(text, style) if style else text

@@ -1,0 +1,319 @@
+"""Answers: structs whose fields are the JSON, from which rows, data frames, schemas, files and pages are derived."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import get_terminal_size
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET
+
+from steelyard import pages  # its names are imported on first use
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
+from steelyard.plain_text import clean
+from steelyard.records import PlacesOnDemand, Redaction
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from steelyard.figures import Figure
+    from steelyard.pages import Page, Row
+
+SCHEMA_VERSION = 1
+"""Version of every answer's JSON; renaming a field increments it."""
+MAX_REPR_LENGTH = 110
+USUAL_WIDTH, MIN_WIDTH = 80, 40
+"""Columns of a text without COLUMNS or a terminal, and the minimum."""
+OF_ITSELF = ("estimate", "value")
+"""Fields that stand for their struct in a row: `score.estimate` is the column `score`."""
+
+Drawing: TypeAlias = "Callable[[Any, int], Figure]"  # Any: each draws its own kind of answer
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the structs that answers consist of."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Declares the flat rows of an answer: the paths of the lists or mappings whose entries are rows.
+
+    `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields of
+    the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix; a
+    mapping of scalars gives one column per key. The key of an entry of a mapping is in a column of the mapping's name
+    in the singular. Fields of the answer itself are in every row only if `keep` names them.
+    """
+
+    paths: tuple[str, ...]
+    keep: tuple[str, ...] = ()
+
+    def __init__(self, *paths: str, keep: tuple[str, ...] = ()) -> None:
+        object.__setattr__(self, "paths", paths)
+        object.__setattr__(self, "keep", keep)
+
+    def of(self, answer: msgspec.Struct) -> list[Row]:
+        """Return the rows, all with the same columns."""
+        kept = {column: value for name in self.keep for column, value in _cells(name, getattr(answer, name))}
+        rows = [_joined(levels) for path in self.paths for levels in _levels(answer, path.split("."), [("", kept)])]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _levels(entry: Any, path: Sequence[str], outer: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+    """Yield the columns of each row by level, the outermost first (Any: a struct)."""
+    field, *below = path
+    entries = getattr(entry, field)
+    keyed = entries.items() if isinstance(entries, Mapping) else ((None, each) for each in entries)
+    for key, each in keyed:
+        cells: Row = {} if key is None else {singular(field): key}
+        for name in each.__struct_fields__:
+            if name not in below[:1]:
+                for column, value in _cells(name, getattr(each, name)):
+                    cells.setdefault(column, value)
+        levels = [*outer, (singular(field), cells)]
+        yield from _levels(each, below, levels) if below else [levels]
+
+
+def _joined(levels: Sequence[tuple[str, Row]]) -> Row:
+    """Return one row; of two columns with one name, the outer one has the name of its level as a prefix."""
+    row: Row = {}
+    for place, (level, cells) in enumerate(levels):
+        inner = {name for _, further in levels[place + 1 :] for name in further}
+        row |= {f"{level}_{name}" if level and name in inner else name: value for name, value in cells.items()}
+    return row
+
+
+def singular(name: str) -> str:
+    """Return the singular of a field's name.
+
+    >>> singular("metrics"), singular("uplift")
+    ('metric', 'uplift')
+    """
+    return name.removesuffix("s")
+
+
+def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:  # Any: a value of a field
+    """Yield the columns of a field: none for lists, one for a scalar, several for structs and mappings."""
+    if value is UNSET:
+        return
+    if isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from _cells(name if field in OF_ITSELF else f"{name}_{field}", getattr(value, field))
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            if isinstance(each, msgspec.Struct):
+                yield from _cells(str(key) if str(key).isidentifier() else f"{name}_{key}", each)
+            else:
+                yield str(key), each
+    elif isinstance(value, str) or not isinstance(value, Sequence):
+        yield name, value
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_version", tag=SCHEMA_VERSION):
+    """Base of answers. The fields of a subclass are its JSON, its JSON Schema and its entry in the OpenAPI document."""
+
+    rows: ClassVar[Rows]
+    is_shared: ClassVar[bool] = False
+    """Whether it contains input from several people; if so, keys and tokens are redacted in all its files."""
+
+    @property
+    def about(self) -> str:
+        """Short summary, for `repr`."""
+        return ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the input was valid but gives no result."""
+        return False
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the command, apart from rejected records."""
+        return 0
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """Return the JSON; infinity is the string "Infinity"."""
+        made: dict[str, Any] = _strict(msgspec.to_builtins(self, enc_hook=_builtin))
+        return made
+
+    def to_dicts(self) -> list[Row]:
+        """Return the flat rows, all with the same keys."""
+        return self.rows.of(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows as a Polars frame."""
+        import polars as pl  # heavy: not every caller wants a frame
+
+        rows = self.to_dicts()
+        known = {name: dtype for name, dtype in _dtypes(type(self), pl).items() if rows and name in rows[0]}
+        return pl.DataFrame(rows, schema_overrides=known, infer_schema_length=None)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas frame."""
+        try:
+            import pandas as pd  # heavy and optional
+        except ImportError as error:
+            raise MissingExtraError("pandas", extra="pandas", purpose="to_pandas()") from error
+        return pd.DataFrame(self.to_dicts())
+
+    def page(self) -> Page:
+        """Return its presentation."""
+        made: Page = _home(type(self)).page(self)
+        return made
+
+    def text(self, width: int | None = None, *, everything: bool = False) -> str:
+        """Return its page as text of at most that width; with `everything`, folded tables too."""
+        return pages.page_text(self.page(), width, everything=everything)
+
+    def document(self) -> str:
+        """Return its page as one HTML file, without keys and tokens."""
+        page = self._redacted_page()
+        return pages.document(page.title, [page])
+
+    def markdown(self) -> str:
+        """Return its page as Markdown, without keys and tokens."""
+        return "\n".join(pages.page_markdown(self._redacted_page()))
+
+    def _redacted_page(self) -> Page:
+        from dataclasses import replace
+
+        redaction = Redaction()
+        page = redaction.tree(self).page()
+        return replace(page, facts=(*page.facts, ("redacted", redaction.summary))) if redaction.count else page
+
+    @classmethod
+    def figure_names(cls) -> tuple[str, ...]:
+        """Return the names of its figures, the default first."""
+        return tuple(_figures(cls))
+
+    def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Any) -> Figure:
+        """Return the figure of that name, or the default one. Notebooks display it; `save("x.svg")` writes it."""
+        from steelyard.figures import WIDTH
+
+        check_figure_keywords(type(self), unknown)
+        return _figures(type(self))[check_answer_figure(type(self), name)](self, WIDTH if width is None else width)
+
+    def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
+        """Write the answer to a file in the format of its extension: .json, .csv, .parquet, .html, .md, .svg or .png.
+
+        In CSV, a string that looks like a spreadsheet formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage
+        return) is prefixed with a quote, unless `no_csv_escape` is set.
+        """
+        pages.write_result(self, Path(path), no_csv_escape=no_csv_escape)
+
+    def _repr_html_(self) -> str:
+        return pages.plain_table_html(self.page().table, caption=repr(self))
+
+    def __str__(self) -> str:
+        return self.text(max(get_terminal_size((USUAL_WIDTH, 24)).columns, MIN_WIDTH))
+
+    def __repr__(self) -> str:
+        # names come from logs: they must not break the line or drive the terminal
+        name, text = type(self).__name__, clean(self.about)
+        room = MAX_REPR_LENGTH - len(name)
+        return f"{name}({text if len(text) <= room else text[: room - 3] + '...'})"
+
+
+def _home(kind: type[Answer]) -> Any:  # Any: a module
+    """Return the module or package of the question: it has the functions `page` and `figures`."""
+    return importlib.import_module(".".join(kind.__module__.split(".")[:3]))
+
+
+def _figures(kind: type[Answer]) -> Mapping[str, Drawing]:
+    home = _home(kind)
+    figures: Mapping[str, Drawing] = home.figures() if hasattr(home, "figures") else {}
+    return figures
+
+
+def check_answer_figure(kind: type[Answer], name: str | None) -> str:
+    """Return the name of the figure (default: the first); an unknown name is an error with a suggestion."""
+    names = kind.figure_names()
+    if not names:
+        raise UsageError(f"{kind.__name__} has no figure")
+    if name is not None and name not in names:
+        error = UnknownNameError("figure", name, names)
+        error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
+        raise error
+    return name or names[0]
+
+
+def check_figure_keywords(kind: type[Answer], unknown: Mapping[str, object]) -> None:
+    """Reject keywords that figures do not have, listing the valid ones."""
+    for keyword in unknown:
+        names = ", ".join(repr(name) for name in kind.figure_names())
+        drawn = f", where name is {names}" if names else ""
+        hint = f"figure(name, width=720){drawn}; select metrics and groups in the call that returned the result"
+        raise UsageError(f"figure has no option {keyword!r}", hint=hint)
+
+
+def _builtin(value: Any) -> Any:  # Any: what msgspec does not know
+    if isinstance(value, PlacesOnDemand):
+        return list(value)
+    raise NotImplementedError(f"{type(value).__name__} has no JSON")
+
+
+def _strict(value: Any) -> Any:  # Any: JSON values
+    """Return the value with infinity as a string, because JSON has no such number."""
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        assert not math.isnan(value), "a missing value is None, never NaN"
+        return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(each) for each in value]
+    return value
+
+
+def read_answer(kind: type[Answer], shape: Any) -> Answer:  # Any: JSON values
+    """Return the answer of a JSON value."""
+    return msgspec.convert(shape, kind, strict=False)
+
+
+def answer_schemas(kind: Any, *, ref_template: str = "#/$defs/{name}") -> dict[str, Any]:  # Any: types, JSON values
+    """Return the JSON Schemas of an answer and of its parts: no other fields, and numbers that may be infinite."""
+    _, parts = msgspec.json.schema_components([kind], ref_template=ref_template)
+    return {name: _exact(part) for name, part in parts.items()}
+
+
+def _exact(schema: Any) -> Any:  # Any: JSON values
+    if isinstance(schema, list):
+        return [_exact(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "number":
+        rest = {key: value for key, value in schema.items() if key != "type"}
+        return {"anyOf": [{"type": "number"}, {"enum": ["Infinity", "-Infinity"]}], **rest}
+    made = {key: _exact(value) if key not in ("enum", "const", "default") else value for key, value in schema.items()}
+    return made | {"additionalProperties": False} if "properties" in made else made
+
+
+def _dtypes(kind: Any, pl: Any, column: str = "") -> dict[str, Any]:  # Any: types, Polars and its types
+    """Return the Polars types of scalar fields at any depth, by column; columns of mappings are inferred."""
+    scalars = {float: pl.Float64, int: pl.Int64, str: pl.String, bool: pl.Boolean}
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        found: dict[str, Any] = {}
+        hints = get_type_hints(kind)
+        for name in kind.__struct_fields__:
+            inner = column if column and name in OF_ITSELF else f"{column}_{name}" if column else name
+            found = _dtypes(hints[name], pl, inner) | found
+        return found
+    if get_origin(kind) in (UnionType, Union):
+        parts = [part for part in get_args(kind) if part is not int or float not in get_args(kind)]
+        return {name: dtype for part in parts for name, dtype in _dtypes(part, pl, column).items()}
+    if get_origin(kind) in (tuple, dict):
+        return {name: dtype for part in get_args(kind) if _is_struct(part) for name, dtype in _dtypes(part, pl).items()}
+    return {column: scalars[kind]} if kind in scalars else {}
+
+
+def _is_struct(kind: Any) -> bool:  # Any: a type
+    parts = get_args(kind) if get_origin(kind) in (UnionType, Union) else (kind,)
+    return all(isinstance(part, type) and issubclass(part, msgspec.Struct) for part in parts)

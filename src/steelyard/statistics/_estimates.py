@@ -1,0 +1,90 @@
+"""Estimates, intervals and tests with their methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from steelyard.formatting import percent
+
+LEVEL = 0.95
+SEED = 20261115
+RESAMPLES = 10_000
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Interval estimate with its method; without bounds if `reason` is set."""
+
+    estimate: float | None
+    """Point estimate; None without data."""
+    low: float | None
+    """Lower bound; None without an interval."""
+    high: float | None
+    """Upper bound, infinite if the data imply none; None without an interval."""
+    method: str
+    """Name of the method, as accepted by `--interval`."""
+    n: int
+    """Runs (or pairs) used."""
+    clusters: int
+    """Number of independent units, usually tasks."""
+    confidence: float
+    """Confidence level."""
+    seed: int | None = None
+    """Random seed; None if nothing was resampled."""
+    resamples: int | None = None
+    """Number of resamples; None if nothing was resampled."""
+    reason: str | None = None
+    """Reason for missing or infinite bounds."""
+    approx_coverage: float | None = None
+    """Approximate actual coverage if it is known to be below the nominal level; else None."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there are bounds."""
+        return self.low is not None and self.high is not None
+
+    @property
+    def mark(self) -> str:
+        """Approximate coverage, where a legend explains it."""
+        return "" if self.approx_coverage is None else f"~{percent(self.approx_coverage, decimals=0)}"
+
+    @property
+    def label(self) -> str:
+        """Approximate coverage of an interval known to fall short of its level; empty otherwise."""
+        return f"{self.mark} actual coverage" if self.mark else ""
+
+    def excludes(self, value: float) -> bool:
+        """Whether the value is outside the bounds; false without bounds."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+    def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
+        """Return the fields; optional ones are omitted if they are None."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
+
+
+class Significance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Result of a significance test."""
+
+    p_value: float | None
+    """P-value under the null hypothesis of no difference; None if unknown."""
+    statistic: float | None
+    """Test statistic."""
+    method: str
+    """Name of the test."""
+    n: int
+    """Pairs used."""
+    clusters: int
+    """Number of independent units."""
+    seed: int | None = None
+    """Random seed; None if nothing was resampled."""
+    resamples: int | None = None
+    """Number of resamples; None if nothing was resampled."""
+    reason: str | None = None
+    """Reason for a missing p-value."""
+
+    def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
+        """Return the fields; optional ones are omitted if they are None."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
