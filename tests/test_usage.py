@@ -21,8 +21,8 @@ from matchups import write
 from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
 from steelyard.prices import cost_of, open_price_table
 from steelyard.questions.read import RunReading
+from steelyard.questions.usage import UsageSummary
 from steelyard.records import TOKEN_KINDS, Call, DayFinder, Run, Usage, zone_of
-from steelyard.results import UsageSummary
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 PRICES = open_price_table("spec")
@@ -45,7 +45,7 @@ def used(runs: object, **options: object) -> UsageSummary:
 
 
 def costs(result: UsageSummary) -> dict[tuple[str | None, ...], float | None]:
-    return {tuple(group.key.values()): group.used.cost_usd for group in result.groups}
+    return {tuple(group.key.values()): group.cost_usd for group in result.groups}
 
 
 class TestDays:
@@ -160,7 +160,7 @@ class TestTimes:
     )
     def test_a_time_without_a_call_says_where_the_calls_are(self, limits: dict[str, object], said: str) -> None:
         result = used(self.RUNS, **limits)
-        assert result.sentence == f"$0.0000 in the requested time range: {said}."
+        assert result.summary == f"$0.0000 in the requested time range: {said}."
         assert result.to_dict()["runs_outside"] == 1
 
     def test_no_empty_table_is_printed(self, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ class TestGroups:
 
     def test_a_run_on_two_days_is_counted_on_both_and_once_in_all(self) -> None:
         two_days = used([run("a", call("2026-01-30T12:00:00Z"), call("2026-01-31T12:00:00Z"))], by="day")
-        assert [group.used.runs for group in two_days.groups] == [1, 1]
+        assert [group.runs for group in two_days.groups] == [1, 1]
         assert two_days.total.runs == 1
 
 
@@ -298,7 +298,7 @@ class TestHonesty:
             1,
         )
         assert result.unpriced_models == ("no-such-model",)
-        assert result.sentence == (
+        assert result.summary == (
             "At least $9.0000, 4 runs, 4 calls, 2026-01-31: 1 of 4 runs is a lower bound; "
             "1 model without a price (no-such-model); 1 run without tokens or cost."
         )
@@ -311,7 +311,7 @@ class TestHonesty:
         assert set(result.total.tokens.values()) == {None}
         shape = result.to_dict()["total"]
         assert (shape["cost_usd"], shape["reason"]) == (None, "no tokens reported")
-        assert result.sentence.startswith("Cost unknown, 1 run")
+        assert result.summary.startswith("Cost unknown, 1 run")
 
     def test_a_total_of_tokens_without_kinds_counts_and_prices_nothing(self) -> None:
         result = used([run("a", usage=Usage(total_tokens=500), model=CHEAP)])
@@ -361,10 +361,10 @@ class TestRejected:
     def test_makes_the_total_a_lower_bound(self, file: str) -> None:
         result = used(file)
         assert (result.total.cost_usd, result.total.lower_bound, result.rejected_count) == (3.0, True, 1)
-        assert result.sentence == "At least $3.0000, 1 run, 1 call, 2026-01-31: 1 record rejected."
+        assert result.summary == "At least $3.0000, 1 run, 1 call, 2026-01-31: 1 record rejected."
         later = used(file, since="2026-02-01")
         said = "1 run, all before 2026-02-01; the last on 2026-01-31; 1 record rejected"
-        assert later.sentence == f"At least $0.0000 in the requested time range: {said}."
+        assert later.summary == f"At least $0.0000 in the requested time range: {said}."
 
     def test_says_why_the_status_is_not_0_where_findings_are_not_printed(self, file: str) -> None:
         done = steelyard("usage", file, "--quiet", "--prices", "spec")
@@ -514,7 +514,7 @@ def test_groups_add_up_to_the_total_and_the_total_to_what_each_run_cost(records:
     sums: dict[str, Fraction] = defaultdict(Fraction)
     for group in result.groups:
         for name in ("calls", "total_tokens", "cost_usd", "unpriced_calls"):
-            sums[name] += Fraction(getattr(group.used, name) or 0)
+            sums[name] += Fraction(getattr(group, name) or 0)
     assert sums["calls"] == (result.total.calls or 0)
     assert sums["unpriced_calls"] == result.total.unpriced_calls
     assert float(sums["cost_usd"]) == pytest.approx(result.total.cost_usd or 0.0, rel=1e-12)
