@@ -29,9 +29,11 @@ if TYPE_CHECKING:
         methods_of as methods_of,
         minute_of as minute_of,
         number_column as number_column,
+        range_text as range_text,
         row_columns as row_columns,
         text_column as text_column,
         time_column as time_column,
+        weighting as weighting,
         with_figures as with_figures,
     )
     from steelyard.pages._files import (
@@ -56,6 +58,15 @@ if TYPE_CHECKING:
     from steelyard.pages._markdown import (
         folded_facts as folded_facts,
         page_markdown as page_markdown,
+    )
+    from steelyard.pages._metric_figures import (
+        confidence_text as confidence_text,
+        key_name as key_name,
+        limits_text as limits_text,
+        metric_axis as metric_axis,
+        own_scales as own_scales,
+        scaled_estimate as scaled_estimate,
+        signed_text as signed_text,
     )
     from steelyard.pages._output_files import (
         check_file as check_file,

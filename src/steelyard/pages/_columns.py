@@ -117,6 +117,13 @@ def interval_text(low: float | None, high: float | None, unit: str, label: str =
     return bounds_text(low, high, unit, of_difference=True) + (f", {label}" if label else "")
 
 
+def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
+    """Return the bounds of an interval without the unit, with the label on the next line."""
+    if low is None or high is None:
+        return DASH
+    return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")
+
+
 def key_columns(
     by: Sequence[str], keys: Sequence[Mapping[str, str | int | None]], tier_scheme: str | None
 ) -> list[Column]:
@@ -142,12 +149,15 @@ def counting_facts(result: Any) -> Facts:  # Any: a ranking, a comparison or a m
     )
 
 
-def drawn_facts(result: Any) -> Facts:  # Any: a ranking or a comparison
+def weighting(result: Any) -> str:  # Any: as above
+    """Return what counts once in means and shares, and whether runs without a verdict count as failed."""
+    failed = ", runs without a verdict counted as failed" if result.unscored == "fail" else ""
+    return f"weighted by {result.weight_by}{failed}"
+
+
+def drawn_facts(*, confidence: float, resamples: int, seed: int) -> Facts:
     """Return the confidence level and the number of resamples."""
-    return (
-        ("confidence level", exact_percent(result.level)),
-        ("resamples", f"{result.resamples:,}, seed {result.seed}"),
-    )
+    return (("confidence level", exact_percent(confidence)), ("resamples", f"{resamples:,}, seed {seed}"))
 
 
 def methods_of(intervals: Sequence[Limits]) -> str:

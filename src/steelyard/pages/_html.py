@@ -15,9 +15,10 @@ from dataclasses import replace
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 from steelyard.figures import STYLE, Figure
-from steelyard.pages._page import DASH, Column, Facts, LongText, Page, PageLink, PageTable
+from steelyard.pages._page import DASH, Column, Facts, LongText, Page, PageLink, PageTable, Ref
 from steelyard.plain_text import clean
 
 PLAIN_ROWS = 100
@@ -80,7 +81,7 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
         f'<{heading} id="{page.name}-title">{text(page.title)}</{heading}>\n'
         + (f'<p class="answer">{text(page.answer, longest=600)}</p>\n' if page.answer else "")
         + _sentences(page.notes)
-        + ("" if base is None else _links(page.links, base))
+        + ("" if base is None else _links((*page.links, *map(_linked, page.refs)), base))
         + _figures(page.figures, "wide" if page.narrow_figures else "")
         + _figures(page.narrow_figures, "narrow")
         + table
@@ -102,6 +103,10 @@ def _further_table(page: Page, table: PageTable, base: str | None) -> str:
 def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
     items = "".join(f"<li>{text(sentence, longest=600)}</li>" for sentence in sentences)
     return f'<ul class="{look}">{items}</ul>\n' if items else ""
+
+
+def _linked(ref: Ref) -> PageLink:
+    return PageLink(ref.text, f"/{ref.question}?{urlencode(ref.options, errors='replace')}".removesuffix("?"))
 
 
 def _links(links: Sequence[PageLink], base: str) -> str:

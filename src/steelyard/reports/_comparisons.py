@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import (
     NumberFormat,
-    bounds_text,
     counted,
     difference_text,
     exact_percent,
@@ -17,9 +16,9 @@ from steelyard.formatting import (
     table_format,
 )
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, Cell, Painted, Style, TextTable, add_row, plain_table
+from steelyard.pages import DASH, Cell, Painted, Style, TextTable, add_row, plain_table, range_text, weighting
 from steelyard.plain_text import clean
-from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
+from steelyard.reports._measurement_tables import ARROWS, key_cell
 from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
 
 FLIPS_SHOWN = 8
@@ -104,13 +103,6 @@ def _cells(judged: Judged) -> list[Cell]:
 def _legend_of(marks: Sequence[str]) -> str:
     """What a mark under an interval means; nothing where none has one."""
     return APPROXIMATE if any(marks) else ""
-
-
-def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
-    """Return the bounds of an interval without the unit, with the label on the next line."""
-    if low is None or high is None:
-        return DASH
-    return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")
 
 
 def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from steelyard.formatting import table_format
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
+from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table, weighting
 from steelyard.plain_text import clean
 from steelyard.records import tier_text
-from steelyard.reports._measurement_tables import cell_numbers, cell_text, heading, key_cell, weighting
+from steelyard.reports._measurement_tables import cell_numbers, cell_text, heading, key_cell
 from steelyard.results import (
     FIGURES,
     OF_COMPONENT,

@@ -6,10 +6,8 @@ from typing import Literal
 
 from steelyard.formatting import counted, difference_text, exact_percent, quantity
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, Painted, Style, TextTable, add_row, markdown_text, plain_table
+from steelyard.pages import DASH, Painted, Style, TextTable, add_row, markdown_text, plain_table, range_text, weighting
 from steelyard.records import Finding
-from steelyard.reports._comparisons import range_text
-from steelyard.reports._measurement_tables import weighting
 from steelyard.results import Gate, RuleCheck
 
 MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}

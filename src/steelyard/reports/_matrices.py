@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from steelyard.formatting import NumberFormat, counted, difference_text, number_format
 from steelyard.metrics import Metric, catalog
-from steelyard.pages import DASH, TextTable, add_row, plain_table
+from steelyard.pages import DASH, TextTable, add_row, plain_table, weighting
 from steelyard.plain_text import clean
 from steelyard.records import key_text
-from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
+from steelyard.reports._measurement_tables import ARROWS, key_cell
 from steelyard.results import Matrix, MatrixCell, MatrixTask
 
 TASKS_SHOWN = 40

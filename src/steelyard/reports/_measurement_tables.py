@@ -6,21 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.formatting import UNITS_IN_CELLS, NumberFormat, counted, percent, quantity, table_format
 from steelyard.metrics import Metric, catalog
-from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
+from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table, weighting
 from steelyard.plain_text import clean
 from steelyard.records import key_label, key_text, tier_text
-from steelyard.results import (
-    FIGURES,
-    OF_COMPONENT,
-    Comparison,
-    Gate,
-    Group,
-    GroupValue,
-    Matrix,
-    Measurement,
-    Ranking,
-    Statistics,
-)
+from steelyard.results import FIGURES, OF_COMPONENT, Group, GroupValue, Measurement, Statistics
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
@@ -85,12 +74,6 @@ def _mean(group: Group, name: str) -> float | None:
 
 def _named(group: Group, result: Measurement) -> str:
     return ", ".join(key_cell(group.key, name, result.tier_scheme) for name in result.by)
-
-
-def weighting(result: Measurement | Comparison | Ranking | Gate | Matrix) -> str:
-    """What counts once in means and shares, and what becomes of runs without a verdict where they are not left out."""
-    failed = ", runs without a verdict counted as failed" if result.unscored == "fail" else ""
-    return f"weighted by {result.weight_by}{failed}"
 
 
 def heading(name: str, statistic: str | None = None) -> str:

@@ -8,8 +8,7 @@ from statistics import median
 
 from steelyard.formatting import counted, interval_name, quantity
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
-from steelyard.reports._comparisons import range_text
+from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table, range_text
 from steelyard.results import PromptResult, Repeatability
 
 SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre", "mu_post", "p_tau_pre", "p_tau_post")

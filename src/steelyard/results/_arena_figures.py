@@ -20,7 +20,7 @@ from steelyard.figures import (
     trend,
 )
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent
-from steelyard.results._ranking_figures import confidence_text, key_name
+from steelyard.pages import confidence_text, key_name
 
 if TYPE_CHECKING:
     from steelyard.results._arena_evaluations import Evaluation, ProfileComparison

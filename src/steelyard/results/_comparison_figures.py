@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.figures import Axis, Estimate, Figure, TaskPair, dots, dumbbells, flips
-from steelyard.formatting import bounds_text, counted, difference_text
-from steelyard.metrics import Metric, catalog
+from steelyard.figures import Figure, TaskPair, dots, dumbbells, flips
+from steelyard.formatting import counted
+from steelyard.metrics import catalog
 from steelyard.option_names import option
-from steelyard.results._ranking_figures import confidence_text, metric_axis
+from steelyard.pages import confidence_text, limits_text, metric_axis, own_scales, scaled_estimate, signed_text
 
 if TYPE_CHECKING:
     from steelyard.results._comparison import Comparison, Pair
     from steelyard.results._gate import Gate
-    from steelyard.statistics import Interval
 
 VERDICT_MARKS = {"better": " better", "worse": " worse"}
 """Text next to a significant difference."""
-
-
-def _own_scales(left: str, right: str) -> Axis:
-    return Axis(title=f"Left: {left}, right: {right}; each row has its own scale", low=-1, high=1, bare=True)
 
 
 def difference_dots(result: Comparison, width: int) -> Figure:
@@ -34,10 +28,20 @@ def difference_dots(result: Comparison, width: int) -> Figure:
             directions.add(metric.better)
             label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.candidate.label}"
             interval = judged.difference.interval
-            text = f"{_signed(judged.difference.value, metric)}{_limits(interval, metric)}"
+            text = f"{signed_text(judged.difference.value, metric.unit)}{limits_text(interval, metric.unit)}"
             text += VERDICT_MARKS.get(judged.verdict, "")
             way = -1 if metric.better == "lower" else 1
-            rows.append(_scaled(interval, metric, label, text, judged.sentence, is_sure=judged.is_shown, way=way))
+            rows.append(
+                scaled_estimate(
+                    interval,
+                    unit=metric.unit,
+                    label=label,
+                    text=text,
+                    sentence=judged.sentence,
+                    is_sure=judged.is_shown,
+                    way=way,
+                )
+            )
     sides_of_zero = ("worse", "better")
     if "neither" in directions:
         sides_of_zero = ("lower", "higher") if len(directions) == 1 else ("worse or lower", "better or higher")
@@ -48,7 +52,7 @@ def difference_dots(result: Comparison, width: int) -> Figure:
     is_corrected = result.correction != "none" and result.comparisons > 1
     among = f" among {result.comparisons} comparisons" if is_corrected else ""
     note = f"{level}, {tasks}, paired by task; hollow: inconclusive{among}"
-    return dots(rows, title=title, axis=_own_scales(*sides_of_zero), note=note, reference=0.0, width=width)
+    return dots(rows, title=title, axis=own_scales(*sides_of_zero), note=note, reference=0.0, width=width)
 
 
 def rule_dots(result: Gate, width: int) -> Figure:
@@ -56,57 +60,21 @@ def rule_dots(result: Gate, width: int) -> Figure:
     rows = []
     for check in result.checks:
         metric = catalog()[check.rule.metric]
-        is_sure = check.status != "inconclusive"
-        text, sentence, limit = check.status, check.sentence, check.rule.offset
-        rows.append(_scaled(check.interval, metric, check.rule.text, text, sentence, is_sure=is_sure, limit=limit))
+        rows.append(
+            scaled_estimate(
+                check.interval,
+                unit=metric.unit,
+                label=check.rule.text,
+                text=check.status,
+                sentence=check.sentence,
+                is_sure=check.status != "inconclusive",
+                limit=check.rule.offset,
+            )
+        )
     level = confidence_text(result.level, [check.interval for check in result.checks])
     note = f"{level}, {counted(result.tasks, 'task')}; vertical tick: limit; hollow: inconclusive"
-    axis = _own_scales("lower", "higher")
+    axis = own_scales("lower", "higher")
     return dots(rows, title=f"Gate: {result.status}", axis=axis, note=note, reference=0.0, width=width)
-
-
-def _signed(value: float | None, metric: Metric) -> str:
-    return "unknown" if value is None else difference_text(value, metric.unit, signed=True)
-
-
-def _limits(interval: Interval, metric: Metric) -> str:
-    """Return the interval in parentheses; empty if a bound is unknown."""
-    if interval.low is None or interval.high is None:
-        return ""
-    ends = bounds_text(interval.low, interval.high, metric.unit, of_difference=True)
-    return f" ({ends}, {interval.mark})" if interval.mark else f" ({ends})"
-
-
-def _scaled(
-    interval: Interval,
-    metric: Metric,
-    label: str,
-    text: str,
-    sentence: str,
-    *,
-    is_sure: bool,
-    limit: float | None = None,
-    way: int = 1,
-) -> Estimate:
-    """The interval as a fraction of the farthest number in its row; `way` -1 has lower values at the right."""
-    ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
-    farthest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0) or 1.0
-
-    def share(end: float | None) -> float | None:
-        return None if end is None else way * end / (1.05 * farthest)
-
-    low, high = (share(end) for end in (interval.low, interval.high)[::way])
-    return Estimate(
-        label=label,
-        value=share(interval.estimate),
-        low=low,
-        high=high,
-        faint=not is_sure,
-        limit=share(limit),
-        text=text,
-        note=interval.reason or "",
-        tooltip=f"{sentence} {_signed(interval.estimate, metric)}{_limits(interval, metric)}",
-    )
 
 
 def flip_square(result: Comparison, width: int) -> Figure:

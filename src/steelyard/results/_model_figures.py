@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, ScoreBin, dots, reliability
 from steelyard.formatting import exact_percent
-from steelyard.results._ranking_figures import confidence_text
+from steelyard.pages import confidence_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

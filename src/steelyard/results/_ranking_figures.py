@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
@@ -20,9 +19,9 @@ from steelyard.figures import (
     pareto,
     stacked,
 )
-from steelyard.formatting import counted, exact_percent, percent
+from steelyard.formatting import counted, percent
 from steelyard.metrics import Metric, catalog
-from steelyard.records import key_text, tier_text
+from steelyard.pages import confidence_text, key_name, metric_axis
 from steelyard.results._measurement import Group, GroupValue, Statistics
 
 if TYPE_CHECKING:
@@ -39,40 +38,6 @@ TOKEN_KINDS = {
     "output": "total_output_tokens",
     "reasoning": "total_reasoning_tokens",
 }
-
-
-def metric_axis(metric: Metric, title: str = "") -> Axis:
-    """The metric's axis: its own ends, logarithmic for money and time."""
-    low, high = (bound if math.isfinite(bound) else None for bound in metric.bounds)
-    unit = "" if metric.unit in ("fraction", "ratio") else f", {metric.unit}"
-    arrow = {"higher": ", higher is better", "lower": ", lower is better"}.get(metric.better, "")
-    log = metric.unit in ("USD", "s")
-    return Axis(title=f"{title or metric.title}{unit}{arrow}", unit=metric.unit, low=low, high=high, log=log)
-
-
-def key_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> str:
-    """Return a group's values in one line, with the meaning of a tier; a dash if it has none."""
-    scheme = key.get("tier_scheme", tier_scheme)
-    known = {name: value for name, value in key.items() if name != "tier_scheme" and value is not None}
-    values = [
-        tier_text(str(value), None if scheme is None else str(scheme)) if name == "tier" else key_text(value)
-        for name, value in known.items()
-    ]
-    return " / ".join(values) or (key_text(None) if key else "all runs")
-
-
-def confidence_text(level: float, intervals: Sequence[Interval] = ()) -> str:
-    """Return the level of intervals as a note, with how many are known to fall short of it.
-
-    >>> confidence_text(0.95)
-    '95% CIs'
-    """
-    text = f"{exact_percent(level)} CIs"
-    reached = sorted(interval.approx_coverage for interval in intervals if interval.approx_coverage is not None)
-    if not reached:
-        return text
-    ends = list(dict.fromkeys(percent(share, decimals=0) for share in (reached[0], reached[-1])))
-    return f"{text}, {len(reached)} of {len(intervals)} with ~{' to '.join(ends)} actual coverage"
 
 
 def rank_dots(result: Ranking, width: int) -> Figure:

@@ -20,7 +20,7 @@ from steelyard.figures import (
     waterfall,
 )
 from steelyard.metrics import catalog
-from steelyard.results._ranking_figures import confidence_text, metric_axis
+from steelyard.pages import confidence_text, metric_axis
 
 if TYPE_CHECKING:
     from steelyard.results._judges import Judges

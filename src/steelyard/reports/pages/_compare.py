@@ -51,7 +51,7 @@ def compare_page(result: Comparison) -> Page:
             *(("tasks", coverage_text(result.baseline.label, pair)) for pair in result.pairs),
             ("interval method", methods_of([each.difference.interval for _, each in judged])),
             ("correction", f"{result.correction}, {result.comparisons:,} comparisons"),
-            *drawn_facts(result),
+            *drawn_facts(confidence=result.level, resamples=result.resamples, seed=result.seed),
             *counting_facts(result),
         ),
     )

@@ -41,7 +41,7 @@ def ranking_page(result: Ranking) -> Page:
             ("tasks", f"{result.tasks:,} shared by all groups, of {result.all_tasks:,}"),
             ("order", f"{result.order} of {result.on}; ranks by {result.test}"),
             ("interval method", methods_of([place.score for place in result.groups])),
-            *drawn_facts(result),
+            *drawn_facts(confidence=result.level, resamples=result.resamples, seed=result.seed),
             *counting_facts(result),
         ),
     )
