@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Limits as Limits,
         count_column as count_column,
         counting_facts as counting_facts,
+        coverage_legend as coverage_legend,
         drawn_facts as drawn_facts,
         id_column as id_column,
         id_path as id_path,

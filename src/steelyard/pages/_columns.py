@@ -124,6 +124,12 @@ def range_text(low: float | None, high: float | None, unit: str, label: str = ""
     return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")
 
 
+def coverage_legend(marks: Sequence[str]) -> str:
+    """Return what the mark below an interval means; empty if no interval has one."""
+    meaning = "~N%: approximate actual coverage of an interval that falls short of its nominal level."
+    return meaning if any(marks) else ""
+
+
 def key_columns(
     by: Sequence[str], keys: Sequence[Mapping[str, str | int | None]], tier_scheme: str | None
 ) -> list[Column]:

@@ -16,7 +16,7 @@ from steelyard.formatting import (
     table_format,
 )
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, Cell, Painted, Style, TextTable, add_row, plain_table, range_text, weighting
+from steelyard.pages import DASH, Cell, Painted, Style, TextTable, add_row, coverage_legend, plain_table, range_text, weighting
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, key_cell
 from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
@@ -24,7 +24,6 @@ from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
 FLIPS_SHOWN = 8
 RANK = "Rank 2-4: {level} confidence set for the rank."
 PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is."
-APPROXIMATE = "~N%: approximate actual coverage of an interval that falls short of its nominal level."
 VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
@@ -57,7 +56,7 @@ def comparison_tables(result: Comparison) -> Iterator[TextTable]:
         title = f"{sides}, {weighting(result)}"
         table = plain_table(title)
         table.add_column("metric")
-        approximate = _legend_of([judged.difference.interval.mark for judged in pair.metrics])
+        approximate = coverage_legend([judged.difference.interval.mark for judged in pair.metrics])
         p_title = "p" if result.correction == "none" else f"p ({result.correction})"
         for title, spare in (
             ("A", 0),
@@ -100,11 +99,6 @@ def _cells(judged: Judged) -> list[Cell]:
     ]
 
 
-def _legend_of(marks: Sequence[str]) -> str:
-    """What a mark under an interval means; nothing where none has one."""
-    return APPROXIMATE if any(marks) else ""
-
-
 def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
     judged = next((candidate for candidate in pair.metrics if candidate.difference.metric == "pass_rate"), None)
     flips = None if judged is None else judged.difference.flips
@@ -136,7 +130,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     if result.order == "bradley-terry":
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
-    approximate = _legend_of([place.score.mark for place in result.groups])
+    approximate = coverage_legend([place.score.mark for place in result.groups])
     table.add_column(interval_name(result.level), justify="right", legend=approximate)
     for name in result.extra_metrics:
         table.add_column(catalog()[name].title.lower(), justify="right")
