@@ -8,8 +8,9 @@ import pytest
 
 from command_cases import APPS
 from steelyard import results
-from steelyard.cli import build_app, command_names, run
+from steelyard.cli import DERIVED, build_app, command_names, run
 from steelyard.cli._help import COMMAND_GROUPS, FIGURES
+from steelyard.questions import question_named
 
 TOP = {
     "Get started": ["demo", "doctor"],
@@ -45,7 +46,6 @@ MAX_WORDS = 9
 NEGATIVES = {"--no-csv-escape", "--no-sandbox", "--no-repair", "--no-redact"}
 """Flags that switch something off that is on by default."""
 DRAWN = {
-    "usage": results.UsageSummary,
     "completeness": results.CompletenessSummary,
     "measure": results.Measurement,
     "compare": results.Comparison,
@@ -156,7 +156,8 @@ def test_help_has_examples_and_ordered_groups(shown, command: str) -> None:  # t
 
 
 def test_help_lists_the_figures_of_each_command(shown) -> None:  # type: ignore[no-untyped-def]
-    assert {command: results.figure_names(kind) for command, kind in DRAWN.items()} == FIGURES
+    answers = {name: question_named(name).answer for name in DERIVED}
+    assert {command: results.figure_names(kind) for command, kind in (answers | DRAWN).items()} == FIGURES
     text = " ".join(shown("rank").split())
     assert "--figure NAME Figure to write to .svg or .png: dots, pareto (default: dots). --no-csv-escape" in text
     assert "Figure to write to .svg or .png: heatmap. --no" in " ".join(shown("matrix").split())

@@ -73,6 +73,8 @@ ALLOWED: dict[str, set[str]] = {
         "metrics",
         "engines",
         "statistics",
+        "figures",
+        "pages",
         "results",
         "speedups",
         "arena",
@@ -99,8 +101,8 @@ ALLOWED: dict[str, set[str]] = {
 }
 """What each folder may import besides the base; a room of the arena, of the other rooms."""
 
-UPWARDS = {("results", "reports")}
-"""Against the flow, inside a function: a result that shows or saves itself."""
+UPWARDS = {("results", "reports"), ("results", "questions"), ("reports", "questions")}
+"""Against the flow, inside a function or for type checkers: results that are not declared as questions yet."""
 
 PUBLIC_MODULES = {"steelyard.store.schema"}
 """Modules that others may import beside the front doors."""
@@ -142,8 +144,9 @@ def imports_of(path: Path) -> list[Import]:
 def _imports_in(source: str) -> list[tuple[str, bool]]:
     """Modules of ours, each with whether it is imported inside a function; a private module is named whole."""
     tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    inside = {id(node) for function in functions for node in ast.walk(function)}
+    later = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    later += [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    inside = {id(node) for part in later for node in ast.walk(part)}
     modules: list[tuple[str, bool]] = []
     for node in ast.walk(tree):
         names: list[str] = []
@@ -264,6 +267,8 @@ def test_every_folder_has_a_door_that_lists_what_it_gives() -> None:
 def test_a_door_is_read_as_python_would_read_it() -> None:
     for init in sorted(ROOT.rglob("__init__.py")):
         source = init.read_text(encoding="utf-8")
+        if "open_door(" not in source:
+            continue
         listed = [
             (alias.asname or alias.name, (node.module, alias.name))
             for block in ast.parse(source).body

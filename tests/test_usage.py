@@ -448,10 +448,10 @@ class TestPlaces:
         shutil.copy(SAMPLES / "claude-code" / "session.jsonl", projects / "s.jsonl")
         done = steelyard("usage", "--json", "--tz", "UTC", HOME=str(tmp_path), **NOWHERE)
         assert done.status == 0
-        assert f"searched Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
+        assert f"info: Claude Code: {tmp_path / '.claude' / 'projects'}: searched for logs [searched]\n" in done.stderr
         said = json.loads(done.stdout)
         others = {place["tool"] for place in said["searched_paths"]} - {"Claude Code"}
-        assert f"no logs found for {len(others)} other agents; --json lists all searched paths\n" in done.stderr
+        assert f"info: no logs found for {len(others)} other agents [no_logs]\n" in done.stderr
         assert str(tmp_path / ".codex" / "sessions") in {place["path"] for place in said["searched_paths"]}
         assert ".codex" not in done.stderr  # the paths of all agents were a line of 1,000 characters
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
@@ -524,7 +524,7 @@ def test_groups_add_up_to_the_total_and_the_total_to_what_each_run_cost(records:
     if all(cost.usd is not None for cost in each):
         assert result.total.cost_usd == pytest.approx(float(known), rel=1e-12)
         assert result.total.lower_bound == any(cost.how == "lower_bound" for cost in each)
-    assert len(result.run_costs) == len(runs)
+    assert sum(each.runs for each in result.run_costs) == len(runs)
 
 
 class TestExplained:

@@ -20,7 +20,11 @@ def page_markdown(page: Page) -> Iterator[str]:
     mark = MARKS.get(page.style or "", "")
     yield from (f"## {mark}{markdown_text(page.title)}", "", markdown_text(page.answer), "")
     for table in page.tables:
-        yield from _folded_table(table) if table.is_folded else table_markdown(table)
+        if table.is_folded:
+            yield from _folded_table(table)
+        else:
+            yield from [] if table is page.table else [f"**{markdown_text(table.caption)}**", ""]
+            yield from table_markdown(table)
     yield from (f"- {markdown_text(note)}" for note in (*page.notes, *page.details, *page.legend))
     yield from folded_facts("Inputs and methods", page.facts)
 

@@ -12,7 +12,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
@@ -279,9 +279,43 @@ def read_answer(kind: type[Answer], shape: Any) -> Answer:  # Any: JSON values
 
 
 def answer_schemas(kind: Any, *, ref_template: str = "#/$defs/{name}") -> dict[str, Any]:  # Any: types, JSON values
-    """Return the JSON Schemas of an answer and of its parts: no other fields, and numbers that may be infinite."""
-    _, parts = msgspec.json.schema_components([kind], ref_template=ref_template)
-    return {name: _exact(part) for name, part in parts.items()}
+    """Return the JSON Schemas of an answer and of its parts.
+
+    They are exact: every field that is always present is required, other fields are rejected, numbers may be infinite.
+    """
+    _, schemas = msgspec.json.schema_components([kind], ref_template=ref_template)
+    required = {struct.__name__: _always_present(struct) for struct in _structs(kind, set())}
+    return {
+        name: _exact(schema) | {"required": [*_tag(schema), *required[name]]} if name in required else _exact(schema)
+        for name, schema in schemas.items()
+    }
+
+
+def _tag(schema: dict[str, Any]) -> list[str]:  # Any: JSON values
+    """Return the fields that identify the struct, which are not fields of the class."""
+    return [name for name in schema.get("required", ()) if schema["properties"][name].keys() == {"enum"}][:1]
+
+
+def _always_present(kind: type[msgspec.Struct]) -> list[str]:
+    hints, fields = get_type_hints(kind), msgspec.structs.fields(kind)
+    omitted = {each.name for each in fields if kind.__struct_config__.omit_defaults and not each.required}
+    return [
+        each.encode_name for each in fields if each.name not in omitted and UnsetType not in get_args(hints[each.name])
+    ]
+
+
+def _structs(kind: Any, found: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:  # Any: a type
+    """Return the structs that a type consists of."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if kind not in found:
+            found.add(kind)
+            hints = get_type_hints(kind)
+            for name in kind.__struct_fields__:
+                _structs(hints[name], found)
+    else:
+        for part in get_args(kind):
+            _structs(part, found)
+    return found
 
 
 def _exact(schema: Any) -> Any:  # Any: JSON values

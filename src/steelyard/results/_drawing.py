@@ -88,8 +88,11 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
 }
 
 
-def figure_names(kind: type[Result]) -> tuple[str, ...]:
-    """Return the figures of a kind of result, the default first."""
+def figure_names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the figures of a kind of result or answer, the default first."""
+    if not issubclass(kind, Result):
+        names: tuple[str, ...] = kind.figure_names()
+        return names
     return tuple(DRAWINGS.get(kind, ()))
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 
+from steelyard.questions import Answer, answer_schemas
 from steelyard.records import RECORDS, json_schema
 from steelyard.results import SCHEMA_VERSION, FieldsResult, Result
 from steelyard.server._problems import PROBLEM_TYPE, Problem
@@ -55,8 +56,11 @@ class _Parts:
         if isinstance(kind, type) and issubclass(kind, Result):
             self.schemas.setdefault(kind.__name__, self._of_result(kind))
             return {"$ref": REF.format(name=kind.__name__)}
+        if isinstance(kind, type) and issubclass(kind, Answer):
+            self.schemas |= answer_schemas(kind, ref_template=REF)
+            return {"$ref": REF.format(name=kind.__name__)}
         (schema,), components = msgspec.json.schema_components([kind], ref_template=REF)
-        self.schemas |= components
+        self.schemas = components | self.schemas  # schemas of answers are exact
         return schema
 
     def body(self, kind: Any) -> Schema:  # Any: as above

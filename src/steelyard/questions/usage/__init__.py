@@ -89,7 +89,16 @@ TOKEN_COLUMNS: dict[str, tuple[str, ...]] = {
     "cache read": ("cache_read_tokens",),
 }
 """Kinds of tokens by column of the table; the rows of the answer have each kind."""
-SPARE = {"tokens": 1, "calls": 2, "runs": 3, "output + reasoning": 4, "input": 5, "cache read": 6, "cache write": 7}
+SPARE = {
+    "tokens": 1,
+    "calls": 2,
+    "runs": 3,
+    "output + reasoning": 4,
+    "input": 5,
+    "cache read": 6,
+    "cache write": 7,
+    "unpriced calls": 8,
+}
 """Which columns leave a narrow terminal, the highest first."""
 
 
@@ -306,6 +315,8 @@ def _columns(answer: UsageSummary) -> list[Column]:
     counts: dict[str, list[int | None]] = {"tokens": [group.total_tokens for group in every]}
     counts |= {title: [_kind_sum(group, kinds) for group in every] for title, kinds in TOKEN_COLUMNS.items()}
     counts |= {"calls": [group.calls for group in every], "runs": [group.runs for group in every]}
+    if any(group.unpriced_calls for group in groups):
+        counts |= {"unpriced calls": [group.unpriced_calls for group in every]}
     for title, numbers in counts.items():
         column = pages.count_column(title.replace(" + ", "_").replace(" ", "_"), title, numbers[:-1])
         foot = pages.DASH if numbers[-1] is None else f"{numbers[-1]:,}"

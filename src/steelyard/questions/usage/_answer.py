@@ -60,7 +60,7 @@ class RunCost(Part, frozen=True, kw_only=True):
     """Number of runs with about the same cost."""
 
     cost_usd: float | None
-    """Cost of a run, to three significant digits; None if it is unknown."""
+    """Cost of a run, to three significant digits if there are more than 1,000 different costs; None if unknown."""
     runs: int
 
 

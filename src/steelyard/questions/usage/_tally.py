@@ -58,6 +58,10 @@ MAX_WAITING = 4096
 """Enough to be added quickly, and few enough to be held for many groups."""
 
 
+MAX_RUN_COSTS = 1_000
+"""Different costs of runs that an answer lists; more are rounded to three significant digits."""
+
+
 class _Doubts(NamedTuple):
     """What is doubtful about the cost of one run's entries."""
 
@@ -336,7 +340,12 @@ class UsageTally:
     @property
     def run_costs(self) -> tuple[RunCost, ...]:
         """Return the distribution of the cost of a run, in rising order; an unknown cost is last."""
-        counts = Counter(None if cost is None else float(f"{_usd(cost):.3g}") for cost in self._run_costs)
+        counts = Counter(None if cost is None else _usd(cost) for cost in self._run_costs)
+        if len(counts) > MAX_RUN_COSTS:
+            rounded: Counter[float | None] = Counter()
+            for cost, runs in counts.items():
+                rounded[None if cost is None else float(f"{cost:.3g}")] += runs
+            counts = rounded
         ordered = sorted(counts.items(), key=lambda item: (item[0] is None, item[0] or 0.0))
         return tuple(RunCost(cost_usd=cost, runs=runs) for cost, runs in ordered)
 
