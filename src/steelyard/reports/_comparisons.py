@@ -16,7 +16,18 @@ from steelyard.formatting import (
     table_format,
 )
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, Cell, Painted, Style, TextTable, add_row, coverage_legend, plain_table, range_text, weighting
+from steelyard.pages import (
+    DASH,
+    Cell,
+    Painted,
+    Style,
+    TextTable,
+    add_row,
+    coverage_legend,
+    plain_table,
+    range_text,
+    weighting,
+)
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, key_cell
 from steelyard.results import Comparison, Judged, Pair, RankedGroup, Ranking
