@@ -563,7 +563,7 @@ def test_run_records_are_shown_the_way_in(
     pl.DataFrame([run_record]).write_parquet(tmp_path / "runs.parquet")
     for ending in ("jsonl", "json", "csv", "parquet"):
         (found,) = output(capsys, "submit", str(tmp_path / f"runs.{ending}"), *filled, status=1)["rejected"]
-        assert "--from-runs" in found["message"]
+        assert "(this is a run record, not a submission; submit it as a run)" in found["message"]
 
 
 @pytest.mark.parametrize(

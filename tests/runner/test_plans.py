@@ -285,7 +285,7 @@ def test_a_changed_script_stops_a_resume_even_when_all_is_done(plan: Path, scrip
     sy.run(plan, out=out)
     again = sy.run(plan, out=out)
     assert "nothing to run, 6 of 6 trials done" in again.sentence
-    assert "--out" in again.sentence
+    assert again.sentence.endswith("; to run trials again, choose a new directory.")
     script.write_text("#!/bin/sh\ntrue\n")
     with pytest.raises(UsageError, match=r"shell sha256:[0-9a-f]{12}, now sha256:.*accept_drift"):
         sy.run(plan, out=out)
