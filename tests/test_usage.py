@@ -433,12 +433,12 @@ class TestBudget:
                 used([run("a")], budget=budget)
 
 
-def test_the_heading_says_that_output_includes_reasoning(tmp_path: Path) -> None:
+def test_usage_table_has_a_column_per_kind_of_tokens(tmp_path: Path) -> None:
     path = write(tmp_path / "runs.jsonl", [run("a", usage=Usage(output_tokens=30, reasoning_tokens=12))])
     rows = steelyard("usage", str(path), "--by", "", COLUMNS="200").stdout.splitlines()
-    at = next(at for at, row in enumerate(rows) if "cache read" in row)
-    assert "output + reasoning" in rows[at]
-    assert "42" in rows[at + 2].split()  # 30 and 12
+    at = next(at for at, row in enumerate(rows) if "reasoning" in row)
+    assert rows[at].split() == ["cost", "tokens", "output", "reasoning", "calls", "runs"]
+    assert rows[at + 2].split()[1:4] == ["42", "30", "12"]
 
 
 class TestPlaces:

@@ -149,8 +149,16 @@ def table_html(table: PageTable, *, name: str, base: str | None = None, plain_ro
 def _foot(table: PageTable) -> str:
     if not table.has_foot:
         return ""
-    cells = "".join(f"<td{' class=n' * column.is_number}>{text(_line(column.foot))}</td>" for column in table.columns)
+    cells = "".join(
+        f"<td{_classes(n=column.is_number, missing=column.foot == DASH)}>{text(_line(column.foot))}</td>"
+        for column in table.columns
+    )
     return f"\n<tfoot><tr>{cells}</tr></tfoot>"
+
+
+def _classes(**looks: bool) -> str:
+    names = " ".join(look for look, holds in looks.items() if holds)
+    return f' class="{names}"' if names else ""
 
 
 def plain_table_html(table: PageTable | None, *, caption: str) -> str:
@@ -189,19 +197,18 @@ def row_cells(columns: Sequence[Column], row: int, *, base: str | None = None, h
 def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> str:
     value = column.values[row]
     shown = _line(column.shown(row))
-    looks = {
-        "n": column.is_number,
-        "long": not column.is_number and len(shown) > SHORT,
-        "missing": value is None or value == DASH,
-    }
-    classes = " ".join(look for look, holds in looks.items() if holds)
+    classes = _classes(
+        n=column.is_number,
+        long=not column.is_number and len(shown) > SHORT,
+        missing=value is None or value == DASH,
+    )
     known = ""
     if has_values and column.is_number and isinstance(value, (int, float)):
         known = f' data-v="{_number(value)}"'
     inside = text(shown) if column.dots is None else _small_dots(column.dots[row])
     if base is not None and column.links is not None and (link := column.links[row]) is not None:
         inside = f'<a href="{text(base + link, longest=MAX_LINK_LENGTH)}">{inside}</a>'
-    return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{inside}</td>"
+    return f"<td{classes}{known}>{inside}</td>"
 
 
 def _small_dots(numbers: Sequence[float]) -> str:

@@ -43,6 +43,7 @@ from steelyard.questions.usage._tally import RUN_KEYS, TIMES, UsageQuestion, Usa
 from steelyard.records import (
     GROUP_KEYS,
     LOCAL,
+    TOKEN_KINDS,
     Finding,
     Run,
     RunChoice,
@@ -82,24 +83,19 @@ class UsageOptions(PricedRunOptions):
 
 PERIODS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session", "blocks": "session"}
 """Keys to group by for the subcommands of ccusage."""
-TOKEN_COLUMNS: dict[str, tuple[str, ...]] = {
-    "input": ("input_tokens",),
-    "output + reasoning": ("output_tokens", "reasoning_tokens"),
-    "cache write": ("cache_write_5m_tokens", "cache_write_1h_tokens"),
-    "cache read": ("cache_read_tokens",),
-}
-"""Kinds of tokens by column of the table; the rows of the answer have each kind."""
-SPARE = {
-    "tokens": 1,
-    "calls": 2,
-    "runs": 3,
-    "output + reasoning": 4,
-    "input": 5,
-    "cache read": 6,
-    "cache write": 7,
-    "unpriced calls": 8,
-}
-"""Which columns leave a narrow terminal, the highest first."""
+SPARE = (
+    "total_tokens",
+    "calls",
+    "runs",
+    "output_tokens",
+    "input_tokens",
+    "cache_read_tokens",
+    "reasoning_tokens",
+    "cache_write_5m_tokens",
+    "cache_write_1h_tokens",
+    "unpriced_calls",
+)
+"""Columns that may leave a narrow terminal, the last first."""
 
 
 @log_question(UsageOptions, examples=({"since": "30d"}, {"": "logs/", "by": "month,model", "budget": 50}))
@@ -312,15 +308,15 @@ def _columns(answer: UsageSummary) -> list[Column]:
         )
     )
     every = [*groups, answer.total]
-    counts: dict[str, list[int | None]] = {"tokens": [group.total_tokens for group in every]}
-    counts |= {title: [_kind_sum(group, kinds) for group in every] for title, kinds in TOKEN_COLUMNS.items()}
-    counts |= {"calls": [group.calls for group in every], "runs": [group.runs for group in every]}
-    if any(group.unpriced_calls for group in groups):
-        counts |= {"unpriced calls": [group.unpriced_calls for group in every]}
-    for title, numbers in counts.items():
-        column = pages.count_column(title.replace(" + ", "_").replace(" ", "_"), title, numbers[:-1])
-        foot = pages.DASH if numbers[-1] is None else f"{numbers[-1]:,}"
-        columns.append(replace(column, spare=SPARE[title], foot=foot if has_foot else ""))
+    counts: dict[str, list[int | None]] = {"total_tokens": [each.total_tokens for each in every]}
+    counts |= {kind: [each.tokens[kind] for each in every] for kind in TOKEN_KINDS}
+    counts |= {name: [getattr(each, name) for each in every] for name in ("calls", "runs", "unpriced_calls")}
+    for name, numbers in counts.items():
+        if name in ("total_tokens", "calls", "runs") or any(numbers):
+            title = name.removeprefix("total_").removesuffix("_tokens").replace("_", " ")
+            column = pages.count_column(name, title, numbers[:-1])
+            foot = pages.DASH if numbers[-1] is None else f"{numbers[-1]:,}"
+            columns.append(replace(column, spare=SPARE.index(name) + 1, foot=foot if has_foot else ""))
     return columns
 
 
@@ -332,12 +328,6 @@ def cost_texts(groups: Sequence[UsageCount]) -> list[str]:
     """
     column = table_format((each.cost_usd for each in groups), "USD")
     return [f"{'≥ ' * (each.lower_bound and each.cost_usd is not None)}{column.text(each.cost_usd)}" for each in groups]
-
-
-def _kind_sum(group: UsageCount, kinds: Sequence[str]) -> int | None:
-    """Return the tokens of several kinds; None if none of them is reported."""
-    known = [count for kind in kinds if (count := group.tokens[kind]) is not None]
-    return sum(known) if known else None
 
 
 def figures() -> Mapping[str, Drawing]:
