@@ -12,7 +12,8 @@ import msgspec
 
 from steelyard.client._transport import Transport
 from steelyard.errors import InputError, RequestError, UsageError
-from steelyard.questions import submit_files, submit_runs
+from steelyard.option_names import option
+from steelyard.questions import Options, Question, option_texts, read_answer, submit_files, submit_runs
 from steelyard.records import (
     DecodeError,
     Rejected,
@@ -84,6 +85,15 @@ class RemoteArena:
 
     submit_files = submit_files
     submit_runs = submit_runs
+
+    def ask(self, question: Question, options: Options) -> Any:  # Any: each question has its own answer
+        """Return the server's answer to a question: `sy.measure(sy.connect(url), by="tier")`."""
+        pairs: list[tuple[str, str]] = []
+        for declared, value in options.chosen():
+            if declared.local:
+                raise UsageError(f"{option(declared.name)} is not available on a server")
+            pairs += [(declared.name, text) for text in option_texts(value)]
+        return read_answer(question.answer, self._server.get(f"/{question.name}", pairs))
 
     def check(self) -> None:
         """Check that the server responds."""

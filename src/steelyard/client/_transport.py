@@ -60,9 +60,14 @@ class Transport:
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
 
-    def get(self, path: str, query: Mapping[str, object] | None = None) -> dict[str, Any]:  # Any: JSON values
+    def get(
+        self, path: str, query: Mapping[str, object] | Sequence[tuple[str, str]] = ()
+    ) -> dict[str, Any]:  # Any: JSON values
         """Return the JSON object at a path. Query values that are None are omitted; lists are comma-separated."""
-        pairs = {name: _written(value) for name, value in (query or {}).items() if value is not None}
+        if isinstance(query, Mapping):
+            pairs = [(name, _written(value)) for name, value in query.items() if value is not None]
+        else:
+            pairs = list(query)
         answer = self._send("GET", f"{path}?{urlencode(pairs)}" if pairs else path)
         return self._object(answer)
 

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     )
     from steelyard.questions._commands import (
         command_text as command_text,
+        option_texts as option_texts,
     )
     from steelyard.questions._declaration import (
         REQUIRED as REQUIRED,

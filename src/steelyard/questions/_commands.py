@@ -23,16 +23,16 @@ def command_text(command: Sequence[str], inputs: Sequence[str], options: Mapping
         if isinstance(value, bool):
             words.append(f"--{name}" if value else f"--no-{name}")
         else:
-            words += [word for text in _texts(value) for word in (f"--{name}", quote(text))]
+            words += [word for text in option_texts(value) for word in (f"--{name}", quote(text))]
     return " ".join(words)
 
 
-def _texts(value: Any) -> list[str]:  # Any: an option's value
+def option_texts(value: Any) -> list[str]:  # Any: an option's value
     """Return the option's arguments: names are comma-separated, run filters repeat the option."""
     if isinstance(value, Mapping):
         return [",".join(f"{key}={text}" for key, text in value.items())]
     if isinstance(value, (list, tuple)):
         if any(isinstance(each, Mapping) or "=" in each for each in value):
-            return [text for each in value for text in _texts(each)]
+            return [text for each in value for text in option_texts(each)]
         return [",".join(value)]
     return [str(getattr(value, "name", value))]

@@ -6,7 +6,7 @@ registered because its module is in this package under its name: `questions/comp
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 import sys
@@ -202,10 +202,19 @@ def _listed(kind: type[Options]) -> str:
 
 
 def question_names() -> list[str]:
-    """Return the names of the modules and packages that contain a question."""
+    """Return the names of the questions: the modules and packages here that contain a question and its page."""
     from steelyard import questions as package
 
-    return [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
+    names = [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
+    return [name for name in names if is_question(name)]
+
+
+def is_question(name: str) -> bool:
+    """Return whether a module here declares a question; seen in its code, because importing all of them is slow."""
+    spec = importlib.util.find_spec(f"steelyard.questions.{name}")
+    loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
+    names = loader.get_code(f"steelyard.questions.{name}").co_names if loader else ()
+    return "page" in names and ("question" in names or "log_question" in names)
 
 
 def question_named(name: str) -> Question:

@@ -1,0 +1,38 @@
+"""Routes derived from the declarations of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.questions import Question, RunsSource, question_named
+from steelyard.server._route import Query, Route, options_of, query_of
+
+
+def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **changes: Any) -> Route:
+    """Return the route of a question over runs: its options are the query, its answer is the response.
+
+    `defaults` are for required options that the route can do without, `changes` replace what is derived (Any: values of
+    options, fields of a route).
+    """
+    question = question_named(name)
+
+    def ask(source: RunsSource, _values: Mapping[str, str], query: Query) -> Any:  # Any: each has its own answer
+        return _ask(question, source, query)
+
+    derived: dict[str, Any] = {
+        "path": f"/{name}",
+        "sentence": question.help.partition("\n")[0],
+        "command": name,
+        "result": question.answer,
+        "query": query_of(question.options, **dict(defaults or {})),
+        "over_runs": ask,
+    }
+    return Route(**derived | changes)
+
+
+def _ask(question: Question, source: RunsSource, query: Query) -> Any:  # Any: as above
+    """Return the answer; a question that reads logs gets the paths, because it needs whole records."""
+    if question.needs_input:
+        return question.ask(source.table(), options_of(question.options, query))
+    return question.ask(source.run_paths(), options_of(question.options, query, map=source.map))

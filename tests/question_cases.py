@@ -1,0 +1,76 @@
+"""Calls of every question that is declared once, for the laws over all of them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import steelyard as sy
+from steelyard.questions import Answer, Question, question_named
+from steelyard.records import encode_run
+
+
+class Case(NamedTuple):
+    """One call: a question with options."""
+
+    question: str
+    options: dict[str, Any]  # Any: values of options
+
+    @property
+    def name(self) -> str:
+        return " ".join([self.question, *(f"{name}={value}" for name, value in self.options.items())])
+
+    @property
+    def declared(self) -> Question:
+        return question_named(self.question)
+
+    def ask(self, source: object) -> Answer:
+        answer = getattr(sy, self.question)(source, **self.options)
+        assert isinstance(answer, Answer)
+        return answer
+
+    def words(self) -> list[str]:
+        """The options on the command line."""
+        words = []
+        for name, value in self.options.items():
+            for text in [value] if not isinstance(value, list) else value:
+                words += [f"--{name.replace('_', '-')}", str(text)]
+        return words
+
+
+CASES = [
+    Case("usage", {"tz": "UTC"}),
+    Case("usage", {"by": "model", "tz": "UTC", "budget": 1}),
+    Case("usage", {"by": "month,agent", "tz": "UTC", "since": "2026-01-01"}),
+    Case("measure", {}),
+    Case("measure", {"by": "tier"}),
+    Case("measure", {"by": "tier", "interval": "auto", "weight_by": "tasks"}),
+    Case("measure", {"by": "tier", "metrics": "pass_rate,r_prog,tier_uplift,component_cost_usd"}),
+    Case("compare", {"baseline": "tier=T0", "candidate": "tier=T1"}),
+    Case("compare", {"baseline": "tier=T0", "candidate": ["tier=T1", "tier=T2"], "correction": "bh"}),
+    Case("compare", {"baseline": "tier=T0", "candidate": "tier=T6", "metrics": "pass_rate", "effect_size": 0.05}),
+    Case("rank", {"by": "tier"}),
+    Case("rank", {"by": "tier", "metrics": "pass_rate,cost_usd", "order": "bradley-terry"}),
+    Case("gate", {"rule": "pass_rate >= 0.3"}),
+    Case("gate", {"rule": ["pass_rate >= 0.99", "cost_usd <= 100"]}),
+    Case("gate", {"rule": "pass_rate >= 0.65"}),
+]
+"""At least one per question; together they show every part of an answer."""
+
+
+@cache
+def demo_records() -> str:
+    """The demo runs of the first 40 tasks as JSON Lines."""
+    runs = sorted(sy.demo_runs(), key=lambda run: run.id or "")
+    tasks = sorted({run.task for run in runs})[:40]
+    return "".join(encode_run(run).decode() + "\n" for run in runs if run.task in tasks)
+
+
+def write_runs(folder: Path) -> Path:
+    """Write the runs that the cases are asked about."""
+    path = folder / "runs.jsonl"
+    path.write_text(demo_records(), "utf-8")
+    assert json.loads(demo_records().splitlines()[0])["task"]
+    return path

@@ -1,0 +1,184 @@
+"""Laws over every question that is declared once: each surface shows the same answer."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+import steelyard as sy
+from question_cases import CASES, Case, write_runs
+from serving import Served, serving
+from steelyard.cli import run
+from steelyard.pages import text as html_text
+from steelyard.questions import RunsSource, option_texts, question_named, question_names, read_answer
+from test_report import agrees, numbers_in
+
+ROOT = Path(__file__).parent.parent / "src" / "steelyard"
+RESERVED = {"limit", "after", "sort", "find", "json", "csv", "out", "figure", "quiet", "summary", "all"}
+"""Names of paging and of output, which no option of a question may use."""
+EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runs(tmp_path_factory.mktemp("questions"))
+
+
+@pytest.fixture(scope="module")
+def served(runs: Path) -> Iterator[Served]:
+    with serving(RunsSource([runs])) as server:
+        yield server
+
+
+def printed(*words: str, monkeypatch: pytest.MonkeyPatch, width: int = 80) -> str:
+    """What a command prints on stdout."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        assert run(list(words)) in (0, 3, 4)
+    return out.getvalue()
+
+
+def test_every_question_has_a_case() -> None:
+    assert {case.question for case in CASES} == set(question_names())
+
+
+@EACH
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_question_prints_the_same_in_python_and_on_the_command_line(
+    case: Case, width: int, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = printed(case.question, str(runs), *case.words(), monkeypatch=monkeypatch, width=width)
+    answer = case.ask(runs)
+    assert shown.rstrip("\n") == answer.text(width) == str(answer)
+    assert all(len(line) <= width for line in answer.text(width).splitlines())
+
+
+@EACH
+def test_question_gives_the_same_json_everywhere(
+    case: Case, runs: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = case.ask(runs).to_dict()
+    assert json.loads(printed(case.question, str(runs), *case.words(), "--json", monkeypatch=monkeypatch)) == shape
+    pairs = [(name, text) for name, value in case.options.items() for text in option_texts(value)]
+    assert served.api(f"/{case.question}?{urlencode(pairs)}") == shape
+
+
+@EACH
+def test_question_is_asked_of_a_server_as_of_a_file(case: Case, runs: Path, served: Served) -> None:
+    assert case.ask(sy.connect(served.address)) == case.ask(runs)
+
+
+@EACH
+def test_answer_is_read_from_its_own_json(case: Case, runs: Path) -> None:
+    answer = case.ask(runs)
+    assert read_answer(type(answer), json.loads(json.dumps(answer.to_dict()))) == answer
+
+
+@EACH
+def test_rows_are_flat_and_have_the_same_columns(case: Case, runs: Path) -> None:
+    rows = case.ask(runs).to_dicts()
+    assert rows
+    assert all(row.keys() == rows[0].keys() for row in rows)
+    scalars = (str, int, float, bool, type(None))
+    assert all(isinstance(value, scalars) for row in rows for value in row.values())
+    assert case.ask(runs).to_polars().height == len(rows)
+
+
+@EACH
+def test_every_number_of_a_table_is_in_the_json(case: Case, runs: Path) -> None:
+    answer = case.ask(runs)
+    known = set(numbers_in(answer.to_dict()))
+    missing = [
+        f"{table.caption}: {column.title} {value}"
+        for table in answer.page().tables
+        for column in table.columns
+        for value in column.values
+        if isinstance(value, (int, float)) and value not in known
+    ]
+    assert missing == []
+
+
+@EACH
+def test_every_cell_and_sentence_is_in_the_html(case: Case, runs: Path) -> None:
+    answer = case.ask(runs)
+    page, document = answer.page(), answer.document()
+    for sentence in (page.answer, *page.notes, *page.details, *page.legend):
+        assert html_text(sentence, longest=600) in document
+    for table in page.tables:
+        assert html_text(table.caption) in document
+        for column in table.in_words.columns:
+            assert html_text(column.title.replace("\n", " ")) in document
+            for row in range(min(table.rows, 20)):
+                assert html_text(column.shown(row).replace("\n", ", ")) in document
+
+
+@EACH
+def test_every_cell_of_the_first_table_is_in_the_markdown(case: Case, runs: Path) -> None:
+    answer = case.ask(runs)
+    markdown = answer.markdown().replace("\\", "")
+    table = answer.page().table
+    assert table is not None
+    for column in table.in_words.columns:
+        assert column.shown(0).replace("\n", ", ").replace("<", "&lt;").replace(">", "&gt;") in markdown
+
+
+@EACH
+def test_no_text_of_an_answer_contains_a_flag(case: Case, runs: Path) -> None:
+    answer = case.ask(runs)
+    texts = f"{answer.text(None, everything=True)}\n{json.dumps(answer.to_dict())}\n{answer.markdown()}"
+    assert re.findall(r"(?<!\S)--[a-z][a-z-]+", texts) == []
+
+
+@pytest.mark.parametrize("name", question_names())
+def test_no_option_has_a_reserved_name(name: str) -> None:
+    assert not RESERVED & question_named(name).options.declared.keys()
+
+
+def renderers(source: str, answers: set[str]) -> Iterator[str]:
+    """Functions outside a question that take its answer, and classes that list its rows or JSON a second time."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            for argument in (*node.args.args, *node.args.kwonlyargs):
+                if argument.annotation is not None and ast.unparse(argument.annotation) in answers:
+                    yield f"{node.name}({argument.arg}: {ast.unparse(argument.annotation)})"
+        elif isinstance(node, ast.ClassDef) and any(ast.unparse(base) in {"Answer", *answers} for base in node.bases):
+            own = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            yield from (f"{node.name}.{name}" for name in own & {"_shape", "to_dict", "to_dicts", "to_polars"})
+
+
+def test_no_second_renderer_schema_or_row_list() -> None:
+    answers = {question_named(name).answer.__name__ for name in question_names()}
+    homes = tuple(f"questions/{name}" for name in question_names())
+    found = [
+        f"{path.relative_to(ROOT)}: {each}"
+        for path in sorted(ROOT.rglob("*.py"))
+        if (source := path.read_text("utf-8"))
+        for each in renderers(source, answers)
+        if "." in each.partition("(")[0] or not str(path.relative_to(ROOT)).startswith(homes)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "def usage_table(result: UsageSummary) -> str: ...",
+        "class Again(Answer):\n    def to_dicts(self): ...",
+    ],
+)
+def test_a_second_renderer_is_noticed(planted: str) -> None:
+    assert list(renderers(planted, {"UsageSummary"}))
+
+
+def test_numbers_are_recognized_in_cells() -> None:
+    assert agrees("48.3%", 0.483)
+    assert not agrees("48.3%", 0.5)
