@@ -9,9 +9,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec import Struct, structs
 
 from report_makers import HOSTILE
+from steelyard.cli import DERIVED
 from steelyard.pages import Column, Page, PageTable
+from steelyard.questions import question_named
 from steelyard.records import Redaction
 from steelyard.reports import Field, Frame, RowsShown, dashboard_document
 from steelyard.reports.pages import PAGES, page_of
@@ -19,7 +22,7 @@ from steelyard.results import Result
 from test_report import Checked
 from test_results import MADE
 
-KINDS = {kind.__name__ for kind in PAGES}
+KINDS = {kind.__name__ for kind in (*PAGES, *(question_named(name).answer for name in DERIVED))}
 PAGED = [name for name in MADE if name.split()[0] in KINDS]
 Made = Callable[[str], Result]
 OF_ONE = ("Comparison", "Judges", "Matrix", "Measurement", "Ranking", "SpeedupResult")
@@ -110,14 +113,14 @@ def test_hostile_names_are_inert_on_every_page(name: str, made: Made) -> None:
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b]", html)
 
 
-def sized(result: Result, count: int) -> Result:
+def sized(result: Any, count: int) -> Any:  # Any: a result or an answer
     """The result with so many of whatever it lists."""
     changed = {}
-    for field in fields(result):  # type: ignore[arg-type] # every result is a dataclass
-        value = getattr(result, field.name)
+    for name in result.__struct_fields__ if isinstance(result, Struct) else [field.name for field in fields(result)]:
+        value = getattr(result, name)
         if isinstance(value, tuple) and value and not isinstance(value[0], str):
-            changed[field.name] = (value * count)[:count]
-    return replace(result, **changed)  # type: ignore[type-var] # as above
+            changed[name] = (value * count)[:count]
+    return structs.replace(result, **changed) if isinstance(result, Struct) else replace(result, **changed)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 250])

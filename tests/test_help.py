@@ -49,7 +49,6 @@ DRAWN = {
     "completeness": results.CompletenessSummary,
     "measure": results.Measurement,
     "compare": results.Comparison,
-    "rank": results.Ranking,
     "matrix": results.Matrix,
     "judges": results.Judges,
     "repeatability": results.Repeatability,

@@ -381,7 +381,7 @@ def test_pass_at_k_stays_a_share() -> None:
         Run(id=f"{task}-{attempt}", task=task, agent="x", passed=task == "a") for task in "ab" for attempt in range(2)
     ]
     place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).groups[0]
-    once = place.passes[1][0]
+    once = place.pass_at_k["1"]
     assert 0 < once.low < once.estimate == 0.5 < once.high < 1
     assert (once.low, once.high) == pytest.approx((place.score.low, place.score.high))  # pass@1 is the pass rate
 

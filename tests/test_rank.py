@@ -18,7 +18,7 @@ from steelyard.statistics import pass_at_k
 
 
 def rank_intervals_of(result):
-    return {place.key["agent"]: (place.best, place.worst) for place in result.groups}
+    return {place.key["agent"]: place.rank_interval for place in result.groups}
 
 
 def test_clear_differences_get_a_place_and_equals_a_band() -> None:
@@ -85,7 +85,7 @@ def test_who_tried_few_tasks_is_left_out_and_named() -> None:
         ("agent short", "excluded: pass_rate is known on 2 of 20 tasks")
     ]
     both = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"], min_task_coverage=0)
-    assert both.tasks == 2
+    assert both.tasks.common == 2
     assert "20 without agent short" in both.findings[-1].message
 
 
@@ -96,20 +96,24 @@ def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
     by_task = {task: sum(run.passed for run in own if run.task == task) for task in {run.task for run in own}}
     for k in (1, 2, 4):
         expected = sum(pass_at_k(4, passed, k) for passed in by_task.values()) / len(by_task)
-        assert place.passes[k][0].estimate == pytest.approx(expected)
-    assert place.passes[1][0].estimate == pytest.approx(place.score.estimate)
+        assert place.pass_at_k[str(k)].estimate == pytest.approx(expected)
+    assert place.pass_at_k["1"].estimate == pytest.approx(place.score.estimate)
 
 
 def test_one_task_with_a_single_attempt_hides_no_pass_at_k(tmp_path: Path) -> None:
     runs = made_runs({"one": 0.4, "two": 0.6}, tasks=15, attempts=4)
     short = [run for run in runs if run.agent == "two" or run.task != "task-003" or run.attempt == 1]
     place = next(one for one in sy.rank(short, by=["agent"]).groups if one.key["agent"] == "one")
-    assert [place.passes[k][0].n for k in (1, 2, 4)] == [15, 14, 14]  # the task with one attempt says nothing of two
+    assert [place.pass_at_k[str(k)].n for k in (1, 2, 4)] == [
+        15,
+        14,
+        14,
+    ]  # the task with one attempt says nothing of two
     whole = [run for run in runs if run.agent == "one" and run.task != "task-003"]
     passed = [sum(run.passed for run in whole if run.task == task) for task in sorted({run.task for run in whole})]
-    assert place.passes[2][0].estimate == pytest.approx(sum(pass_at_k(4, c, 2) for c in passed) / 14)
+    assert place.pass_at_k["2"].estimate == pytest.approx(sum(pass_at_k(4, c, 2) for c in passed) / 14)
     file = write(tmp_path / "runs.jsonl", short)
-    assert "(14 of 15 tasks)" in steelyard("rank", file, "--by", "agent").stdout
+    assert "14 of 15 tasks" in steelyard("rank", file, "--by", "agent").stdout
     shown = json.loads(steelyard("rank", file, "--by", "agent", "--json").stdout)["groups"]
     assert {one["key"]["agent"]: one["pass_at_k"]["2"]["missing"] for one in shown} == {"one": 1, "two": 0}
 
@@ -117,12 +121,12 @@ def test_one_task_with_a_single_attempt_hides_no_pass_at_k(tmp_path: Path) -> No
 @pytest.mark.parametrize("chance", [0.5, 0.97, 1.0])
 def test_pass_at_one_is_the_pass_rate_with_its_own_interval(chance) -> None:
     (place,) = sy.rank(made_runs({"one": chance}, tasks=12, attempts=4), by=["agent"], metrics=["pass_rate"]).groups
-    first = place.passes[1][0]
+    first = place.pass_at_k["1"]
     assert (first.estimate, first.low, first.high) == (place.score.estimate, place.score.low, place.score.high)
 
 
 def test_single_attempts_have_no_pass_at_k_beyond_the_pass_rate() -> None:
-    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], metrics=["pass_rate"]).groups[0].passes == {}
+    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], metrics=["pass_rate"]).groups[0].pass_at_k == {}
 
 
 def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> None:
@@ -238,7 +242,7 @@ def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
 def test_one_agent_alone_is_first_by_every_order(order) -> None:
     (place,) = sy.rank(made_runs({"one": 0.5}, tasks=12), by=["agent"], metrics=["pass_rate"], order=order).groups
-    assert (place.rank, place.best, place.worst) == (1, 1, 1)
+    assert (place.rank, place.rank_interval) == (1, (1, 1))
 
 
 def test_two_agents_are_told_apart_by_strengths() -> None:
@@ -283,14 +287,14 @@ def test_without_a_name_the_score_that_most_runs_have_decides_and_is_told() -> N
     judged = made_runs({"top": 0.9, "low": 0.1}, tasks=20)
     passed = [msgspec.structs.replace(run, impl_rate=None) for run in judged]
     result = sy.rank(passed, by=["agent"], resamples=200)
-    assert result.on == "pass_rate"
+    assert result.metrics[0] == "pass_rate"
     (told,) = [finding for finding in result.findings if finding.code == "ranked_on"]
     assert told.message == (
         "ranked by pass_rate, known for 40 of 40 runs; "
         "composite_score, which needs a verdict and an impl_rate, is known for 0"
     )
     composite = sy.rank(judged, by=["agent"], resamples=200)
-    assert composite.on == "composite_score"
+    assert composite.metrics[0] == "composite_score"
     assert not [finding for finding in composite.findings if finding.code == "ranked_on"]
 
 

@@ -350,8 +350,8 @@ def test_a_comparison_has_the_names_of_its_sides_as_column_heads() -> None:
 
 def test_runs_without_a_score_of_judges_are_ranked_by_what_they_have() -> None:
     runs = [sy.Run(id=f"{agent}{n}", task=f"t{n}", agent=agent, passed=n % 2 == 0) for agent in "ab" for n in range(6)]
-    assert sy.report(runs).ranking.on == "pass_rate"  # type: ignore[union-attr]
-    assert sy.report(list(sy.demo_runs())).ranking.on == "composite_score"  # type: ignore[union-attr]
+    assert sy.report(runs).ranking.metrics[0] == "pass_rate"  # type: ignore[union-attr]
+    assert sy.report(list(sy.demo_runs())).ranking.metrics[0] == "composite_score"  # type: ignore[union-attr]
 
 
 def test_a_table_of_runs_gives_what_it_holds() -> None:

@@ -12,14 +12,16 @@ import steelyard as sy
 from arena_results import learning
 from figure_laws import breaches, elements, shown_text, tag
 from steelyard import questions
-from steelyard.cli import run
+from steelyard.cli import DERIVED, run
 from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.formatting import quantity
+from steelyard.questions import question_named
+from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
 from steelyard.reports import comparison_tables
-from steelyard.results import Outliers, Ranking, Result, figure_names
+from steelyard.results import Outliers, Result, figure_names
 from steelyard.results._drawing import DRAWINGS
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -68,7 +70,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
     return {type(result): result for result in made}
 
 
-EVERY = [(kind, name) for kind, drawings in DRAWINGS.items() for name in drawings]
+DRAWN = [kind for kind in (*DRAWINGS, *(question_named(name).answer for name in DERIVED)) if figure_names(kind)]
+EVERY = [(kind, name) for kind in DRAWN for name in figure_names(kind)]
 
 
 @pytest.mark.parametrize("width", [720, 390])
@@ -82,7 +85,7 @@ def test_every_figure_of_every_result_keeps_the_laws(
     assert figure._repr_html_().startswith("<svg ")
 
 
-@pytest.mark.parametrize("kind", DRAWINGS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind.__name__)
 def test_without_a_name_it_is_the_main_figure(results: dict[type[Result], Result], kind: type[Result]) -> None:
     assert results[kind].figure() == results[kind].figure(figure_names(kind)[0])
 

@@ -129,4 +129,4 @@ def test_the_published_figures_come_out_with_unscored_runs_failed() -> None:
     [place] = result.groups
     assert place.score.estimate == pytest.approx(0.1925, abs=1e-12)
     for k, published in ((2, 0.2725), (4, 0.3575), (5, 0.3875)):
-        assert place.passes[k][0].estimate == pytest.approx(published, abs=1e-9)
+        assert place.pass_at_k[str(k)].estimate == pytest.approx(published, abs=1e-9)

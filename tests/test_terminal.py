@@ -19,8 +19,9 @@ import pytest
 
 from steelyard.cli import _print, command_names, run
 from steelyard.demo import demo_files
-from steelyard.pages import Painted, TextTable, TextTree, add_row, plain_table, wrapped
+from steelyard.pages import Page, Painted, TextTable, TextTree, add_row, plain_table, wrapped
 from steelyard.pages._terminal_tables import cell_len
+from steelyard.pages._text import text_table
 from test_every_family import CELLS, places as family_places  # noqa: F401  # a fixture, asked for by its name
 
 WIDTHS = (60, 80, 120, 200)
@@ -124,8 +125,14 @@ def printed(words: list[str], monkeypatch: pytest.MonkeyPatch) -> list[Item]:
     def keep(_terminal: object, item: Item = "", **_: Any) -> None:
         items.append(item)
 
+    def keep_page(_terminal: object, page: Page, *, everything: bool = False) -> None:
+        shown = [table for table in page.tables if (everything or not table.is_folded) and table.rows]
+        items.extend([page.answer, *page.notes, *(text_table(table, everything=everything) for table in shown)])
+        items.extend([*page.legend, *page.details])
+
     with monkeypatch.context() as patched:
         patched.setattr(_print.Terminal, "print", keep)
+        patched.setattr(_print.Terminal, "print_page", keep_page)
         status = run(words)
     assert status in (0, 1, 3, 4), f"{words} ends with {status}"
     return items

@@ -90,6 +90,11 @@ class Metric:
         return "value" if self.level == "group" else "mean" if self.binary else "median"
 
     @property
+    def arrow(self) -> str:
+        """Arrow to the better direction; empty if there is none."""
+        return {"higher": "↑", "lower": "↓", "neither": ""}[self.better]
+
+    @property
     def is_fraction(self) -> bool:
         """Whether values are in 0 to 1, so that even equal ones have an interval."""
         return self.bounds == (0, 1)

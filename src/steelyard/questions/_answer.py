@@ -48,25 +48,34 @@ class Rows:
     `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields of
     the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix; a
     mapping of scalars gives one column per key. The key of an entry of a mapping is in a column of the mapping's name
-    in the singular. Fields of the answer itself are in every row only if `keep` names them.
+    in the singular. Fields of the answer itself are in every row only if `keep` names them; fields of entries that
+    `without` names are in no row.
     """
 
     paths: tuple[str, ...]
     keep: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
-    def __init__(self, *paths: str, keep: tuple[str, ...] = ()) -> None:
+    def __init__(self, *paths: str, keep: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "keep", keep)
+        object.__setattr__(self, "without", without)
 
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
         kept = {column: value for name in self.keep for column, value in _cells(name, getattr(answer, name))}
-        rows = [_joined(levels) for path in self.paths for levels in _levels(answer, path.split("."), [("", kept)])]
+        rows = [
+            _joined(levels)
+            for path in self.paths
+            for levels in _levels(answer, path.split("."), [("", kept)], self.without)
+        ]
         names = dict.fromkeys(name for row in rows for name in row)
         return [{name: row.get(name) for name in names} for row in rows]
 
 
-def _levels(entry: Any, path: Sequence[str], outer: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+def _levels(
+    entry: Any, path: Sequence[str], outer: list[tuple[str, Row]], without: Sequence[str]
+) -> Iterator[list[tuple[str, Row]]]:
     """Yield the columns of each row by level, the outermost first (Any: a struct)."""
     field, *below = path
     entries = getattr(entry, field)
@@ -74,11 +83,11 @@ def _levels(entry: Any, path: Sequence[str], outer: list[tuple[str, Row]]) -> It
     for key, each in keyed:
         cells: Row = {} if key is None else {singular(field): key}
         for name in each.__struct_fields__:
-            if name not in below[:1]:
+            if name not in (*below[:1], *without):
                 for column, value in _cells(name, getattr(each, name)):
                     cells.setdefault(column, value)
         levels = [*outer, (singular(field), cells)]
-        yield from _levels(each, below, levels) if below else [levels]
+        yield from _levels(each, below, levels, without) if below else [levels]
 
 
 def _joined(levels: Sequence[tuple[str, Row]]) -> Row:
@@ -106,6 +115,8 @@ def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:  # Any: a value 
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from _cells(name if field in OF_ITSELF else f"{name}_{field}", getattr(value, field))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple is a list in JSON
+        yield from ((f"{name}_{field}", each) for field, each in zip(value._fields, value, strict=True))
     elif isinstance(value, Mapping):
         for key, each in value.items():
             if isinstance(each, msgspec.Struct):

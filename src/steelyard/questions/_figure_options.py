@@ -25,6 +25,7 @@ from steelyard.statistics import WeightBy
 if TYPE_CHECKING:
     from steelyard.questions.analysis import StatisticsOptions
 
+Order = Literal["mean", "bradley-terry", "ranked-pairs"]
 MIN_RESAMPLES, MAX_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
 
@@ -157,7 +158,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
         "most runs).",
         default=(),
     )
-    order: Literal["mean", "bradley-terry", "ranked-pairs"] = doc(
+    order: Order = doc(
         "Ranking method: mean over tasks, or bradley-terry or ranked-pairs over pairwise wins per task.",
         default="mean",
     )

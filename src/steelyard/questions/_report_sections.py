@@ -30,7 +30,7 @@ from steelyard.questions._report_inputs import SortedInputs, described_inputs
 from steelyard.questions.compare import compare
 from steelyard.questions.judges import judges as examine_judges
 from steelyard.questions.measure import measure
-from steelyard.questions.rank import rank
+from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
 from steelyard.questions.speedup import speedup
 from steelyard.questions.usage import UsageSummary
@@ -41,7 +41,6 @@ from steelyard.results import (
     CompletenessSummary,
     Judges,
     Measurement,
-    Ranking,
     Repeatability,
     ReportInput,
     ReportOutput,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.errors import UsageError
 from steelyard.option_names import option
-from steelyard.records import Finding, tier_text
+from steelyard.records import Finding, tier_meaning, tier_text
 
 
 def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[str], str | None, list[Finding]]:
@@ -23,6 +23,12 @@ def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[st
         None,
         [Finding(code="tier_schemes", message=message)],
     )
+
+
+def tier_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> str | None:
+    """Return the meaning of the tier of a key; None without a tier or in a scheme that does not define it."""
+    scheme = key.get("tier_scheme", tier_scheme)
+    return tier_meaning(str(key.get("tier")), None if scheme is None else str(scheme))
 
 
 def compared_schemes(sides: Iterable[tuple[Mapping[str, str], Sequence[str]]]) -> list[Finding]:

@@ -63,8 +63,6 @@ if TYPE_CHECKING:
         comparison_answers as comparison_answers,
         comparison_lines as comparison_lines,
         comparison_tables as comparison_tables,
-        ranking_sentence as ranking_sentence,
-        ranking_tables as ranking_tables,
     )
     from steelyard.reports._completeness_tables import (
         completeness_tables as completeness_tables,

@@ -208,11 +208,6 @@ if TYPE_CHECKING:
         PlanTrial as PlanTrial,
         PlanTrials as PlanTrials,
     )
-    from steelyard.results._ranking import (
-        Order as Order,
-        RankedGroup as RankedGroup,
-        Ranking as Ranking,
-    )
     from steelyard.results._read_summary import (
         FormatCount as FormatCount,
         ReadSummary as ReadSummary,

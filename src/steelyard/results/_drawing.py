@@ -31,15 +31,12 @@ from steelyard.results._judges import Judges
 from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
-from steelyard.results._ranking import Ranking
 from steelyard.results._ranking_figures import (
     group_components,
     group_dots,
     group_pareto,
     group_tokens,
     matrix_heatmap,
-    rank_dots,
-    rank_pareto,
 )
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
@@ -66,7 +63,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
         "components": group_components,
     },
     Matrix: {"heatmap": matrix_heatmap},
-    Ranking: {"dots": rank_dots, "pareto": rank_pareto},
     Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
     Gate: {"rules": rule_dots},
     Judges: {"severity": judge_severity, "reliability": judge_reliability},

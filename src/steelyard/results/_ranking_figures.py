@@ -1,4 +1,4 @@
-"""Figures of groups and places: who leads, how surely, at what price, and what it is made of."""
+"""Figures of groups: what they deliver, at what price, and what it is made of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from steelyard.figures import (
     pareto,
     stacked,
 )
-from steelyard.formatting import counted, percent
 from steelyard.metrics import Metric, catalog
 from steelyard.pages import confidence_text, key_name, metric_axis
 from steelyard.results._measurement import Group, GroupValue, Statistics
@@ -27,7 +26,6 @@ from steelyard.results._measurement import Group, GroupValue, Statistics
 if TYPE_CHECKING:
     from steelyard.results._matrix import Matrix, MatrixCell
     from steelyard.results._measurement import Measurement
-    from steelyard.results._ranking import Ranking
     from steelyard.statistics import Interval
 
 TOKEN_KINDS = {
@@ -38,60 +36,6 @@ TOKEN_KINDS = {
     "output": "total_output_tokens",
     "reasoning": "total_reasoning_tokens",
 }
-
-
-def rank_dots(result: Ranking, width: int) -> Figure:
-    """Places as bands, scores with their intervals."""
-    metric = catalog()[result.on]
-    rows = [
-        Estimate(
-            label=key_name(place.key, result.tier_scheme),
-            value=place.score.estimate,
-            low=place.score.low,
-            high=place.score.high,
-            rank=place.rank_text,
-            note=f"{counted(place.tasks or result.tasks, 'task')}, {place.runs:,} runs"
-            + (f"; {place.score.reason}" if place.score.reason else ""),
-        )
-        for place in result.groups
-    ]
-    title = f"{metric.title} by {', '.join(result.by)}"
-    return dots(rows, title=title, axis=metric_axis(metric), note=_rank_note(result), width=width)
-
-
-def rank_pareto(result: Ranking, width: int) -> Figure:
-    """Scores against mean costs on the common tasks."""
-    metric = catalog()[result.on]
-    points = [
-        PricedEstimate(
-            label=key_name(place.key, result.tier_scheme),
-            value=place.score.estimate,
-            low=place.score.low,
-            high=place.score.high,
-            cost=place.cost_usd,
-            pareto_optimal=place.pareto_optimal,
-            note=_cost_note(place.cost_runs, place.runs, place.pareto_frequency),
-        )
-        for place in result.groups
-    ]
-    cost = Axis(title="Mean cost, USD", unit="USD", low=0, log=True)
-    note = f"{_rank_note(result)}; filled: on the frontier"
-    title = f"{metric.title} and cost by {', '.join(result.by)}"
-    return pareto(points, title=title, quality=metric_axis(metric), cost=cost, note=note, width=width)
-
-
-def _rank_note(result: Ranking) -> str:
-    level = confidence_text(result.level, [place.score for place in result.groups])
-    return f"{level}, {counted(result.tasks, 'common task')}, weighted by {result.weight_by}"
-
-
-def _cost_note(cost_runs: int, runs: int, pareto_frequency: float | None) -> str:
-    known = f"cost known for {cost_runs:,} of {runs:,} runs"
-    return (
-        known
-        if pareto_frequency is None
-        else f"{known}; on the frontier in {percent(pareto_frequency, decimals=0)} of resamples"
-    )
 
 
 def group_dots(result: Measurement, width: int) -> Figure:

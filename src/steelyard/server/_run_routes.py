@@ -26,7 +26,7 @@ from steelyard.questions import (
 )
 from steelyard.questions.compare import compare
 from steelyard.questions.judges import judges
-from steelyard.questions.rank import rank
+from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import repeatability
 from steelyard.questions.show import RunRecords, ShowOptions
 from steelyard.questions.speedup import speedup
@@ -35,7 +35,6 @@ from steelyard.results import (
     Comparison,
     Judges,
     Leaderboard,
-    Ranking,
     Repeatability,
     Result,
     RunDetail,

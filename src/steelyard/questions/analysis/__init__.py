@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Entrants as Entrants,
         Key as Key,
         enter as enter,
-        places as places,
     )
     from steelyard.questions.analysis._gate_rules import (
         RULE_FORMS as RULE_FORMS,
@@ -58,11 +57,16 @@ if TYPE_CHECKING:
         significant_by_permutation as significant_by_permutation,
     )
     from steelyard.questions.analysis._ranking import (
+        competition_ranks as competition_ranks,
         estimate_ranks as estimate_ranks,
+        fronts as fronts,
+        passes_of as passes_of,
+        scores_of as scores_of,
     )
     from steelyard.questions.analysis._samples import (
         Mask as Mask,
         Samples as Samples,
+        TaskMeans as TaskMeans,
         joined as joined,
     )
     from steelyard.questions.analysis._task_matrix import (

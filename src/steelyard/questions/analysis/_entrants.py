@@ -1,4 +1,4 @@
-"""Groups and tasks of a ranking, and the ranked table."""
+"""Groups and tasks of a ranking."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 from steelyard.errors import NoValidInputError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
-from steelyard.questions.analysis._differences import StatisticsOptions, linearized
-from steelyard.questions.analysis._ranking import common_tasks, competition_ranks, fronts, passes_of, scores_of
+from steelyard.questions.analysis._differences import linearized
+from steelyard.questions.analysis._ranking import common_tasks
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.records import Finding, Missing, key_label
-from steelyard.results import Order, RankedGroup
 from steelyard.statistics import Floats, Ints, WeightBy
 
 Key = tuple[str | int | None, ...]
@@ -157,67 +156,3 @@ def _shrunk(
 
 def _label(by: Sequence[str], key: Key) -> str:
     return key_label(by, key)
-
-
-def places(
-    samples: Samples,
-    field: Entrants,
-    metric: str,
-    standing: tuple[Floats, Ints, Ints],
-    *,
-    by: Sequence[str],
-    order: Order,
-    options: StatisticsOptions,
-    extra_metrics: Sequence[str] = (),
-) -> tuple[RankedGroup, ...]:
-    """Return the ranked groups, best first; ties ordered by key."""
-    order_by, best, worst = standing
-    ranks = competition_ranks(order_by)
-    counting = np.where(field.common[samples.tasks], field.groups, -1)
-    shown = scores_of(samples, counting, metric, field.figures, level=options.level)
-    passed = samples.by_group("pass_rate", field.groups, field.size)
-    cost = samples.by_group("cost_usd", field.groups, field.size)
-    costs, prices_of_pass = (samples.figures(name, counting, field.size) for name in ("cost_usd", "cost_of_pass"))
-    counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
-    front = _front(field, metric, cost, costs, options)
-    others = {name: samples.figures(name, counting, field.size) for name in extra_metrics}
-    rows = []
-    for place, key in enumerate(field.keys):
-        rows.append(
-            RankedGroup(
-                key=dict(zip(by, key, strict=True)),
-                rank=int(ranks[place]),
-                best=int(best[place]),
-                worst=int(worst[place]),
-                score=shown[place],
-                strength=float(order_by[place]) if order == "bradley-terry" else None,
-                cost_usd=_known(costs[place]),
-                cost_runs=int(cost[place].known[field.common].sum()),
-                cost_of_pass=_known(prices_of_pass[place]),
-                pareto_optimal=front[place][0] if place in front else None,
-                pareto_frequency=front[place][1] if place in front else None,
-                passes=passes_of(passed[place], field.common, level=options.level),
-                tasks=int(field.common.sum()),
-                runs=int(counted[place]),
-                extra_metrics={name: _known(figures[place]) for name, figures in others.items()},
-            )
-        )
-    return tuple(sorted(rows, key=lambda row: (row.rank, [str(value) for value in row.key.values()])))
-
-
-def _known(figure: float) -> float | None:
-    return None if np.isnan(figure) else float(figure)
-
-
-def _front(
-    field: Entrants, metric: str, cost: Sequence[TaskMeans], figures: Floats, options: StatisticsOptions
-) -> dict[int, tuple[bool, float]]:
-    """For each whose cost is known on all common tasks, whether it is on the front and how often in draws."""
-    priced = [place for place in range(field.size) if not np.isnan(cost[place].mean[field.common]).any()]
-    if not priced or metric == "cost_usd":
-        return {}
-    direction = 1.0 if catalog()[metric].better == "higher" else -1.0
-    costs = np.column_stack([cost[place].mean[field.common] for place in priced])
-    of_both = direction * field.figures[priced], figures[priced]
-    members, shares = fronts(direction * field.scores[:, priced], costs, of_both, options=options)
-    return {place: (bool(members[i]), float(shares[i])) for i, place in enumerate(priced)}

@@ -10,11 +10,11 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
+from steelyard.questions._figure_options import Order
 from steelyard.questions.analysis._choosing_intervals import group_intervals, ratio_interval
 from steelyard.questions.analysis._differences import StatisticsOptions
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.records import Missing
-from steelyard.results import Order
 from steelyard.statistics import (
     Floats,
     Interval,

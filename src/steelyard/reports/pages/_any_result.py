@@ -35,7 +35,6 @@ from steelyard.reports.pages._people import (
     weights_page,
 )
 from steelyard.reports.pages._profiles import profiles_page
-from steelyard.reports.pages._ranking import ranking_page
 from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._run import run_page
@@ -63,7 +62,6 @@ from steelyard.results import (
     PeerReview,
     PredictedScores,
     ProfileComparison,
-    Ranking,
     Registry,
     Repeatability,
     Result,
@@ -149,7 +147,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Outliers: outliers_page,
     PeerReview: ratings_page,
     ProfileComparison: profiles_page,
-    Ranking: ranking_page,
     Registry: registry_page,
     Repeatability: repeatability_page,
     ReviewDesk: review_page,

@@ -1,0 +1,395 @@
+"""Rank agents, with confidence intervals for the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from steelyard import pages  # its names are imported on first use
+from steelyard.errors import NoValidInputError, UsageError
+from steelyard.formatting import exact_percent, interval_name, number_format, quantity
+from steelyard.metrics import Metric, catalog
+from steelyard.option_names import option
+from steelyard.questions._answer import Drawing
+from steelyard.questions._figure_options import RankOptions
+from steelyard.questions._measured_tables import open_table, usual_metrics
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._question import question
+from steelyard.questions._tiers import keys_with_scheme
+from steelyard.questions.compare import skews, table_findings
+from steelyard.questions.measure import checked_keys
+from steelyard.questions.rank._answer import (
+    PassEstimate as PassEstimate,
+    RankedGroup as RankedGroup,
+    RankedTasks as RankedTasks,
+    Ranking as Ranking,
+    RankInterval as RankInterval,
+)
+from steelyard.records import Finding, Missing, key_label, one_a_kind
+
+if TYPE_CHECKING:
+    from steelyard.pages import Column, Page, PageTable
+    from steelyard.profiles import Profile
+    from steelyard.questions.analysis import Entrants, Key, Samples
+    from steelyard.statistics import Floats, Ints
+    from steelyard.tables import RunTable
+
+    Standing = tuple[Floats, Ints, Ints]
+
+SCORES = ("composite_score", "pass_rate", "impl_rate")
+"""What runs are ranked by where nothing is named: what most runs have, the first of equals."""
+SHOWN_K = (1, 2, 3, 4, 5, 10)
+"""The k of pass@k that the page shows."""
+MAX_LEADERS = 6
+"""Number of possible leaders that the sentence names."""
+RANK = "Rank 2-4: {level} confidence set for the rank."
+PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is."
+
+
+@question(RankOptions, examples=({"by": "tier", "metrics": "composite_score"},))
+def rank(runs: Measurable, options: RankOptions) -> Ranking:
+    """Rank the groups by one metric over the tasks they share.
+
+    Groups that attempted less than `min_task_coverage` of all tasks are excluded, so that one short run does not shrink
+    the set of shared tasks.
+
+    >>> import steelyard as sy
+    >>> ranking = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])
+    >>> ranking.groups[0].key
+    {'tier': 'T6'}
+    """
+    from steelyard.questions.analysis import (  # brings numpy and scipy
+        comparable,
+        counted_otherwise,
+        groups_of,
+        samples_of,
+    )
+    from steelyard.questions.rank._groups import ranked_groups  # as above
+
+    keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
+    profile, judging = options.outcome_profile(), options.statistics()
+    table = open_table(runs, named, options, keys=keys_by)
+    chosen_findings: list[Finding] = []
+    if not named:
+        named, chosen_findings = _score_of_most(table, profile)
+    declared = _ranked_on(named[0], options)
+    metrics = comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
+    keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
+    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    keys, codes = groups_of(table, keys_by, profile=profile)
+    field, standing, test = _standing(samples, keys, codes, declared, options, by=keys_by)
+    otherwise = counted_otherwise(table, samples, metrics)
+    notes: list[Finding] = []
+    if otherwise is not None:
+        with suppress(NoValidInputError):  # counted the other way, no group may have a value
+            other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
+            standing, notes = _either_way(field, standing, other[:2], keys_by)
+    labels = [key_label(keys_by, key) for key in field.keys]
+    return Ranking(
+        profile=profile.name,
+        by=tuple(keys_by),
+        tier_scheme=tier_scheme,
+        metrics=tuple(named),
+        order=options.order,
+        test=test,
+        correction="holm" if "Holm" in test else "step-down" if "step-down" in test else None,
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
+        tasks=RankedTasks(common=int(field.common.sum()), all=len(samples.task_names)),
+        confidence=judging.level,
+        seed=judging.seed,
+        resamples=judging.resamples,
+        row_kind=table.rows,
+        groups=ranked_groups(
+            samples,
+            field,
+            named,
+            standing,
+            by=keys_by,
+            tier_scheme=tier_scheme,
+            has_strength=options.order == "bradley-terry",
+            options=judging,
+        ),
+        findings=one_a_kind(
+            (
+                *table_findings(table),
+                *chosen_findings,
+                *scheme_findings,
+                *field.findings,
+                *notes,
+                *skews(table, samples, metrics, field.groups, by=keys_by, keys=field.keys, labels=labels),
+            )
+        ),
+        rejected_count=table.rejected_count,
+    )
+
+
+def _standing(
+    samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
+) -> tuple[Entrants, Standing, str]:
+    """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
+    from steelyard.questions.analysis import enter, estimate_ranks, significant_by_permutation  # brings numpy and scipy
+
+    field = enter(samples, keys, codes, declared.name, by=by, min_task_coverage=options.min_task_coverage)
+    judging = options.statistics()
+    direction = 1.0 if declared.better == "higher" else -1.0
+    order_by, best, worst, test = estimate_ranks(
+        direction * field.scores,
+        direction * field.figures,
+        order=options.order,
+        options=judging,
+        halves=field.halves,
+        permuted=lambda: significant_by_permutation(
+            samples, field.groups, declared.name, field.common, size=field.size, options=judging
+        ),
+    )
+    return field, (order_by, best, worst), test
+
+
+def _either_way(
+    field: Entrants, standing: Standing, otherwise: tuple[Entrants, Standing], by: Sequence[str]
+) -> tuple[Standing, list[Finding]]:
+    """The places that both ways of counting runs without a verdict leave open, and whose rest on them."""
+    order_by, best, worst = standing[0], standing[1].copy(), standing[2].copy()
+    other = {key: place for place, key in enumerate(otherwise[0].keys)}
+    wider = []
+    for place, key in enumerate(field.keys):
+        if key not in other:
+            continue
+        least, most = (int(band[other[key]]) for band in otherwise[1][1:])
+        if least < best[place] or most > worst[place]:
+            wider.append(key_label(by, key))
+        best[place], worst[place] = min(best[place], least), min(max(worst[place], most), field.size)
+    message = "rank depends on runs without a verdict; the rank interval covers both ways of counting them"
+    notes = [Finding(code="unscored_ranks", severity="info", message=message, where=label) for label in wider]
+    return (order_by, best, worst), notes
+
+
+def _ranked_by(by: Sequence[str]) -> list[str]:
+    """The keys that make a competitor."""
+    keys = checked_keys(by)
+    if not keys:
+        raise UsageError("no keys to rank by", hint=option("by", "agent,model"))
+    if "task" in keys:
+        message = "cannot rank by task: groups are ranked on their shared tasks"
+        raise UsageError(message, hint=option("by", "agent,model"))
+    return keys
+
+
+def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
+    """The metrics that are named, else the usual ones of what is ranked; none where runs decide."""
+    from steelyard.questions.analysis import comparable  # brings numpy and scipy
+
+    if not 0 <= options.min_task_coverage <= 1:
+        raise UsageError(
+            f"{option('min_task_coverage')} must be between 0 and 1 (got {options.min_task_coverage})",
+            hint=option("min_task_coverage", 0.5),
+        )
+    return comparable(options.metrics or usual)
+
+
+def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[Finding]]:
+    """The score that most runs have, the first of equals; a finding where that is not the first."""
+    from steelyard.engines import engine_of  # brings numpy and Polars
+
+    means = engine_of(table, profile).means(SCORES, [])
+    known = {
+        name: 0 if isinstance(figures, Missing) else int(figures["count"].sum()) for name, figures in means.items()
+    }
+    name = max(SCORES, key=lambda score: known[score])
+    if name == SCORES[0]:
+        return [name], []
+    message = (
+        f"ranked by {name}, known for {known[name]:,} of {table.n:,} runs; {SCORES[0]}, which needs a verdict and "
+        f"an impl_rate, is known for {known[SCORES[0]]:,}"
+    )
+    return [name], [Finding(code="ranked_on", severity="info", message=message)]
+
+
+def _ranked_on(name: str, options: RankOptions) -> Metric:
+    """Return the metric if it can be ranked in the requested order."""
+    declared = catalog()[name]
+    if declared.better == "neither":
+        raise UsageError(f"{declared.name} has no better direction, so it cannot be ranked")
+    if declared.is_ratio and options.order != "mean":
+        raise UsageError(
+            f"{declared.name} is a ratio of means, which has no value per task", hint=option("order", "mean")
+        )
+    return declared
+
+
+def page(answer: Ranking) -> Page:
+    """Return the ranking with rank intervals, scores and costs, then pass@k if tasks have several attempts."""
+    declared, tasks = catalog()[answer.metrics[0]], answer.tasks
+    over = f"{declared.title} {declared.arrow} over {tasks.common:,} of {tasks.all:,} tasks"
+    made = pages.Page(
+        name="rank",
+        title="Which group is best, how certain is the ranking, and what does it cost?",
+        answer=_sentence(answer),
+        table=pages.PageTable(
+            caption=f"{over}, by {answer.order}, {pages.weighting(answer)}",
+            columns=tuple(_columns(answer)),
+            sides=[_side(group.key) for group in answer.groups],
+        ),
+        also=tuple(_passes_table(answer)),
+        facts=(
+            ("tasks", f"{tasks.common:,} shared by all groups, of {tasks.all:,}"),
+            ("order", f"{answer.order} of {answer.metrics[0]}; ranks by {answer.test}"),
+            ("interval method", pages.methods_of([group.score for group in answer.groups])),
+            *pages.drawn_facts(confidence=answer.confidence, resamples=answer.resamples, seed=answer.seed),
+            *pages.counting_facts(answer),
+        ),
+    )
+    return pages.with_figures(made, answer, ("dots", "pareto"))
+
+
+def _side(key: Mapping[str, str | int | None]) -> str:
+    return ",".join(f"{name}={value}" for name, value in key.items() if value is not None)
+
+
+def _keys(answer: Ranking) -> list[Column]:
+    return pages.key_columns(answer.by, [group.key for group in answer.groups], answer.tier_scheme)
+
+
+def _columns(answer: Ranking) -> Iterator[Column]:
+    declared, groups = catalog()[answer.metrics[0]], answer.groups
+    yield pages.Column(
+        name="rank",
+        title="rank",
+        values=[group.rank for group in groups],
+        decimals=0,
+        texts=[group.rank_text for group in groups],
+        legend=RANK.format(level=exact_percent(answer.confidence)),
+    )
+    yield from _keys(answer)
+    if answer.order == "bradley-terry":
+        yield pages.number_column("strength", "strength", [group.strength for group in groups], places=2, sign="+")
+    scores = [group.score.estimate for group in groups]
+    yield pages.level_column("score", declared.title.lower(), scores, declared.unit)
+    yield _interval_column(answer, declared.unit)
+    costs = {"cost_usd": _cost_column(answer), "cost_of_pass": _cost_of_pass_column(answer)}
+    for name in answer.metrics[1:]:
+        if name in costs:  # asked for, so it stays in a narrow terminal
+            costs[name] = replace(costs[name], spare=0)
+            continue
+        extra = catalog()[name]
+        values = [group.extra_metrics[name] for group in groups]
+        yield pages.level_column(name, extra.title.lower(), values, extra.unit)
+    yield from costs.values()
+    yield pages.Column(
+        name="pareto",
+        title="Pareto",
+        values=[group.pareto_frequency for group in groups],
+        decimals=6,
+        texts=[_front_text(group) for group in groups],
+        spare=3,
+        legend=PARETO,
+    )
+    yield replace(pages.count_column("runs", f"{answer.row_kind}s", [group.runs for group in groups]), spare=4)
+
+
+def _interval_column(answer: Ranking, unit: str) -> Column:
+    scores = [group.score for group in answer.groups]
+    column = number_format((end for score in scores for end in (score.low, score.high)), unit)
+    texts = []
+    for score in scores:
+        ends = f"{column.text(score.low, bare=True)} to {column.text(score.high, bare=True)}"
+        texts.append((f"{ends}\n{score.mark}" if score.mark else ends) if score.known else pages.DASH)
+    return pages.Column(
+        name="interval",
+        title=interval_name(answer.confidence),
+        values=[score.low for score in scores],
+        decimals=6,
+        texts=texts,
+        legend=pages.coverage_legend([score.mark for score in scores]),
+    )
+
+
+def _cost_column(answer: Ranking) -> Column:
+    """Return mean costs, with the number of runs they are known for unless that is all of them."""
+    column = pages.level_column("cost_usd", "mean cost", [group.cost_usd for group in answer.groups], "USD")
+    texts = []
+    for place, group in enumerate(answer.groups):
+        is_partial = group.cost_usd is not None and group.cost_runs != group.runs
+        texts.append(column.shown(place) + (f" ({group.cost_runs:,} of {group.runs:,})" if is_partial else ""))
+    return replace(column, texts=texts, spare=1)
+
+
+def _cost_of_pass_column(answer: Ranking) -> Column:
+    costs = [group.cost_of_pass for group in answer.groups]
+    return replace(pages.level_column("cost_of_pass", "cost of pass", costs, "USD"), spare=2)
+
+
+def _front_text(group: RankedGroup) -> str:
+    if group.pareto_optimal is None or group.pareto_frequency is None:
+        return pages.DASH
+    return f"{'* ' if group.pareto_optimal else ''}{quantity(group.pareto_frequency, 'fraction')}"
+
+
+def _passes_table(answer: Ranking) -> Iterator[PageTable]:
+    tried = [k for k in SHOWN_K if any(str(k) in group.pass_at_k for group in answer.groups)]
+    if not tried:
+        return
+    columns = _keys(answer)
+    for k in tried:
+        pairs = [(group.pass_at_k.get(str(k)), group.pass_all_k.get(str(k))) for group in answer.groups]
+        columns.append(
+            pages.Column(
+                name=f"pass_{k}",
+                title=f"k = {k}",
+                values=[None if some is None else some.estimate for some, _ in pairs],
+                decimals=6,
+                texts=[_passes_text(*pair) for pair in pairs],
+                spare=0 if k in (tried[0], tried[-1]) else k,
+            )
+        )
+    caption = "At least one of k attempts passes (pass@k) / all of them pass (pass^k)"
+    yield pages.PageTable(caption=caption, columns=tuple(columns), name="passes")
+
+
+def _passes_text(some: PassEstimate | None, every: PassEstimate | None) -> str:
+    """Both figures, with the tasks that have k scored attempts where that is not all of them."""
+    if some is None or every is None or some.estimate is None or every.estimate is None:
+        return pages.DASH
+    figures = f"{quantity(some.estimate, 'fraction')} / {quantity(every.estimate, 'fraction')}"
+    return f"{figures}\n{some.n:,} of {some.n + some.missing:,} tasks" if some.missing else figures
+
+
+def _sentence(answer: Ranking) -> str:
+    """Return the sentence that names the leader."""
+    declared = catalog()[answer.metrics[0]]
+    title = declared.title.lower()
+    leaders = [place for place, group in enumerate(answer.groups) if group.rank_interval.best == 1]
+    columns = _keys(answer)
+    cells = [[column.shown(place) for column in columns] for place in leaders]
+    names = [" ".join(cell for cell in row if cell != pages.DASH) or pages.DASH for row in cells]
+    if len(answer.groups) == 1:
+        return f"{names[0]} is the only group; nothing to rank."
+    if len(leaders) == 1 and answer.order == "ranked-pairs":
+        return f"{names[0]} beats every other group on the majority of tasks; this order has no confidence level."
+    if len(leaders) == 1:
+        return f"{names[0]} leads on {title}{_score_text(answer.groups[leaders[0]], answer, declared.unit)}."
+    return f"No clear leader on {title}: rank 1 is possible for {_listed(names)}."
+
+
+def _score_text(group: RankedGroup, answer: Ranking, unit: str) -> str:
+    score = group.score
+    if score.estimate is None:
+        return ""
+    interval = pages.interval_text(score.low, score.high, unit, score.label)
+    limits = "" if interval == pages.DASH else f", {interval_name(answer.confidence)} {interval}"
+    return f": {quantity(score.estimate, unit)}{limits}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [*names[:MAX_LEADERS], *([f"{len(names) - MAX_LEADERS} more"] if len(names) > MAX_LEADERS else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer, the default first."""
+    from steelyard.questions.rank._figures import rank_dots, rank_pareto
+
+    return {"dots": rank_dots, "pareto": rank_pareto}
