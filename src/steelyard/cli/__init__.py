@@ -127,7 +127,9 @@ def run(tokens: list[str]) -> int:
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     try:
-        if not tokens or any(flag in tokens[: tokens.index("--") if "--" in tokens else None] for flag in HELP_FLAGS):
+        if tokens == ["--version"]:
+            print_text(f"{__version__}\n")
+        elif not tokens or any(flag in tokens[: tokens.index("--") if "--" in tokens else None] for flag in HELP_FLAGS):
             _print_help(tokens)
         else:
             status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from steelyard.errors import SteelyardError
-from steelyard.pages import clean, json_text, page_lines, paint, wrapped
+from steelyard.pages import clean, json_text, paint, wrapped
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, Style, TextTable, TextTree
@@ -52,6 +52,8 @@ class Terminal:
 
     def print_page(self, page: Page, *, everything: bool = False) -> None:
         """Print a page; with `everything`, folded tables too."""
+        from steelyard.pages import page_lines  # only results need it
+
         self._write(page_lines(page, self.width, color=self.color, everything=everything), None)
 
     def _write(self, lines: Iterable[str], style: Style | None) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
-from steelyard.figures import Figure
+if TYPE_CHECKING:
+    from steelyard.figures import Figure
+
 
 Facts = tuple[tuple[str, str], ...]
 """What the numbers rest on, each fact with its label."""
