@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
@@ -178,17 +179,19 @@ def with_figures(page: Page, result: Drawable, names: Sequence[str], *, tall: bo
     """
     if page.table is not None and not page.table.rows:
         return page
-    drawn: list[tuple[str, Figure]] = []
-    for name in names:
-        with suppress(UsageError):  # the result has not what the figure shows
-            figure = result.figure(name, width=PHONE)
-            drawn += [(name, figure)] if figure.height <= TALLEST or (tall and not drawn) else []
-    width = PAIRED if len(drawn) > 1 else ALONE
-    return replace(
-        page,
-        figures=tuple(result.figure(name, width=width) for name, _ in drawn),
-        narrow_figures=tuple(figure for _, figure in drawn),
-    )
+
+    @cache
+    def draw() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
+        drawn: list[tuple[str, Figure]] = []
+        for name in names:
+            with suppress(UsageError):  # the result has not what the figure shows
+                figure = result.figure(name, width=PHONE)
+                drawn += [(name, figure)] if figure.height <= TALLEST or (tall and not drawn) else []
+        width = PAIRED if len(drawn) > 1 else ALONE
+        wide = tuple(result.figure(name, width=width) for name, _ in drawn)
+        return wide, tuple(figure for _, figure in drawn)
+
+    return replace(page, draw=draw)
 
 
 def row_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:  # Any: cells of any type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -196,9 +196,8 @@ class Page:
     """Related pages of the dashboard; a file has none."""
     refs: tuple[Ref, ...] = ()
     """Related questions."""
-    figures: tuple[Figure, ...] = ()
-    narrow_figures: tuple[Figure, ...] = ()
-    """The same figures for a phone."""
+    draw: Callable[[], tuple[tuple[Figure, ...], tuple[Figure, ...]]] | None = field(default=None, compare=False)
+    """Draws its figures for a desk and for a phone; a terminal needs none."""
     table: PageTable | None = None
     legend: tuple[str, ...] = ()
     """What marks in the table mean."""
@@ -208,6 +207,16 @@ class Page:
     """Further sentences, below the tables."""
     texts: tuple[LongText, ...] = ()
     facts: Facts = ()
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Its figures."""
+        return () if self.draw is None else self.draw()[0]
+
+    @property
+    def narrow_figures(self) -> tuple[Figure, ...]:
+        """The same figures for a phone."""
+        return () if self.draw is None else self.draw()[1]
 
     @property
     def tables(self) -> tuple[PageTable, ...]:
