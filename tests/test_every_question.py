@@ -6,8 +6,9 @@ import ast
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,7 +19,7 @@ from question_cases import CASES, Case, write_runs
 from serving import Served, serving
 from steelyard.cli import run
 from steelyard.pages import text as html_text
-from steelyard.questions import RunsSource, option_texts, question_named, question_names, read_answer
+from steelyard.questions import Answer, RunsSource, option_texts, question_named, question_names, read_answer
 from test_report import agrees, numbers_in
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
@@ -30,6 +31,12 @@ EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_runs(tmp_path_factory.mktemp("questions"))
+
+
+@pytest.fixture(scope="module")
+def ask(runs: Path) -> Callable[[Case], Answer]:
+    """The answer of a case; it is computed once."""
+    return cache(lambda case: case.ask(runs))
 
 
 @pytest.fixture(scope="module")
@@ -54,48 +61,48 @@ def test_every_question_has_a_case() -> None:
 @EACH
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_question_prints_the_same_in_python_and_on_the_command_line(
-    case: Case, width: int, runs: Path, monkeypatch: pytest.MonkeyPatch
+    case: Case, width: int, ask: Callable[[Case], Answer], runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = printed(case.question, str(runs), *case.words(), monkeypatch=monkeypatch, width=width)
-    answer = case.ask(runs)
+    answer = ask(case)
     assert shown.rstrip("\n") == answer.text(width) == str(answer)
     assert all(len(line) <= width for line in answer.text(width).splitlines())
 
 
 @EACH
 def test_question_gives_the_same_json_everywhere(
-    case: Case, runs: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+    case: Case, ask: Callable[[Case], Answer], runs: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shape = case.ask(runs).to_dict()
+    shape = ask(case).to_dict()
     assert json.loads(printed(case.question, str(runs), *case.words(), "--json", monkeypatch=monkeypatch)) == shape
     pairs = [(name, text) for name, value in case.options.items() for text in option_texts(value)]
     assert served.api(f"/{case.question}?{urlencode(pairs)}") == shape
 
 
 @EACH
-def test_question_is_asked_of_a_server_as_of_a_file(case: Case, runs: Path, served: Served) -> None:
-    assert case.ask(sy.connect(served.address)) == case.ask(runs)
+def test_question_is_asked_of_a_server_as_of_a_file(case: Case, ask: Callable[[Case], Answer], served: Served) -> None:
+    assert case.ask(sy.connect(served.address)) == ask(case)
 
 
 @EACH
-def test_answer_is_read_from_its_own_json(case: Case, runs: Path) -> None:
-    answer = case.ask(runs)
+def test_answer_is_read_from_its_own_json(case: Case, ask: Callable[[Case], Answer]) -> None:
+    answer = ask(case)
     assert read_answer(type(answer), json.loads(json.dumps(answer.to_dict()))) == answer
 
 
 @EACH
-def test_rows_are_flat_and_have_the_same_columns(case: Case, runs: Path) -> None:
-    rows = case.ask(runs).to_dicts()
+def test_rows_are_flat_and_have_the_same_columns(case: Case, ask: Callable[[Case], Answer]) -> None:
+    rows = ask(case).to_dicts()
     assert rows
     assert all(row.keys() == rows[0].keys() for row in rows)
     scalars = (str, int, float, bool, type(None))
     assert all(isinstance(value, scalars) for row in rows for value in row.values())
-    assert case.ask(runs).to_polars().height == len(rows)
+    assert ask(case).to_polars().height == len(rows)
 
 
 @EACH
-def test_every_number_of_a_table_is_in_the_json(case: Case, runs: Path) -> None:
-    answer = case.ask(runs)
+def test_every_number_of_a_table_is_in_the_json(case: Case, ask: Callable[[Case], Answer]) -> None:
+    answer = ask(case)
     known = set(numbers_in(answer.to_dict()))
     missing = [
         f"{table.caption}: {column.title} {value}"
@@ -108,8 +115,8 @@ def test_every_number_of_a_table_is_in_the_json(case: Case, runs: Path) -> None:
 
 
 @EACH
-def test_every_cell_and_sentence_is_in_the_html(case: Case, runs: Path) -> None:
-    answer = case.ask(runs)
+def test_every_cell_and_sentence_is_in_the_html(case: Case, ask: Callable[[Case], Answer]) -> None:
+    answer = ask(case)
     page, document = answer.page(), answer.document()
     for sentence in (page.answer, *page.notes, *page.details, *page.legend):
         assert html_text(sentence, longest=600) in document
@@ -122,8 +129,8 @@ def test_every_cell_and_sentence_is_in_the_html(case: Case, runs: Path) -> None:
 
 
 @EACH
-def test_every_cell_of_the_first_table_is_in_the_markdown(case: Case, runs: Path) -> None:
-    answer = case.ask(runs)
+def test_every_cell_of_the_first_table_is_in_the_markdown(case: Case, ask: Callable[[Case], Answer]) -> None:
+    answer = ask(case)
     markdown = answer.markdown().replace("\\", "")
     table = answer.page().table
     assert table is not None
@@ -132,8 +139,8 @@ def test_every_cell_of_the_first_table_is_in_the_markdown(case: Case, runs: Path
 
 
 @EACH
-def test_no_text_of_an_answer_contains_a_flag(case: Case, runs: Path) -> None:
-    answer = case.ask(runs)
+def test_no_text_of_an_answer_contains_a_flag(case: Case, ask: Callable[[Case], Answer]) -> None:
+    answer = ask(case)
     texts = f"{answer.text(None, everything=True)}\n{json.dumps(answer.to_dict())}\n{answer.markdown()}"
     assert re.findall(r"(?<!\S)--[a-z][a-z-]+", texts) == []
 
