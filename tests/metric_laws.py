@@ -16,9 +16,8 @@ from steelyard.errors import UsageError
 from steelyard.metrics import Metric, evaluate
 from steelyard.metrics._declare import REDUCERS
 from steelyard.profiles import load_profile
-from steelyard.questions.measure import measure
+from steelyard.questions.measure import GroupValue, measure
 from steelyard.records import FACTS, Missing, Run, run_facts
-from steelyard.results import GroupValue
 
 PROFILE = load_profile("outcome-1")
 

@@ -22,8 +22,9 @@ from metric_laws import (
 )
 from steelyard.errors import UsageError
 from steelyard.metrics import Example, Input, Metric, Optional, Required, Value, catalog, metric
+from steelyard.questions.measure import GroupValue
 from steelyard.records import Missing, encode_run, run_facts, sum_in_order
-from steelyard.results import GroupValue
+from steelyard.statistics import STATISTICS
 from strategies import run_lists, runs
 
 DOCS = Path(__file__).parent.parent / "docs" / "metrics.md"
@@ -98,7 +99,7 @@ def numbers_of(result: Any) -> dict[Any, list[float | None]]:
             if isinstance(value, GroupValue):
                 found[key] = [value.value]
             else:
-                found[key] = list(value.values.values())
+                found[key] = [getattr(value, name) for name, each in STATISTICS.items() if each.shown]
     return found
 
 

@@ -27,7 +27,6 @@ from steelyard.records import (
     Usage,
     encode_run,
 )
-from steelyard.reports import measurement_tables
 
 MODEL = "claude-sonnet-4-20250514"
 
@@ -55,14 +54,16 @@ def test_the_json_is_strict_and_has_the_promised_shape(tmp_path: Path) -> None:
     assert group["key"] == {"tier": "T0"}
     assert group["n"] == 1
     assert group["grade"] is None
-    assert group["metrics"]["cost_of_pass"] == {"value": "Infinity"}
+    assert group["metrics"]["cost_of_pass"]["value"] == "Infinity"
     assert group["metrics"]["cost_of_pass_per_run"]["mean"] == "Infinity"
     assert group["metrics"]["cost_of_pass_per_run"]["std_dev"] is None
     assert group["metrics"]["impl_rate"]["median"] is None
     assert "no impl_rate" in group["metrics"]["impl_rate"]["reason"]
-    assert group["metrics"]["skill_efficiency"] == {"value": None, "reason": "the record has no components"}
-    assert result["across"]["tier_uplift"] == {}
-    assert set(result["across"]) >= {"pass_rate_variance", "cost_variance", "composite_variance", "cost_delta"}
+    skills = group["metrics"]["skill_efficiency"]
+    assert (skills["value"], skills["reason"]) == (None, "the record has no components")
+    (across,) = result["across"]
+    assert across["uplift"] == {}
+    assert set(across["values"]) == {"pass_rate_variance", "cost_variance", "composite_variance", "cost_delta"}
 
 
 def test_a_key_that_runs_do_not_have_is_a_dash_everywhere(tmp_path: Path) -> None:
@@ -333,10 +334,11 @@ def test_cost_of_pass_of_a_group_is_mean_cost_over_mean_pass_rate() -> None:
 def test_numbers_that_stand_on_some_of_the_runs_say_so() -> None:
     runs = [sy.Run(id=str(n), task="t", passed=n < 2, cost_usd=1.0 if n == 0 else None) for n in range(3)]
     # only the first run has both: $1 and a pass
-    assert only(*runs)["cost_of_pass"] == {"value": 1.0, "count": 1, "missing": 2}
+    found = only(*runs)["cost_of_pass"]
+    assert (found["value"], found["count"], found["missing"]) == (1.0, 1, 2)
     tiers = [sy.Run(id="a", task="t", tier="T0", cost_usd=3.0), sy.Run(id="b", task="t", tier="T1")]
-    across = sy.measure(tiers, by=["tier"]).to_dict()["across"]
-    assert across["tiers_used"]["cost_delta"] == {"count": 1, "missing": 1}
+    (across,) = sy.measure(tiers, by=["tier"]).across
+    assert (across.values["cost_delta"].count, across.values["cost_delta"].missing) == (1, 1)
 
 
 def test_a_ratio_of_means_is_over_the_runs_that_have_both() -> None:
@@ -344,9 +346,10 @@ def test_a_ratio_of_means_is_over_the_runs_that_have_both() -> None:
     second = sy.Run(id="2", task="t", passed=False, cost_usd=1.0)
     third = sy.Run(id="3", task="t", cost_usd=9.0)
     # the second alone has a verdict and a cost: $1 and no pass
-    assert only(first, second, third)["cost_of_pass"] == {"value": "Infinity", "count": 1, "missing": 2}
+    found = only(first, second, third)["cost_of_pass"]
+    assert (found["value"], found["count"], found["missing"]) == ("Infinity", 1, 2)
     nobody = only(first, third)["cost_of_pass"]
-    assert nobody == {"value": None, "reason": "no run has all of cost_usd, pass_rate"}
+    assert (nobody["value"], nobody["reason"]) == (None, "no run has all of cost_usd, pass_rate")
 
 
 def test_only_the_metrics_asked_for_are_compared_across_tiers() -> None:
@@ -381,14 +384,17 @@ def test_tiers_of_ones_own_scheme_may_have_any_name() -> None:
         sy.Run(id=name, task="t", tier=name, tier_scheme="ours", passed=True, impl_rate=rate)
         for name, rate in (("bronze", 0.5), ("gold", 1.0))
     ]
-    across = sy.measure(runs, by=["tier"], base_tier="bronze").to_dict()["across"]
-    assert across["tier_uplift"] == {"gold": pytest.approx(1 / 3)}  # (1 - 0.75) / 0.75
+    (across,) = sy.measure(runs, by=["tier"], base_tier="bronze").to_dict()["across"]
+    assert {tier: each["value"] for tier, each in across["uplift"].items()} == {
+        "gold": pytest.approx(1 / 3)  # (1 - 0.75) / 0.75
+    }
 
 
 def test_without_the_base_tier_uplift_is_missing_with_a_reason() -> None:
-    across = sy.measure([sy.Run(task="t", tier="T1", passed=True, impl_rate=1.0)], by=["tier"]).to_dict()["across"]
-    assert across["tier_uplift"] == {"T1": None}
-    assert "no run has base tier T0" in across["reasons"]["tier_uplift.T1"]
+    across = sy.measure([sy.Run(task="t", tier="T1", passed=True, impl_rate=1.0)], by=["tier"]).to_dict()["across"][0]
+    assert across["uplift"].keys() == {"T1"}
+    assert across["uplift"]["T1"]["value"] is None
+    assert "no run has base tier T0" in across["uplift"]["T1"]["reason"]
 
 
 def test_tiers_within_agents_are_compared_agent_by_agent() -> None:
@@ -396,9 +402,9 @@ def test_tiers_within_agents_are_compared_agent_by_agent() -> None:
         sy.Run(id=f"{agent}{tier}", task="t", agent=agent, tier=tier, passed=True, impl_rate=rate)
         for agent, tier, rate in (("a", "T0", 0.5), ("a", "T1", 1.0), ("b", "T0", 1.0), ("b", "T1", 1.0))
     ]
-    within = sy.measure(runs, by=["agent", "tier"]).to_dict()["across"]["within"]
+    within = sy.measure(runs, by=["agent", "tier"]).to_dict()["across"]
     assert [one["key"] for one in within] == [{"agent": "a"}, {"agent": "b"}]
-    assert within[1]["tier_uplift"] == {"T1": 0.0}
+    assert within[1]["uplift"]["T1"]["value"] == 0.0
 
 
 def test_groups_are_sorted_and_missing_keys_come_last() -> None:
@@ -520,20 +526,20 @@ def test_a_group_metric_tells_how_many_runs_it_was_made_from() -> None:
 def test_a_notebook_says_which_figures_are_means_and_which_are_medians_as_a_terminal_does() -> None:
     measured = sy.measure(sy.demo_runs(), by=["tier"])
     html = measured._repr_html_()
-    table = next(iter(measurement_tables(measured)))
-    headings = [" ".join(column.heading.split()) for column in table.columns]
+    table = measured.page().table
+    assert table is not None
+    headings = [" ".join(column.title.split()) for column in table.columns]
     assert {"Pass rate mean ↑", "Cost median ↓"} <= set(headings)
     assert [heading for heading in headings if f"<th>{heading}</th>" not in html] == []
 
 
-def test_metrics_that_no_run_has_are_no_rows_unless_they_are_named() -> None:
+def test_metrics_that_no_run_has_are_rows_with_the_reason() -> None:
     runs = [sy.Run(id=f"{n}", task="t", passed=True, tool_calls=n) for n in (1, 2)]
     result = sy.measure(runs)
-    metrics = {row["metric"] for row in result.to_dicts()}
-    assert "r_prog" not in metrics  # no expected steps
-    assert "total_tool_calls" in metrics
-    assert {"pass_rate", "cost_usd"} <= metrics  # the overview is always there, with the reason
-    assert "r_prog" in result.to_dict()["groups"][0]["metrics"]
+    reasons = {row["metric"]: row["reason"] for row in result.to_dicts()}
+    assert reasons.keys() == result.to_dict()["groups"][0]["metrics"].keys()
+    assert reasons["r_prog"]  # no expected steps
+    assert reasons["total_tool_calls"] is None
     (row,) = sy.measure(runs, metrics=["r_prog"]).to_dicts()
     assert (row["metric"], row["mean"]) == ("r_prog", None)
     assert row["reason"]

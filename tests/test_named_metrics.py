@@ -12,8 +12,6 @@ import steelyard as sy
 from matchups import write
 from steelyard.cli import run
 from steelyard.metrics import Metric, catalog
-from steelyard.reports import measurement_sentence
-from steelyard.results import OF_COMPONENT
 
 SPEEDUPS = Path(__file__).parent / "samples" / "speedup" / "fceval-results.json"
 OF_RUNS = [declared for declared in catalog().values() if declared.level in ("run", "group", "across", "component")]
@@ -23,6 +21,16 @@ OF_RUNS = [declared for declared in catalog().values() if declared.level in ("ru
 def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
     some = [each for place, each in enumerate(sy.demo_runs()) if place % 7 == 0]
     return write(tmp_path_factory.mktemp("named") / "runs.jsonl", some)
+
+
+IN_COLUMNS = {
+    "tier_uplift": "uplift",
+    "component_tokens": "tokens",
+    "component_token_fraction": "token_fraction",
+    "component_cost_usd": "cost_usd",
+    "component_cost_fraction": "cost_fraction",
+}
+"""Columns of metrics whose rows are tiers or components."""
 
 
 def shown_as(declared: Metric) -> str:
@@ -38,7 +46,13 @@ def test_every_metric_that_is_named_is_in_table_and_csv(
     names = ",".join(each.name for each in declared)
     assert run(["measure", runs, "--by", "tier", "--metrics", names, "--csv", "--quiet"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert {row["metric"] for row in rows} == {each.name for each in declared}
+    columns = {column for row in rows for column, cell in row.items() if cell}
+    assert {row["metric"] for row in rows if row.get("metric")} == {
+        each.name for each in declared if each.name not in IN_COLUMNS
+    }
+    assert {each.name for each in declared if each.name in IN_COLUMNS} == {
+        name for name, column in IN_COLUMNS.items() if column in columns
+    }
     for each in declared:
         assert run(["measure", runs, "--by", "tier", "--metrics", each.name, "--quiet"]) == 0
         assert shown_as(each) in capsys.readouterr().out
@@ -48,20 +62,24 @@ def test_the_rows_of_tiers_and_components_hold_the_numbers_of_json(runs: str) ->
     names = ["tier_uplift", "cost_delta", "component_tokens", "component_cost_fraction", "pass_rate"]
     result = sy.measure(runs, by=["tier"], metrics=names)
     rows, shape = result.to_dicts(), result.to_dict()
-    uplift = {row["tier"]: row["value"] for row in rows if row["metric"] == "tier_uplift"}
-    assert uplift == shape["across"]["tier_uplift"]
-    assert [row["value"] for row in rows if row["metric"] == "cost_delta"] == [shape["across"]["cost_delta"]]
-    for name in ("component_tokens", "component_cost_fraction"):
-        told = [row["value"] for row in rows if row["metric"] == name]
-        assert told == [part[OF_COMPONENT[name]] for group in shape["groups"] for part in group["components"].values()]
+    (across,) = shape["across"]
+    uplift = {row["uplift"]: row["value"] for row in rows if row["uplift"]}
+    assert uplift == {tier: value["value"] for tier, value in across["uplift"].items()}
+    assert uplift
+    costs = [row["value"] for row in rows if row["metric"] == "cost_delta"]
+    assert costs == [across["values"]["cost_delta"]["value"]]
+    for name in ("tokens", "token_fraction", "cost_usd", "cost_fraction"):
+        told = [row[name] for row in rows if row["component"]]
+        assert told == [part[name] for group in shape["groups"] for part in group["components"].values()]
+        assert told
     assert len({tuple(row) for row in rows}) == 1  # all rows have the same keys
     assert len(result.to_polars()) == len(rows)
 
 
-def test_without_names_rows_stay_those_of_groups(runs: str) -> None:
+def test_a_row_is_a_metric_a_component_or_the_uplift_of_a_tier(runs: str) -> None:
     rows = sy.measure(runs, by=["tier"]).to_dicts()
-    assert "component" not in rows[0]
-    assert {catalog()[row["metric"]].level for row in rows} == {"run", "group"}
+    assert {sum(row[name] is not None for name in ("metric", "component", "uplift")) for row in rows} == {1}
+    assert {catalog()[row["metric"]].level for row in rows if row["metric"]} == {"run", "group", "across"}
 
 
 def test_the_speedup_table_shows_success_levels_cost_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +107,7 @@ def test_pass_at_k_is_known_however_it_is_written(name: str, capsys: pytest.Capt
     ],
 )
 def test_the_first_sentence_says_nothing_of_what_was_not_measured(metrics: str, sentence: str) -> None:
-    assert measurement_sentence(sy.measure([{"task": "t", "passed": True}], metrics=metrics)) == sentence
+    assert sy.measure([{"task": "t", "passed": True}], metrics=metrics).page().answer == sentence
     nothing = [{"task": "t", "outcome": "not_scored"}]
     measured = sy.measure(nothing, metrics="pass_rate,cost_usd")
-    assert measurement_sentence(measured) == "1 run, without a verdict or a cost."
+    assert measured.page().answer == "1 run, without a verdict or a cost."

@@ -23,6 +23,7 @@ from commands import steelyard
 from matchups import write
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.questions.analysis import _choosing_intervals
+from steelyard.questions.measure import Measurement, Statistics
 from steelyard.records import (
     FACTS,
     Action,
@@ -36,7 +37,6 @@ from steelyard.records import (
     Steps,
     run_facts,
 )
-from steelyard.results import Measurement, Statistics
 from steelyard.statistics import Interval
 
 WEIGHTS, POLICIES, AGENTS = ("runs", "tasks"), ("exclude", "fail"), ("x", "y")

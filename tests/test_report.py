@@ -295,7 +295,7 @@ def test_what_is_odd_about_runs_is_told_once_however_many_verbs_tell_it(tmp_path
         "passed": True,
     }
     path.write_text(path.read_text() + json.dumps(odd) + '\n{"task": 1}\n', encoding="utf-8")
-    measured = {finding.code: finding.count for finding in sy.measure([path], by=["agent"]).all_findings}
+    measured = {finding.code: finding.count for finding in sy.measure([path], by=["agent"]).findings}
     told = {finding.code: finding.count for finding in sy.report([path]).findings}
     assert {"invalid_record", "verdict_contradicts_tests"} & set(measured)
     assert {code: told.get(code) for code in measured} == measured

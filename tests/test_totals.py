@@ -12,8 +12,8 @@ from commands import steelyard
 from matchups import write
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
+from steelyard.questions.measure import GroupValue
 from steelyard.records import TOKEN_KINDS, Run, Usage
-from steelyard.results import GroupValue
 
 TOTALS = {metric.name for metric in catalog().at("group") if metric.lower_bound is not None}
 
@@ -96,13 +96,8 @@ def test_tables_json_and_rows_say_at_least(tmp_path: Path) -> None:
     shown = steelyard("measure", file, "--metrics", "total_cost_usd", "--quiet").stdout
     assert "at least $1.5000 (2 of 3, 1 lower bounds)" in " ".join(shown.split())
     said = json.loads(steelyard("measure", file, "--metrics", "total_cost_usd", "--json").stdout)
-    assert said["groups"][0]["metrics"]["total_cost_usd"] == {
-        "value": 1.5,
-        "count": 2,
-        "missing": 1,
-        "at_least": True,
-        "lower_bounds": 1,
-    }
+    stated = {"value": 1.5, "count": 2, "missing": 1, "at_least": True, "lower_bounds": 1}
+    assert said["groups"][0]["metrics"]["total_cost_usd"].items() >= stated.items()
     [row] = sy.measure(runs, metrics=["total_cost_usd"]).to_dicts()
     assert (row["value"], row["at_least"]) == (1.5, True)
     assert "at least" in steelyard("explain", file, "total_cost_usd", "--by", "task", "--quiet").stdout

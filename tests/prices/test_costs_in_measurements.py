@@ -13,7 +13,7 @@ MILLION = Usage(input_tokens=1_000_000, output_tokens=0)
 
 def findings(*runs: Run, code: str, prices: str = "genai-prices") -> list[Finding]:
     result = measure(list(runs), prices=prices)
-    return [finding for finding in result.all_findings if finding.code == code]
+    return [finding for finding in result.findings if finding.code == code]
 
 
 def test_reported_and_priced_cost_stand_side_by_side_where_they_differ() -> None:

@@ -48,21 +48,16 @@ def demo(
     if json:
         print_json(result.to_dict())
         return 0
-    from steelyard.reports import measurement_sentence, measurement_tables
-
     terminal = console()
     terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs of synthetic data.")
-    terminal.print(measurement_sentence(result))
-    terminal.print()
-    for table in measurement_tables(result):
-        terminal.print(table)
+    terminal.print_page(result.page())
     terminal.print(NEXT)
     if report is not None:
         from steelyard.questions.report import report as make_report  # imports every command
 
         make_report(runs, title="Seven tiers of a synthetic experiment", by=["tier"]).save(report)
         terminal.print(f"wrote {report}: open it in a browser")
-    print_findings(result.all_findings)
+    print_findings(result.findings)
     return 0
 
 

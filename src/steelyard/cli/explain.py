@@ -56,7 +56,7 @@ def explain(
         return 0
     _show_groups(explanation, json=showing.json)
     if not showing.quiet:
-        print_findings(explanation.result.all_findings)
+        print_findings(explanation.result.findings)
     return showing.status(explanation.result.rejected_count)
 
 
@@ -74,7 +74,7 @@ def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:
     if json:
         print_json(explanation.to_dict())
         return
-    from steelyard.reports import explanation_lines, explanation_tables  # imports the tables
+    from steelyard.questions import explanation_lines, explanation_tables  # imports the tables
 
     terminal = console()
     for line in explanation_lines(explanation):

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError, UsageError, said_by
+from steelyard.formatting import UNITS_IN_CELLS
 from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, weighed
 from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._signatures import Input, Scope, read_signature
@@ -29,6 +30,7 @@ ROWS: dict[Level, str] = {
     "submission": "submission",
 }
 """What a row of the table is that a level's metrics are taken over; the other levels are of groups alone."""
+ARROWS: dict[Better, str] = {"higher": "↑", "lower": "↓", "neither": ""}
 REDUCERS = tuple(name for name, statistic in STATISTICS.items() if statistic.reduces)
 
 
@@ -91,8 +93,14 @@ class Metric:
 
     @property
     def arrow(self) -> str:
-        """Arrow to the better direction; empty if there is none."""
-        return {"higher": "↑", "lower": "↓", "neither": ""}[self.better]
+        """Direction that is better; empty if neither is."""
+        return ARROWS[self.better]
+
+    def heading(self, statistic: str | None = None) -> str:
+        """Return the heading of a column: the title, and below it statistic, unit and the direction that is better."""
+        second = "" if statistic in (None, "value") else f"{statistic} "
+        unit = "" if self.unit in UNITS_IN_CELLS else f"{self.unit} "
+        return f"{self.title}\n{second}{unit}{self.arrow}".rstrip()
 
     @property
     def is_fraction(self) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         id_path as id_path,
         interval_column as interval_column,
         interval_text as interval_text,
+        key_cell as key_cell,
         key_columns as key_columns,
         level_column as level_column,
         methods_of as methods_of,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         page_markdown as page_markdown,
     )
     from steelyard.pages._metric_figures import (
+        DRAWN_TOKENS as DRAWN_TOKENS,
         confidence_text as confidence_text,
         key_name as key_name,
         limits_text as limits_text,

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from steelyard.errors import UsageError
 from steelyard.formatting import bounds_text, exact_percent, number_format, quantity_column
 from steelyard.pages._page import DASH, Column, Facts, Page
+from steelyard.plain_text import clean
 from steelyard.records import key_text, tier_text
 
 if TYPE_CHECKING:
@@ -135,15 +136,16 @@ def key_columns(
     by: Sequence[str], keys: Sequence[Mapping[str, str | int | None]], tier_scheme: str | None
 ) -> list[Column]:
     """Return one column per part of a group's key; a tier has its meaning appended."""
-    return [text_column(name, name, [_key_cell(key, name, tier_scheme) for key in keys]) for name in by]
+    return [text_column(name, name, [key_cell(key, name, tier_scheme) for key in keys]) for name in by]
 
 
-def _key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | None) -> str:
+def key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | None) -> str:
+    """Return a value of a group's key; a tier has its meaning appended, from the key's own scheme or the common one."""
     value = key[name]
     if name != "tier" or value is None:
-        return key_text(value)
+        return clean(key_text(value))
     scheme = key.get("tier_scheme", tier_scheme)
-    return tier_text(str(value), None if scheme is None else str(scheme))
+    return clean(tier_text(str(value), None if scheme is None else str(scheme)))
 
 
 def counting_facts(result: Any) -> Facts:  # Any: a ranking, a comparison or a measurement

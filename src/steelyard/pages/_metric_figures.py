@@ -10,6 +10,16 @@ from steelyard.figures import Axis, Estimate
 from steelyard.formatting import bounds_text, difference_text, exact_percent, percent
 from steelyard.records import key_text, tier_text
 
+DRAWN_TOKENS = {
+    "input": "input_tokens",
+    "cache read": "cache_read_tokens",
+    "cache write 5m": "cache_write_5m_tokens",
+    "cache write 1h": "cache_write_1h_tokens",
+    "output": "output_tokens",
+    "reasoning": "reasoning_tokens",
+}
+"""Kinds of tokens in the order of a stacked bar, with their fields."""
+
 
 class DrawnMetric(Protocol):
     """A metric, as far as a figure shows it."""

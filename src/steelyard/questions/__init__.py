@@ -102,6 +102,10 @@ if TYPE_CHECKING:
         doc as doc,
         split_names as split_names,
     )
+    from steelyard.questions._explanation_tables import (
+        explanation_lines as explanation_lines,
+        explanation_tables as explanation_tables,
+    )
     from steelyard.questions._figure_options import (
         CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,

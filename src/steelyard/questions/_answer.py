@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from shutil import get_terminal_size
-from types import UnionType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -48,46 +49,61 @@ class Rows:
     `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields of
     the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix; a
     mapping of scalars gives one column per key. The key of an entry of a mapping is in a column of the mapping's name
-    in the singular. Fields of the answer itself are in every row only if `keep` names them; fields of entries that
-    `without` names are in no row.
+    in the singular, or as `keys` says. Fields of the answer itself are in every row only if `keep` names them; fields
+    named in `without` are in none.
     """
 
     paths: tuple[str, ...]
     keep: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
 
-    def __init__(self, *paths: str, keep: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *paths: str,
+        keep: tuple[str, ...] = (),
+        without: tuple[str, ...] = (),
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "keep", keep)
         object.__setattr__(self, "without", without)
+        object.__setattr__(self, "keys", keys or {})
 
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
         kept = {column: value for name in self.keep for column, value in _cells(name, getattr(answer, name))}
-        rows = [
-            _joined(levels)
-            for path in self.paths
-            for levels in _levels(answer, path.split("."), [("", kept)], self.without)
-        ]
+        paths = [path.split(".") for path in self.paths]
+        rows = [_joined(levels) for path in paths for levels in self._levels(answer, path, [("", kept)])]
         names = dict.fromkeys(name for row in rows for name in row)
         return [{name: row.get(name) for name in names} for row in rows]
 
+    def _levels(self, entry: Any, path: Sequence[str], outer: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+        """Yield the columns of each row by level, the outermost first (Any: a struct)."""
+        place, *below = path
+        entries = getattr(entry, place)
+        left_out = {*self.without, *(name for each in self.paths for name in each.split("."))}
+        keyed = entries.items() if isinstance(entries, Mapping) else ((None, each) for each in entries)
+        for key, each in keyed:
+            cells: Row = {} if key is None else {self.keys.get(place, singular(place)): key}
+            kind: Any = type(each)  # Any: a hashable type
+            absent = _optional_structs(kind)
+            for name in each.__struct_fields__:
+                value = getattr(each, name)
+                if name in left_out or (value is None and name in absent):
+                    continue
+                for column, cell in _cells(name, value):
+                    cells.setdefault(column, cell)
+            levels = [*outer, (singular(place), cells)]
+            yield from self._levels(each, below, levels) if below else [levels]
 
-def _levels(
-    entry: Any, path: Sequence[str], outer: list[tuple[str, Row]], without: Sequence[str]
-) -> Iterator[list[tuple[str, Row]]]:
-    """Yield the columns of each row by level, the outermost first (Any: a struct)."""
-    field, *below = path
-    entries = getattr(entry, field)
-    keyed = entries.items() if isinstance(entries, Mapping) else ((None, each) for each in entries)
-    for key, each in keyed:
-        cells: Row = {} if key is None else {singular(field): key}
-        for name in each.__struct_fields__:
-            if name not in (*below[:1], *without):
-                for column, value in _cells(name, getattr(each, name)):
-                    cells.setdefault(column, value)
-        levels = [*outer, (singular(field), cells)]
-        yield from _levels(each, below, levels, without) if below else [levels]
+
+@cache
+def _optional_structs(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the fields that are a struct or None: None has no columns."""
+    hints = get_type_hints(kind)
+    optional = {name: get_args(hints[name]) for name in kind.__struct_fields__ if NoneType in get_args(hints[name])}
+    return frozenset(name for name, parts in optional.items() if any(_is_struct(part) for part in parts))
 
 
 def _joined(levels: Sequence[tuple[str, Row]]) -> Row:
@@ -341,21 +357,28 @@ def _exact(schema: Any) -> Any:  # Any: JSON values
     return made | {"additionalProperties": False} if "properties" in made else made
 
 
-def _dtypes(kind: Any, pl: Any, column: str = "") -> dict[str, Any]:  # Any: types, Polars and its types
-    """Return the Polars types of scalar fields at any depth, by column; columns of mappings are inferred."""
+def _dtypes(kind: Any, pl: Any, column: str = "", *, within: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """Return the Polars types of scalar fields at any depth, by column; columns of mappings are inferred.
+
+    `within`: the structs that contain it; one that contains itself ends there (Any: types, Polars and its types).
+    """
     scalars = {float: pl.Float64, int: pl.Int64, str: pl.String, bool: pl.Boolean}
+    if kind in within:
+        return {}
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        within = (*within, kind)
         found: dict[str, Any] = {}
         hints = get_type_hints(kind)
         for name in kind.__struct_fields__:
             inner = column if column and name in OF_ITSELF else f"{column}_{name}" if column else name
-            found = _dtypes(hints[name], pl, inner) | found
+            found = _dtypes(hints[name], pl, inner, within=within) | found
         return found
     if get_origin(kind) in (UnionType, Union):
         parts = [part for part in get_args(kind) if part is not int or float not in get_args(kind)]
-        return {name: dtype for part in parts for name, dtype in _dtypes(part, pl, column).items()}
+        return {name: dtype for part in parts for name, dtype in _dtypes(part, pl, column, within=within).items()}
     if get_origin(kind) in (tuple, dict):
-        return {name: dtype for part in get_args(kind) if _is_struct(part) for name, dtype in _dtypes(part, pl).items()}
+        parts = [part for part in get_args(kind) if _is_struct(part)]
+        return {name: dtype for part in parts for name, dtype in _dtypes(part, pl, within=within).items()}
     return {column: scalars[kind]} if kind in scalars else {}
 
 

@@ -29,7 +29,7 @@ from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
 from steelyard.questions.compare import compare
 from steelyard.questions.judges import judges as examine_judges
-from steelyard.questions.measure import measure
+from steelyard.questions.measure import Measurement, measure
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
 from steelyard.questions.speedup import speedup
@@ -40,7 +40,6 @@ from steelyard.results import (
     Comparison,
     CompletenessSummary,
     Judges,
-    Measurement,
     Repeatability,
     ReportInput,
     ReportOutput,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import eq
 from typing import Any, Literal, overload
 
 import msgspec
@@ -101,6 +102,13 @@ class PlacesOnDemand(Sequence[Place]):
             return tuple(self._made(range(self._count)[index]))
         number = range(self._count)[index]
         return next(iter(self._made(range(number, number + 1))))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it has the same places, so that a finding equals the one that is read from its JSON."""
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 class FilePlaces:

@@ -82,10 +82,6 @@ if TYPE_CHECKING:
         doctor_sentence as doctor_sentence,
         doctor_table as doctor_table,
     )
-    from steelyard.reports._explanations import (
-        explanation_lines as explanation_lines,
-        explanation_tables as explanation_tables,
-    )
     from steelyard.reports._gates import (
         gate_markdown as gate_markdown,
         gate_sentence as gate_sentence,
@@ -98,10 +94,6 @@ if TYPE_CHECKING:
     from steelyard.reports._matrices import (
         matrix_lines as matrix_lines,
         matrix_table as matrix_table,
-    )
-    from steelyard.reports._measurement_tables import (
-        measurement_sentence as measurement_sentence,
-        measurement_tables as measurement_tables,
     )
     from steelyard.reports._plan_runs import (
         plan_parts as plan_parts,

@@ -182,18 +182,6 @@ if TYPE_CHECKING:
         MatrixSort as MatrixSort,
         MatrixTask as MatrixTask,
     )
-    from steelyard.results._measurement import (
-        FIGURES as FIGURES,
-        OF_COMPONENT as OF_COMPONENT,
-        SHOWN as SHOWN,
-        Across as Across,
-        ComponentFraction as ComponentFraction,
-        Group as Group,
-        GroupValue as GroupValue,
-        Measurement as Measurement,
-        Statistics as Statistics,
-        group_label as group_label,
-    )
     from steelyard.results._metric_list import (
         MetricList as MetricList,
         list_metrics as list_metrics,

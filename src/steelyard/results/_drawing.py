@@ -29,13 +29,8 @@ from steelyard.results._completeness_figures import completeness_fields
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._matrix import Matrix
-from steelyard.results._measurement import Measurement
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
 from steelyard.results._ranking_figures import (
-    group_components,
-    group_dots,
-    group_pareto,
-    group_tokens,
     matrix_heatmap,
 )
 from steelyard.results._repeatability import Repeatability
@@ -56,12 +51,6 @@ from steelyard.results._trial_figures import (
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
-    Measurement: {
-        "dots": group_dots,
-        "pareto": group_pareto,
-        "tokens": group_tokens,
-        "components": group_components,
-    },
     Matrix: {"heatmap": matrix_heatmap},
     Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
     Gate: {"rules": rule_dots},

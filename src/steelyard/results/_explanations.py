@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from steelyard.metrics import Metric
 from steelyard.records import Missing
 from steelyard.results._base import Result, json_number
-from steelyard.results._measurement import Across, Group, GroupValue, Measurement, scheme_dict
+from steelyard.results._measurement import scheme_dict
+
+if TYPE_CHECKING:
+    from steelyard.questions.measure import Group, GroupValue, Measurement, TierComparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +56,7 @@ class GroupsExplanation(Result):
         scheme = scheme_dict(self.result.tier_scheme)
         if self.declared.level == "component":
             return [
-                {**scheme, **group.key, "n": group.n, "component": name, **asdict(share)}
+                {**scheme, **group.key, "n": group.n, "component": name, **structs.asdict(share)}
                 for group in self.result.groups
                 for name, share in group.components.items()
             ]
@@ -73,10 +78,11 @@ class GroupsExplanation(Result):
 
     def formula_inputs(self, group: Group) -> Mapping[str, GroupValue]:
         """What was put into the formula of a group metric: for each input its figure over the group's runs."""
-        value = group.metrics[self.declared.name]
-        return value.inputs if isinstance(value, GroupValue) else {}
+        value: Any = group.metrics[self.declared.name]  # Any: statistics of runs have no inputs
+        inputs: Mapping[str, GroupValue] = getattr(value, "inputs", {})
+        return inputs
 
-    def across_values(self, across: Across) -> Mapping[str, GroupValue]:
+    def across_values(self, across: TierComparison) -> Mapping[str, GroupValue]:
         """The metric of each tier where it has a base, else that of all tiers together."""
         if any(spec.scope == "base" for spec in self.declared.inputs.values()):
             return across.uplift

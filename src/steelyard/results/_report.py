@@ -11,11 +11,11 @@ from steelyard.results._base import Result, json_number
 from steelyard.results._comparison import Comparison
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._judges import Judges
-from steelyard.results._measurement import Measurement
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._speedup import SpeedupResult
 
 if TYPE_CHECKING:
+    from steelyard.questions.measure import Measurement
     from steelyard.questions.rank import Ranking
     from steelyard.questions.usage import UsageSummary
 

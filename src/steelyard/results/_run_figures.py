@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, CallAmount, Figure, StackedRow, calls, stacked
-from steelyard.results._ranking_figures import TOKEN_KINDS
+from steelyard.pages import DRAWN_TOKENS
 from steelyard.results._run_detail import RunDetail
 
 
 def run_tokens(detail: RunDetail, width: int) -> Figure:
     """Tokens by kind in one bar."""
     usage = detail.record.total_usage
-    kinds = {kind: name.removeprefix("total_") for kind, name in TOKEN_KINDS.items()}
-    parts = {kind: getattr(usage, name) for kind, name in kinds.items()} if usage is not None else {}
+    parts = {kind: getattr(usage, name) for kind, name in DRAWN_TOKENS.items()} if usage is not None else {}
     # a tool that counts no cache has none to show, which is not the same as an unknown part of the whole
     stated = {kind: count for kind, count in parts.items() if count is not None}
     if not stated:

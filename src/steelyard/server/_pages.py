@@ -42,7 +42,7 @@ IN_SIGHT = (
     "outcome",
 )
 """Form fields that are not collapsed."""
-FIRST = ("/", "/tasks", "/matrix", "/compare", "/runs", "/usage", "/completeness")
+FIRST = ("/", "/tasks", "/measure", "/matrix", "/compare", "/runs", "/usage", "/completeness")
 """First pages of the navigation; the others follow in the order of their routes."""
 LABELS = {"/": "Ranking", "/api": "API"}
 

@@ -42,6 +42,7 @@ from steelyard.results import (
     RunOutput,
     SpeedupResult,
 )
+from steelyard.server._question_routes import question_route
 from steelyard.server._route import Paged, Query, Repeated, Route, options_of, query_of
 
 Values = Mapping[str, str]
@@ -172,6 +173,7 @@ RUN_ROUTES = (
         over_arena=_rank_of_arena,
         over_runs=_rank_of_runs,
     ),
+    question_route("measure"),
     Route(
         path="/compare",
         sentence="Paired comparison of a candidate with a baseline (default: the top two).",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.engines import Engine
 from steelyard.formatting import bounds_text, interval_name
@@ -18,8 +18,8 @@ from steelyard.questions.analysis._choosing_intervals import (
     why_no_estimate,
 )
 from steelyard.questions.analysis._samples import complete_halves
+from steelyard.questions.measure import Group, GroupValue, Statistics
 from steelyard.records import Finding, Missing
-from steelyard.results import Group, GroupValue, Statistics
 from steelyard.statistics import Floats, Interval, Ints, check_level, no_interval
 
 

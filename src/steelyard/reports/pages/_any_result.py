@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steelyard.formatting import counted
-from steelyard.pages import (
-    Column,
-    Page,
-    PageTable,
-    count_column,
-    counting_facts,
-    key_columns,
-    row_columns,
-    text_column,
-    with_figures,
-)
-from steelyard.reports._measurement_tables import cell_text, figure_format, heading, measurement_sentence, overview_of
+from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._compare import compare_page
 from steelyard.reports.pages._completeness import completeness_page
@@ -51,12 +39,10 @@ from steelyard.results import (
     CompletenessSummary,
     CorrectnessEstimates,
     Evaluation,
-    GroupValue,
     Judges,
     Leaderboard,
     LeaderboardChanges,
     Matrix,
-    Measurement,
     MetricList,
     Outliers,
     PeerReview,
@@ -88,36 +74,6 @@ def page_of(result: Any) -> Page:  # Any: a result, or an answer of a question
     return PAGES.get(type(result), _rows_page)(result)
 
 
-def measure_page(result: Measurement) -> Page:
-    """What each group delivered and what it cost."""
-    groups = result.groups
-    columns = key_columns(result.by, [group.key for group in groups], result.tier_scheme)
-    columns += [text_column("group", "", ["all"] * len(groups))] if not result.by else []
-    columns.append(count_column("runs", "runs", [group.n for group in groups]))
-    for declared in overview_of(result):
-        values = [group.metrics[declared.name] for group in groups]
-        numbers = [
-            value.value if isinstance(value, GroupValue) else getattr(value, declared.figure) for value in values
-        ]
-        column = figure_format(groups, declared)
-        texts = [
-            cell_text(value, declared.figure, column, group.n).replace("\n", ", ")
-            for value, group in zip(values, groups, strict=True)
-        ]
-        title = " ".join(heading(declared.name, declared.figure).split())
-        columns.append(Column(name=declared.name, title=title, values=numbers, decimals=6, texts=texts))
-    columns.append(text_column("grade", "grade", [group.grade for group in groups]))
-    runs = counted(result.n, "run")
-    page = Page(
-        name="measure",
-        title="What are the results, and what did they cost?",
-        answer=measurement_sentence(result),
-        table=PageTable(caption=f"{runs}, profile {result.profile}, prices {result.prices}", columns=tuple(columns)),
-        facts=(*counting_facts(result), ("prices", result.prices)),
-    )
-    return with_figures(page, result, ("dots", "pareto"))
-
-
 def _rows_page(result: Result) -> Page:
     rows = result.to_dicts()
     about = repr(result)
@@ -142,7 +98,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     AbilityRanking: abilities_page,
     CorrectnessEstimates: correctness_page,
     Matrix: matrix_page,
-    Measurement: measure_page,
     MetricList: metrics_page,
     Outliers: outliers_page,
     PeerReview: ratings_page,

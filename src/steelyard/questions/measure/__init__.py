@@ -1,22 +1,36 @@
-"""Measure: per-run metrics, their statistics in each group, group metrics, grades, and what differs across tiers."""
+"""Compute metrics per group, with confidence intervals.
+
+Confidence intervals are computed only if an interval method is set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
+from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._opening_runs import Measurable
 from steelyard.questions._question import question
+from steelyard.questions.measure._answer import (
+    FIGURES as FIGURES,
+    OF_COMPONENT as OF_COMPONENT,
+    ComponentUsage as ComponentUsage,
+    Group as Group,
+    GroupValue as GroupValue,
+    Measurement as Measurement,
+    Statistics as Statistics,
+    TierComparison as TierComparison,
+)
+from steelyard.questions.measure._page import (
+    cell_numbers as cell_numbers,
+    cell_text as cell_text,
+    page as page,
+)
 from steelyard.records import check_key
-
-if TYPE_CHECKING:
-    from steelyard.results import Measurement
-
 
 MEASURED = frozenset({"run", "group", "component", "across"})
 """The levels of the metrics that are made from a table of runs."""
@@ -25,7 +39,11 @@ BASED = "tier_uplift"
 """The metric that takes a base tier."""
 
 
-@question(MeasureOptions)
+@question(
+    MeasureOptions,
+    all_parts="Show every statistic of every metric.",
+    examples=({"by": "tier"}, {"by": "tier", "interval": "auto"}),
+)
 def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
     """Compute metrics per group.
 
@@ -36,7 +54,7 @@ def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
     >>> round(measured.groups[0].metrics["pass_rate"].mean, 4)
     0.505
     """
-    from steelyard.questions._assembling import assemble  # brings numpy and Polars
+    from steelyard.questions.measure._assembly import assemble  # brings numpy and Polars
 
     keys = checked_keys(options.by)
     profile = options.outcome_profile()
@@ -94,3 +112,10 @@ def checked_keys(by: Sequence[str]) -> list[str]:
     if len(set(by)) != len(by):
         raise UsageError(f"duplicate key in {option('by')}")
     return list(by)
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer, the default first."""
+    from steelyard.questions.measure._figures import group_components, group_dots, group_pareto, group_tokens
+
+    return {"dots": group_dots, "pareto": group_pareto, "tokens": group_tokens, "components": group_components}

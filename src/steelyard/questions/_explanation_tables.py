@@ -6,20 +6,21 @@ from collections.abc import Iterator
 
 from steelyard.formatting import table_format
 from steelyard.metrics import catalog
-from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table, weighting
+from steelyard.pages import DASH, TextTable, add_row, key_cell, number_text, plain_table, weighting
 from steelyard.plain_text import clean
-from steelyard.records import tier_text
-from steelyard.reports._measurement_tables import cell_numbers, cell_text, heading, key_cell
-from steelyard.results import (
+from steelyard.questions.measure import (
     FIGURES,
     OF_COMPONENT,
-    Across,
-    ComponentFraction,
+    ComponentUsage,
     Group,
-    GroupsExplanation,
     GroupValue,
     Statistics,
+    TierComparison,
+    cell_numbers,
+    cell_text,
 )
+from steelyard.records import tier_text
+from steelyard.results import GroupsExplanation
 
 
 def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
@@ -52,10 +53,10 @@ def _groups(explanation: GroupsExplanation) -> TextTable:
     if explanation.grades:
         table.add_column("grade")
     for figure in own:
-        table.add_column(heading(declared.name, figure), justify="right")
+        table.add_column(declared.heading(figure), justify="right")
     inputs = _inputs(explanation)
     for of, figure in inputs:
-        table.add_column(heading(of, figure) if of in catalog() else f"{of}\n{figure}", justify="right")
+        table.add_column(catalog()[of].heading(figure) if of in catalog() else f"{of}\n{figure}", justify="right")
     for group in result.groups:
         cells = _key_cells(explanation, group)
         cells += [group.grade or DASH] if explanation.grades else []
@@ -89,7 +90,7 @@ def _figure(
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
 
 
-def _across(explanation: GroupsExplanation, across: Across) -> TextTable:
+def _across(explanation: GroupsExplanation, across: TierComparison) -> TextTable:
     rest = ", ".join(f"{key} {value}" for key, value in across.key.items())
     table = plain_table(f"{explanation.declared.title}{f', {rest}' if rest else ''}")
     values = explanation.across_values(across)
@@ -109,7 +110,7 @@ def _value_text(value: GroupValue, unit: str) -> str:
 def _components(explanation: GroupsExplanation) -> TextTable:
     table = _with_keys(explanation)
     table.add_column("component")
-    table.add_column(heading(explanation.declared.name), justify="right")
+    table.add_column(explanation.declared.heading(), justify="right")
     for group in explanation.result.groups:
         for component, share in group.components.items():
             add_row(table, *_key_cells(explanation, group), component, _fraction_text(explanation, share))
@@ -118,7 +119,7 @@ def _components(explanation: GroupsExplanation) -> TextTable:
     return table
 
 
-def _fraction_text(explanation: GroupsExplanation, share: ComponentFraction) -> str:
+def _fraction_text(explanation: GroupsExplanation, share: ComponentUsage) -> str:
     value: float | None = getattr(share, OF_COMPONENT[explanation.declared.name])
     return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, explanation.declared.unit)
 
@@ -128,7 +129,7 @@ def _with_keys(explanation: GroupsExplanation) -> TextTable:
     table = plain_table(f"{explanation.declared.title}{by}")
     for key in explanation.result.by:
         table.add_column(key)
-    table.add_column(f"{explanation.result.rows}s", justify="right")
+    table.add_column(f"{explanation.result.row_kind}s", justify="right")
     return table
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
+from typing import Any
+
+import msgspec
 
 from steelyard.engines import (
     Engine,
@@ -22,9 +25,25 @@ from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.option_names import option
 from steelyard.profiles import Profile
-from steelyard.questions._tiers import keys_with_scheme
-from steelyard.records import ComponentType, Finding, Missing, component_column
-from steelyard.results import SHOWN, Across, ComponentFraction, Group, GroupValue, Measurement, Statistics, group_label
+from steelyard.questions._tiers import keys_with_scheme, tier_name
+from steelyard.questions.measure._answer import (
+    SHOWN,
+    ComponentUsage,
+    Group,
+    GroupValue,
+    Measurement,
+    Statistics,
+    TierComparison,
+    group_label,
+)
+from steelyard.records import (
+    ComponentType,
+    Finding,
+    Missing,
+    component_column,
+    one_a_kind,
+    set_aside_findings,
+)
 from steelyard.statistics import WeightBy
 from steelyard.tables import RunTable
 
@@ -33,7 +52,7 @@ Medians = Mapping[str, Sequence[float | None]]
 
 def across_tiers(
     groups: Sequence[Group], metrics: Sequence[Metric], medians: Medians, *, profile: Profile, base_tier: str
-) -> list[Across]:
+) -> list[TierComparison]:
     """One entry for each rest of the key; none when the groups are not tiers."""
     rests: dict[tuple[tuple[str, str | int | None], ...], list[int]] = {}
     for index, group in enumerate(groups):
@@ -50,13 +69,13 @@ def across_tiers(
 
 
 def _across_for_rest(
-    rest: Mapping[str, str | int | None],
+    rest: dict[str, str | int | None],
     tiers: Sequence[tuple[str, int]],
     metrics: Sequence[Metric],
     medians: Medians,
     profile: Profile,
     base_tier: str,
-) -> Across:
+) -> TierComparison:
     uplift: dict[str, GroupValue] = {}
     values: dict[str, GroupValue] = {}
     base_index = dict(tiers).get(base_tier)
@@ -77,10 +96,10 @@ def _across_for_rest(
                 name: _medians(medians, spec.of or name, [index for _, index in tiers]) for name, spec in specs.items()
             }
             used = min((0 if isinstance(known, Missing) else len(known) for known in lists.values()), default=0)
-            values[declared.name] = replace(
+            values[declared.name] = msgspec.structs.replace(
                 _value(declared(**lists, **constants)), count=used, missing=len(tiers) - used
             )
-    return Across(key=rest, base=base_tier, uplift=uplift, values=values)
+    return TierComparison(key=rest, base=base_tier, uplift=uplift, values=values)
 
 
 def _median(medians: Medians, name: str, index: int | None, base_tier: str) -> float | Missing:
@@ -96,7 +115,9 @@ def _medians(medians: Medians, name: str, indices: Sequence[int]) -> list[float]
 
 
 def _value(result: float | Missing) -> GroupValue:
-    return GroupValue(None, result.reason) if isinstance(result, Missing) else GroupValue(result)
+    if isinstance(result, Missing):
+        return GroupValue(value=None, reason=result.reason)
+    return GroupValue(value=result)
 
 
 _REASONS_ASKED = 200
@@ -129,7 +150,7 @@ def assemble(
         _Place(engine, keys_by, key, index, size)
         for index, (key, size) in enumerate(zip(keys, found.sizes.tolist(), strict=True))
     ]
-    groups = _groups(places, plan, reduced)
+    groups = _groups(places, plan, reduced, tier_scheme)
     notes: list[Finding] = []
     if interval != "none":
         from steelyard.questions.analysis import no_figure_for, uncertain_grades, with_intervals  # brings scipy
@@ -138,27 +159,27 @@ def assemble(
         notes = [*no_figure_for(groups, interval), *uncertain_grades(groups, profile)]
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
+    findings = (*table.findings, *scheme_findings, *notes, *chain.from_iterable(checked))
     return Measurement(
         profile=profile.name,
         prices=table.price_table,
         by=tuple(keys_by),
         tier_scheme=tier_scheme,
-        groups=tuple(groups),
-        across=tuple(across),
-        findings=(*table.findings, *scheme_findings, *notes, *chain.from_iterable(checked)),
         n=table.n,
-        rows=table.rows,
-        rejected=table.rejected,
-        rejected_elsewhere=table.rejected_elsewhere,
-        interval=interval,
-        level=level,
+        row_kind=table.rows,
         weight_by=weight_by,
         unscored=profile.unscored,
-        asked=tuple(dict.fromkeys(names)),
+        interval=interval,
+        confidence=level,
+        metrics_requested=tuple(dict.fromkeys(names)),
+        groups=tuple(groups),
+        across=tuple(across),
+        findings=one_a_kind((*set_aside_findings(table.rejected), *findings)),
+        rejected_count=len(table.rejected) + table.rejected_elsewhere,
     )
 
 
-def _groups(places: Sequence[_Place], plan: _Plan, reduced: Reduced) -> list[Group]:
+def _groups(places: Sequence[_Place], plan: _Plan, reduced: Reduced, tier_scheme: str | None) -> list[Group]:
     """What each group comes to."""
     if not places:
         return []
@@ -168,7 +189,7 @@ def _groups(places: Sequence[_Place], plan: _Plan, reduced: Reduced) -> list[Gro
         if declared.is_ratio
     }
     asked = len(places) <= _REASONS_ASKED
-    return [_group(place, plan, reduced, complete, asked=asked) for place in places]
+    return [_group(place, plan, reduced, complete, tier_scheme, asked=asked) for place in places]
 
 
 def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], reduced: Reduced) -> Reduced:
@@ -263,7 +284,15 @@ class _Place:
     n: int
 
 
-def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, Reduced], *, asked: bool) -> Group:
+def _group(
+    place: _Place,
+    plan: _Plan,
+    reduced: Reduced,
+    complete: Mapping[str, Reduced],
+    tier_scheme: str | None,
+    *,
+    asked: bool,
+) -> Group:
     metrics: dict[str, Statistics | GroupValue] = {}
     for declared in plan.shown_runs:
         metrics[declared.name] = _statistics(place, declared.name, reduced[declared.name], asked=asked)
@@ -274,8 +303,10 @@ def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, 
     composite = _statistics(place, "composite_score", reduced["composite_score"], asked=False).median
     profile = place.engine.profile
     grade = profile.grade_of(composite) if composite is not None and profile.grades else None
+    key = dict(zip(place.by, place.key, strict=True))
     return Group(
-        key=dict(zip(place.by, place.key, strict=True)),
+        key=key,
+        tier_name=tier_name(key, tier_scheme),
         n=place.n,
         grade=grade.grade if grade else None,
         grade_meaning=grade.meaning if grade else None,
@@ -286,13 +317,22 @@ def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, 
 
 def _statistics(place: _Place, name: str, statistics: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
     if isinstance(statistics, Missing):
-        values = dict.fromkeys(SHOWN) | {"count": 0, "missing": place.n}
-        return Statistics(values, reason=statistics.reason)
-    values = {shown: _known(statistics[shown][place.index].item()) for shown in SHOWN}
-    reason = None
+        nothing: dict[str, Any] = dict.fromkeys(SHOWN) | {"count": 0, "missing": place.n}  # Any: numbers or None
+        return Statistics(**nothing, reason=statistics.reason)
+    values: dict[str, Any] = {shown: _known(statistics[shown][place.index].item()) for shown in SHOWN}  # Any: as above
     if values["count"] == 0:
-        reason = _why(place, name) if asked else "no run has a value"
-    return Statistics(values, reason=reason)
+        return Statistics(**values, reason=_why(place, name) if asked else "no run has a value")
+    return Statistics(**values, reason=_why_no_deviation(values))
+
+
+def _why_no_deviation(values: Mapping[str, float | None]) -> str | None:
+    """Return the reason for a missing standard deviation, the only statistic that values may lack."""
+    if values["std_dev"] is not None:
+        return None
+    infinite = values["max"] is not None and math.isinf(values["max"])
+    return "std_dev is missing: " + (
+        "a value is infinite" if infinite else "one value has no sample standard deviation"
+    )
 
 
 def _why(place: _Place, name: str) -> str:
@@ -303,18 +343,19 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValue], reduced: Reduced) -> GroupValue:
+def _group_value(place: _Place, declared: Metric, inputs: dict[str, GroupValue], reduced: Reduced) -> GroupValue:
     given = {name: Missing(part.reason or "") if part.value is None else part.value for name, part in inputs.items()}
     result = declared(**given, **constants_of(declared, place.engine.profile))
     if isinstance(result, Missing):
-        return GroupValue(None, result.reason, inputs=inputs)
+        return GroupValue(value=None, inputs=inputs, reason=result.reason)
     count = min((part.count for part in inputs.values() if part.count is not None), default=0)
-    value = GroupValue(result, count=count, missing=place.n - count, inputs=inputs)
+    missing = place.n - count
     if not declared.is_total:
-        return value
+        return GroupValue(value=result, count=count, missing=missing, inputs=inputs)
     flags = None if declared.lower_bound is None else reduced[declared.lower_bound]
     bounds = 0 if flags is None or isinstance(flags, Missing) else int(_known(flags["sum"][place.index].item()) or 0)
-    return replace(value, lower_bounds=bounds, at_least=bool(bounds or value.missing))
+    at_least = bool(bounds or missing)
+    return GroupValue(value=result, count=count, missing=missing, lower_bounds=bounds, at_least=at_least, inputs=inputs)
 
 
 def _input(
@@ -324,7 +365,7 @@ def _input(
     name, how = declared.needs[parameter], declared.inputs[parameter].reduce
     statistics, alone = figures[name], over_all[name]
     if isinstance(statistics, Missing) or isinstance(alone, Missing):
-        return GroupValue(None, statistics.reason if isinstance(statistics, Missing) else None)
+        return GroupValue(value=None, reason=statistics.reason if isinstance(statistics, Missing) else None)
     assert how is not None, f"{declared.name}: a group metric's input has a reducer"
     if declared.is_ratio and place.engine.weight_by == "tasks":
         how = "mean"  # a ratio of sums is one of means, and sums are never weighted
@@ -337,10 +378,10 @@ def _input(
             reason = f"no run has all of {', '.join(declared.inputs)}"
         elif asked:
             reason = _why(place, name)
-    return GroupValue(value, reason, count=count, missing=place.n - count)
+    return GroupValue(value=value, count=count, missing=place.n - count, reason=reason)
 
 
-def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]:
+def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentUsage]:
     """Tokens and cost of each component type, and its fraction of both."""
 
     def total(type_: ComponentType, what: str) -> float | Missing:
@@ -362,7 +403,7 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]
         return {}
     costs = {type_: known["component_cost_usd"](cost_usd=total(type_, "cost_usd")) for type_ in ComponentType}
     all_tokens, all_costs = _sum(tokens.values()), _sum(costs.values())
-    shares: dict[str, ComponentFraction] = {}
+    used: dict[str, ComponentUsage] = {}
     for type_ in ComponentType:
         token_fraction = known["component_token_fraction"](
             component_tokens=tokens[type_], total_component_tokens=all_tokens
@@ -372,9 +413,11 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentFraction]
         )
         parts = (tokens[type_], token_fraction, costs[type_], cost_fraction)
         reason = next((part.reason for part in parts if isinstance(part, Missing)), None)
-        known_parts = [None if isinstance(part, Missing) else part for part in parts]
-        shares[type_.value] = ComponentFraction(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
-    return shares
+        values = [None if isinstance(part, Missing) else part for part in parts]
+        used[type_.value] = ComponentUsage(
+            tokens=values[0], token_fraction=values[1], cost_usd=values[2], cost_fraction=values[3], reason=reason
+        )
+    return used
 
 
 def _sum(values: Iterable[float | Missing]) -> float | Missing:
