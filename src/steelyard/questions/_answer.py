@@ -313,14 +313,9 @@ def answer_schemas(kind: Any, *, ref_template: str = "#/$defs/{name}") -> dict[s
     _, schemas = msgspec.json.schema_components([kind], ref_template=ref_template)
     required = {struct.__name__: _always_present(struct) for struct in _structs(kind, set())}
     return {
-        name: _exact(schema) | {"required": [*_tag(schema), *required[name]]} if name in required else _exact(schema)
+        name: _exact(schema) | {"required": required[name]} if name in required else _exact(schema)
         for name, schema in schemas.items()
     }
-
-
-def _tag(schema: dict[str, Any]) -> list[str]:  # Any: JSON values
-    """Return the fields that identify the struct, which are not fields of the class."""
-    return [name for name in schema.get("required", ()) if schema["properties"][name].keys() == {"enum"}][:1]
 
 
 def _always_present(kind: type[msgspec.Struct]) -> list[str]:

@@ -34,7 +34,7 @@ from steelyard.questions._opening_runs import (
 from steelyard.questions._options import Moment, Names, PricedRunOptions
 from steelyard.questions._question import log_question
 from steelyard.questions.usage._answer import (
-    Budget as Budget,
+    UsageBudget as UsageBudget,
     UsageCount as UsageCount,
     UsageSummary as UsageSummary,
     summary_of,
@@ -233,7 +233,7 @@ def _read(reader: RecordReader, places: Sequence[LogLocation]) -> list[Finding]:
         raise
 
 
-def _budget(usd: float | None, total: UsageCount) -> Budget | None:
+def _budget(usd: float | None, total: UsageCount) -> UsageBudget | None:
     """What is known may already exceed it; what stays within it holds only where all is known."""
     if usd is None:
         return None
@@ -242,8 +242,8 @@ def _budget(usd: float | None, total: UsageCount) -> Budget | None:
             f"{option('budget')} must be a non-negative amount in USD (got {usd:g})", hint=option("budget", 50)
         )
     if total.cost_usd is not None and total.cost_usd > usd:
-        return Budget(usd=usd, status="fail")
-    return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")
+        return UsageBudget(usd=usd, status="fail")
+    return UsageBudget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")
 
 
 def _searched(paths: Sequence[LogLocation]) -> list[Finding]:

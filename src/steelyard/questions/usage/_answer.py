@@ -64,7 +64,7 @@ class RunCost(Part, frozen=True, kw_only=True):
     runs: int
 
 
-class Budget(Part, frozen=True, kw_only=True):
+class UsageBudget(Part, frozen=True, kw_only=True):
     """Limit on the total cost."""
 
     usd: float
@@ -109,7 +109,7 @@ class UsageSummary(Answer, frozen=True, kw_only=True):
     """First day on which they have a call after it."""
     summary: str = ""
     """The total and its completeness in one sentence."""
-    budget: Budget | None = None
+    budget: UsageBudget | None = None
     searched_paths: tuple[LogLocation, ...] = ()
     """Where logs were searched for, if no path was given."""
     series_by: str
