@@ -319,11 +319,12 @@ def answer_schemas(kind: Any, *, ref_template: str = "#/$defs/{name}") -> dict[s
 
 
 def _always_present(kind: type[msgspec.Struct]) -> list[str]:
-    hints, fields = get_type_hints(kind), msgspec.structs.fields(kind)
-    omitted = {each.name for each in fields if kind.__struct_config__.omit_defaults and not each.required}
-    return [
-        each.encode_name for each in fields if each.name not in omitted and UnsetType not in get_args(hints[each.name])
-    ]
+    """Return the fields that the JSON of a struct always has, its tag included."""
+    hints, fields, config = get_type_hints(kind), msgspec.structs.fields(kind), kind.__struct_config__
+    omitted = {each.name for each in fields if config.omit_defaults and not each.required}
+    omitted |= {name for name, hint in hints.items() if UnsetType in get_args(hint)}
+    tag = [config.tag_field] if config.tag_field else []
+    return [*tag, *(each.encode_name for each in fields if each.name not in omitted)]
 
 
 def _structs(kind: Any, found: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:  # Any: a type
