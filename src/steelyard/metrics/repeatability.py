@@ -210,7 +210,7 @@ def p_tau_post(*, d_post: Required, tau: Param) -> Value:
     example=Example({"r_anchor": 0.75}, 0.75),
 )
 def delta_r_anchor(*, r_anchor: Required) -> Value:
-    """Gain from repair, relative to 0 because the specification has no canon before repair.
+    """Gain from repair; the specification defines the value before repair as 0.
 
     A prompt without a canon has the value 0, like its r_anchor.
     """
