@@ -533,6 +533,41 @@ def test_a_notebook_says_which_figures_are_means_and_which_are_medians_as_a_term
     assert [heading for heading in headings if f"<th>{heading}</th>" not in html] == []
 
 
+def test_a_figure_without_data_is_an_error_and_left_out_of_the_page(tmp_path: Path) -> None:
+    runs = str(tmp_path / "runs.jsonl")
+    Path(runs).write_bytes(b"".join(encode_run(run) + b"\n" for run in demo_runs() if run.attempt == 1))
+    page = sy.measure(runs, by="tier", metrics="tier_uplift").page()
+    assert page.figures == ()
+    assert [table.name for table in page.tables] == ["tiers"]
+    done = steelyard("measure", runs, "--by", "tier", "--metrics", "tier_uplift", "--out", str(tmp_path / "x.html"))
+    assert done.status == 0
+    assert "uplift of T1 prompted" in (tmp_path / "x.html").read_text("utf-8")
+    for name, hint in (("component_tokens", "use the figure components"), ("tier_uplift", "measure pass_rate too")):
+        words = ["measure", runs, "--by", "tier", "--metrics", name, "--out", str(tmp_path / "x.svg")]
+        done = steelyard(*words)
+        assert done.status == 2
+        assert f"no value per group to draw: {name}" in done.stderr
+        assert hint in done.stderr
+        assert not (tmp_path / "x.svg").exists()
+
+
+def test_html_and_markdown_have_grades_tiers_components_and_all_statistics() -> None:
+    measured = sy.measure(demo_runs(), by="tier")
+    html, markdown = measured.document(), measured.markdown().replace("\\", "")
+    texts = [
+        *(f"{group.grade} {group.grade_meaning}" for group in measured.groups),
+        "uplift of T1 prompted ↑",
+        "Cost variance USD² ↓",
+        "$25.17",  # cost of the tool schemas of T3
+        "<summary>tier T3: 200 runs</summary>",
+        "composite_score ↑",
+        "why missing",
+    ]
+    for text in texts:
+        assert text in html
+        assert text in markdown
+
+
 def test_metrics_that_no_run_has_are_rows_with_the_reason() -> None:
     runs = [sy.Run(id=f"{n}", task="t", passed=True, tool_calls=n) for n in (1, 2)]
     result = sy.measure(runs)

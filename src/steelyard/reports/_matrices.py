@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from steelyard.formatting import NumberFormat, counted, difference_text, number_format
 from steelyard.metrics import Metric, catalog
-from steelyard.pages import DASH, TextTable, add_row, plain_table, weighting
+from steelyard.pages import DASH, TextTable, add_row, key_cell, plain_table, weighting
 from steelyard.plain_text import clean
 from steelyard.records import key_text
-from steelyard.reports._measurement_tables import ARROWS, key_cell
 from steelyard.results import Matrix, MatrixCell, MatrixTask
 
 TASKS_SHOWN = 40
@@ -40,7 +39,7 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
 def matrix_table(result: Matrix) -> TextTable:
     """Return a table with one row per task and one column per group."""
     metric = catalog()[result.metric]
-    title = f"{metric.title} {ARROWS[metric.better]}".rstrip()
+    title = f"{metric.title} {metric.arrow}".rstrip()
     table = plain_table(f"{title} by task, sorted by {result.sort}, {weighting(result)}")
     table.add_column("task")
     for group in result.groups:

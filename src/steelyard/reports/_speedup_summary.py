@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from steelyard.formatting import quantity
 from steelyard.metrics import catalog
 from steelyard.pages import DASH, TextTable, add_row, number_text, plain_table
-from steelyard.reports._measurement_tables import heading
 from steelyard.results import SpeedupResult
 
 OVER_TASKS = (
@@ -34,7 +33,7 @@ def speedup_summary_table(result: SpeedupResult) -> TextTable:
     compared = any(summary.fields["agent_advantage"] is not None for summary in result.summaries.values())
     known = [name for name in OVER_TASKS if compared or "advantage" not in name]
     for name in known:
-        table.add_column(heading(name), justify="right", spare=SPARED.get(name, 0))
+        table.add_column(catalog()[name].heading(), justify="right", spare=SPARED.get(name, 0))
     passes = {key: summary.fields["pass@k"] or {} for key, summary in result.summaries.items()}
     tries = sorted({int(k) for estimates in passes.values() for k in estimates})[:MAX_TRIES]
     for k in tries:

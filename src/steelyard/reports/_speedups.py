@@ -10,7 +10,6 @@ from steelyard.formatting import bounds_text, counted, decimal_bounds, percent, 
 from steelyard.metrics import catalog
 from steelyard.pages import DASH, Painted, Style, TextTable, TextTree, add_row, number_text, plain_table
 from steelyard.plain_text import clean
-from steelyard.reports._measurement_tables import heading
 from steelyard.results import BenchmarkNode, SpeedupResult
 
 BAR = 20
@@ -104,7 +103,7 @@ def _task_table(result: SpeedupResult) -> TextTable:
     table.add_column("valid", justify="right", spare=2)
     table.add_column("success", spare=1)
     for name in (*figures[0], *figures[1]):
-        table.add_column(heading(name), justify="right", spare=_SPARED.get(name, 0))
+        table.add_column(catalog()[name].heading(), justify="right", spare=_SPARED.get(name, 0))
     table.add_column("cost ↓", justify="right", spare=1)
     for _, key, attempt in result.placed():
         payload = attempt.payload
@@ -122,10 +121,10 @@ def _overall_table(result: SpeedupResult) -> TextTable:
     table.add_column("tasks", justify="right", spare=2)
     table.add_column("valid", justify="right", spare=5)
     for name, spare in (("mean_speedup", 0), ("agent_advantage", 0), ("mean_log_advantage", 3)):
-        table.add_column(heading(name), justify="right", spare=spare)
+        table.add_column(catalog()[name].heading(), justify="right", spare=spare)
     table.add_column("interval", justify="right", spare=3)
     for name, spare in (("accuracy", 1), ("mean_cost_per_task", 2), ("mean_trajectory_length", 5)):
-        table.add_column(heading(name), justify="right", spare=spare)
+        table.add_column(catalog()[name].heading(), justify="right", spare=spare)
     table.add_column("Pareto\noptimal", spare=4)
     for key, of_agent in result.summaries.items():
         summary, counts, ours = of_agent.fields, of_agent.counts, result.overall[key]
