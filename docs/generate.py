@@ -26,7 +26,6 @@ from steelyard.questions.doctor import EXTRAS
 from steelyard.questions.rank import rank
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
-from steelyard.reports import comparison_answers
 from steelyard.results._drawing import DRAWINGS
 from steelyard.runner import adapters
 from steelyard.server import openapi_document, routes_listed
@@ -153,7 +152,7 @@ def readme_page() -> str:
     text = (HERE.parent / "README.md").read_text(encoding="utf-8")
     before, _, rest = text.partition("```text\n")
     _, _, after = rest.partition("\n```\n")
-    return before + "```text\n" + "\n".join(wrap(next(iter(comparison_answers(result))), 90)) + "\n```\n" + after
+    return before + "```text\n" + "\n".join(wrap(result.page().answer, 90)) + "\n```\n" + after
 
 
 def formats_page() -> str:

@@ -45,7 +45,8 @@ def test_a_key_of_one_s_own_groups_chooses_compares_and_ranks() -> None:
     assert sy.measure(runs, where={"x_branch": "main", "x_warm": "true"}).n == 6
     assert sy.measure(runs, where="x_number!=3").n == 22
     compared = sy.compare(runs, baseline="x_branch=main", candidate="x_branch=change", metrics=["pass_rate"], **FEW)
-    assert [each.task for each in compared.pairs[0].metrics[0].difference.higher] == ["task-0", "task-1", "task-2"]
+    higher = compared.pairs[0].metrics["pass_rate"].by_task.higher
+    assert [each.task for each in higher] == ["task-0", "task-1", "task-2"]
     assert sy.rank(runs, by=["x_branch"], metrics=["pass_rate"], **FEW).groups[0].key == {"x_branch": "change"}
     assert [group.key for group in sy.matrix(runs, by=["x_branch"]).groups] == [
         {"x_branch": "change"},

@@ -173,9 +173,9 @@ def test_the_interval_is_of_the_value_beside_it_whatever_is_missing() -> None:
     compared = sy.compare(
         [*some, *made_runs({"y": 0.6}, tasks=20)], baseline="agent=x", candidate="agent=y", metrics=["cost_of_pass"]
     )
-    (found,) = compared.pairs[0].metrics
-    assert found.difference.runs[0] == len(both)
-    assert found.difference.missing[0] == len(some) - len(both)
+    (found,) = compared.pairs[0].metrics.values()
+    assert found.runs.baseline == len(both)
+    assert found.missing.baseline == len(some) - len(both)
 
 
 def tokens(agent: str, skill: int, schema: int, *, varied: int = 0) -> list[sy.Run]:
@@ -201,7 +201,7 @@ def test_where_there_is_nothing_to_divide_by_the_figure_is_what_the_formula_give
     names = ["skill_efficiency", "token_efficiency_ratio"]
     for a, figures in {"none": [None, None], "schema": [0.0, INFINITY], "both": [0.5, 1.0]}.items():
         found = sy.compare(runs, baseline=f"agent={a}", candidate="agent=both", metrics=names).pairs[0].metrics
-        assert [judged.difference.baseline for judged in found] == figures
+        assert [judged.baseline for judged in found.values()] == figures
     measured = sy.measure(tokens("schema", 0, 5), interval="auto").groups[0].metrics["token_efficiency_ratio"]
     # a count of tokens that is 0 so far may be anything: no limit follows, unlike from a share
     assert (measured.value, measured.interval.low) == (INFINITY, None)

@@ -47,7 +47,6 @@ NEGATIVES = {"--no-csv-escape", "--no-sandbox", "--no-repair", "--no-redact"}
 """Flags that switch something off that is on by default."""
 DRAWN = {
     "completeness": results.CompletenessSummary,
-    "compare": results.Comparison,
     "matrix": results.Matrix,
     "judges": results.Judges,
     "repeatability": results.Repeatability,

@@ -206,7 +206,7 @@ def by_compare(declared: Metric, runs: Any, settings: Settings) -> dict[str, flo
     weight_by, unscored = settings
     options = {"weight_by": weight_by, "unscored": unscored, "resamples": 100}
     compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=[declared.name], **options)
-    difference = compared.pairs[0].metrics[0].difference
+    difference = compared.pairs[0].metrics[declared.name]
     return {"x": difference.baseline, "y": difference.candidate}
 
 

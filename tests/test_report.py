@@ -319,32 +319,29 @@ def test_who_is_compared_by_default_is_what_differs() -> None:
     assert alone.measurement.by == ("model",)
 
 
-def test_a_comparison_has_the_names_of_its_sides_as_column_heads() -> None:
+def test_a_comparison_names_its_sides_with_their_letters() -> None:
     # names that begin with the other side's letter, so that a letter could mislead
     runs = made_runs({"B-large": 0.2, "A-large": 0.9, "C": 0.5}, tasks=8)
     page = page_of(
         sy.compare(runs, baseline="agent=B-large", candidate="agent=A-large", metrics=["pass_rate"], resamples=100)
     )
     assert page.table is not None
-    assert page.table.caption == "A-large vs. B-large"
+    assert page.table.caption == "A-large (B) vs. B-large (A), weighted by tasks"
     titles = [column.title for column in page.table.columns]
-    assert titles[:4] == ["metric", "B-large", "A-large", "difference"]
+    assert titles[:4] == ["metric", "A", "B", "B - A"]
     assert titles[-1] == "verdict"
+    assert "A-large (B) vs. B-large (A): " in page.also[0].caption
     tasks = {column.name: column for column in page.also[0].columns}
-    assert (tasks["baseline"].title, tasks["candidate"].title) == ("B-large", "A-large")
-    assert set(tasks["higher"].values) <= {"A-large", "B-large"}
-    assert set(tasks["solved"].values) <= {"only A-large", "only B-large", "both", "neither"}
+    assert (tasks["baseline"].title, tasks["candidate"].title) == ("A", "B")
+    assert set(tasks["solved"].values) <= {"only A", "only B", "both", "neither"}
     others = ["agent=A-large", "agent=C"]
     several = page_of(
         sy.compare(runs, baseline="agent=B-large", candidate=others, metrics=["pass_rate"], resamples=100)
     )
-    assert several.table is not None
-    assert [column.title for column in several.table.columns][:5] == [
-        "candidate",
-        "metric",
-        "B-large",
-        "value",
-        "difference",
+    captions = [table.caption for table in several.tables if table.name.startswith("table")]
+    assert captions == [
+        "A-large (B) vs. B-large (A), weighted by tasks",
+        "C (B) vs. B-large (A), weighted by tasks",
     ]
 
 

@@ -20,7 +20,6 @@ from steelyard.formatting import quantity
 from steelyard.questions import question_named
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
-from steelyard.reports import comparison_tables
 from steelyard.results import Outliers, Result, figure_names
 from steelyard.results._drawing import DRAWINGS
 
@@ -158,10 +157,16 @@ def test_flips_count_each_common_task_once() -> None:
         "both": 2,
         "neither": 2,
     }
-    table = "\n".join(line for table in comparison_tables(compared) for line in table.lines(200))
-    assert "2 gained, 1 lost, 2 solved by both, 2 by neither" in table
-    assert "t5" in table
-    assert "t2" not in table
+    (tasks,) = compared.page().also
+    assert "2 gained, 1 lost, 2 solved by both, 2 by neither" in tasks.caption
+    solved = {column.name: column.values for column in tasks.columns}
+    assert dict(zip(solved["task"], solved["solved"], strict=True)) == {
+        "t4": "only B",
+        "t5": "only B",
+        "t3": "only A",
+        "t2": "both",
+    }
+    assert solved["task"] == ["t4", "t5", "t3", "t2"]  # those that flip first
 
 
 def test_an_option_that_figures_lack_is_answered_with_those_that_they_have() -> None:
@@ -179,8 +184,8 @@ def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
         for task in range(6)
     ]
     compared = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate", "cost_usd"], **FEW)
-    for judged in compared.pairs[0].metrics:
-        assert judged.difference.interval.excludes(0.0)
+    for judged in compared.pairs[0].metrics.values():
+        assert judged.difference.excludes(0.0)
         assert judged.verdict == "inconclusive"
     figure = compared.figure("differences")
     looks = [element.get("class") for element, _ in elements(figure) if tag(element) == "circle"]
@@ -212,8 +217,8 @@ def test_what_is_better_lies_at_the_right_whatever_the_direction_of_its_metric()
 def test_a_difference_shows_the_numbers_of_its_interval(width: int) -> None:
     compared = sy.compare(few_runs(), baseline="tier=T0", candidate="tier=T2", metrics=["impl_rate", "cost_usd"], **FEW)
     shown = texts(compared.figure("differences", width=width))
-    for judged, bare in zip(compared.pairs[0].metrics, ("{:.1f}", "{:.4f}"), strict=True):
-        low, high = judged.difference.interval.low, judged.difference.interval.high
+    for judged, bare in zip(compared.pairs[0].metrics.values(), ("{:.1f}", "{:.4f}"), strict=True):
+        low, high = judged.difference.low, judged.difference.high
         assert low is not None
         assert high is not None
         scale = 100 if bare == "{:.1f}" else 1

@@ -15,7 +15,6 @@ from matchups import write
 from steelyard.errors import UsageError
 from steelyard.questions.analysis._unequal_attempts import delta_within_tasks, kept_level
 from steelyard.records import Run
-from steelyard.reports import comparison_tables
 from steelyard.statistics import Interval, Significance, permuted_sums, std_dev_range, tasks_needed
 
 
@@ -39,7 +38,7 @@ def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1
 
 def judged(runs: list[Run], metric: str = "cost_usd", **options):
     result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=[metric], **options)
-    return result.pairs[0].metrics[0]
+    return result.pairs[0].metrics[metric]
 
 
 @pytest.mark.parametrize(("shift", "over_tasks"), [(3.0, 0.4), (0.0, 0.001)], ids=["over tasks", "permuted"])
@@ -78,17 +77,17 @@ def test_a_true_difference_is_still_shown_with_unequal_attempts() -> None:
 
 
 def test_test_interval_and_effect_agree_and_name_what_made_them() -> None:
-    found = judged(costs(20, (2, 5), seed=1)).difference
-    assert (found.test.method, found.interval.method) == ("permutation", "permutation")
-    assert found.interval.low <= found.value <= found.interval.high
+    found = judged(costs(20, (2, 5), seed=1))
+    assert (found.test.method, found.difference.method) == ("permutation", "permutation")
+    assert found.difference.low <= found.difference.estimate <= found.difference.high
     runs = costs(20, (2, 5), seed=1)
     deltas = []
     for task in {run.task for run in runs}:
         a, b = ([run.cost_usd for run in runs if (run.task, run.agent) == (task, agent)] for agent in "xy")
         deltas.append(np.mean([np.sign(one - other) for one, other in itertools.product(b, a)]))
-    assert found.cliffs_delta == pytest.approx(np.mean(deltas))
-    even = judged(costs(20, (3, 3), seed=1)).difference
-    assert (even.test.method, even.interval.method) == ("sign-flip", "paired-t+hall")
+    assert found.effect.cliffs_delta == pytest.approx(np.mean(deltas))
+    even = judged(costs(20, (3, 3), seed=1))
+    assert (even.test.method, even.difference.method) == ("sign-flip", "paired-t+hall")
 
 
 @pytest.mark.parametrize("metric", ["cost_usd", "cost_of_pass", "pass_rate"])
@@ -106,10 +105,10 @@ def test_neither_the_order_of_runs_nor_the_names_of_tasks_change_a_bit(metric: s
         )
         for run in runs
     ]
-    first = judged(runs, metric, weight_by=weight_by, resamples=200).difference
-    assert judged(runs[::-1], metric, weight_by=weight_by, resamples=200).difference == first
+    first = judged(runs, metric, weight_by=weight_by, resamples=200)
+    assert judged(runs[::-1], metric, weight_by=weight_by, resamples=200) == first
     if (metric, weight_by) == ("cost_usd", "tasks"):
-        assert judged(renamed, metric, weight_by=weight_by, resamples=200).difference.test == first.test
+        assert judged(renamed, metric, weight_by=weight_by, resamples=200).test == first.test
 
 
 def test_a_gate_with_unequal_attempts_rarely_holds_by_luck() -> None:
@@ -133,27 +132,27 @@ def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() ->
         for key in [(run.task, run.agent)]
     }
     gaps = [logs[task, "y"] - logs[task, "x"] for task in {run.task for run in runs}]
-    ratio = found.difference.geometric_ratio
+    ratio = found.geometric_ratio
     assert ratio.estimate == pytest.approx(np.exp(np.mean(gaps)))
     assert ratio.low < 2.0 < ratio.high
     assert f"Ratio of geometric means: {ratio.estimate:.2f}" in found.sentence
     assert "~88% actual coverage" in found.sentence
     free = [Run(id=run.id, task=run.task, agent=run.agent, cost_usd=0.0) for run in runs]
-    assert judged(free).difference.geometric_ratio is None
+    assert judged(free).geometric_ratio is None
 
 
 @pytest.mark.parametrize("metric", ["pass_rate", "cost_usd", "cost_of_pass"])
 def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str) -> None:
     runs = costs(10, (3, 3), seed=3)
     result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=[metric])
-    (found,) = result.pairs[0].metrics
+    needed, sentence = result.pairs[0].metrics[metric].power_analysis.tasks_needed, result.pairs[0].sentences[0]
     sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
     sign = ">=" if metric == "pass_rate" else "<="
     (check,) = sy.gate(sides[1], baseline=sides[0], rule=f"{metric} {sign} baseline").checks
-    assert found.needed == check.tasks_needed > 10
-    assert f"About {found.needed:,} tasks needed to detect" in found.sentence
-    assert result.to_dict()["pairs"][0]["metrics"][metric]["power_analysis"]["tasks_needed"] == found.needed
-    assert result.to_dicts()[0]["tasks_needed"] == found.needed
+    assert needed == check.tasks_needed > 10
+    assert f"About {needed:,} tasks needed to detect" in sentence
+    assert result.to_dict()["pairs"][0]["metrics"][metric]["power_analysis"]["tasks_needed"] == needed
+    assert result.to_dicts()[0]["power_analysis_tasks_needed"] == needed
 
 
 def test_the_spread_of_few_tasks_is_open() -> None:
@@ -164,14 +163,12 @@ def test_the_spread_of_few_tasks_is_open() -> None:
 def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Path) -> None:
     runs = costs(20, (3, 3), seed=4)
     found = judged(runs, "pass_rate", effect_size=0.05)
-    std_devs = std_dev_range(found.difference.std_dev, 20)
-    assert (found.sample_size.at_least, found.sample_size.at_most) == tuple(
-        tasks_needed(0.05, std_dev) for std_dev in std_devs
-    )
-    assert (
-        f"{found.sample_size.at_least:,} to {found.sample_size.at_most:,} tasks needed to detect 5.0 pp"
-        in found.sentence
-    )
+    gaps = [each.candidate - each.baseline for each in (*found.by_task.higher, *found.by_task.lower)]
+    gaps += [0.0] * sum(each.tasks for each in found.by_task.same)
+    std_devs = std_dev_range(float(np.std(gaps, ddof=1)), 20)
+    size = found.power_analysis.sample_size
+    assert (size.min_tasks, size.max_tasks) == tuple(tasks_needed(0.05, std_dev) for std_dev in std_devs)
+    assert f"{size.min_tasks:,} to {size.max_tasks:,} tasks needed to detect 5.0 pp" in found.sentence
     path = write(tmp_path / "runs.jsonl", runs)
     answer = steelyard("compare", str(path), "-a", "agent=x", "-b", "agent=y", "--effect-size", "0.05", "--json")
     pair = json.loads(answer.stdout)["pairs"][0]
@@ -210,12 +207,12 @@ def test_deltas_that_cancel_come_to_zero() -> None:
 def test_every_surface_says_that_an_interval_is_approximate() -> None:
     runs = costs(40, (1, 5), seed=7, factor=2.0)
     compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"], resamples=400)
-    (table,) = comparison_tables(compared)
-    shown = "\n".join(table.lines(80))
+    shown = compared.text(80)
     assert "~88%\n" in shown
     assert "~N%: approximate actual coverage" in shown
     assert shown.index(" A ") < shown.index(" B ") < shown.index("B - A")
-    assert "~88% actual coverage" in compared._repr_html_()
+    assert ", ~88%</td>" in compared._repr_html_()
+    assert "~N%: approximate actual coverage" in compared._repr_html_()
     figure = compared.figure("differences").inline
     assert "95% CIs, 1 of 1 with ~88% actual coverage" in figure
     assert ", ~88%)" in figure
@@ -230,6 +227,5 @@ def test_a_ranking_says_that_an_interval_is_approximate() -> None:
 def test_an_interval_that_keeps_its_level_has_no_mark() -> None:
     runs = [Run(id=f"{a}{n}", task=f"t{n}", agent=a, passed=n % 2 == 0) for a in "xy" for n in range(9)]
     compared = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"])
-    (table,) = comparison_tables(compared)
-    for shown in ("\n".join(table.lines(80)), compared._repr_html_(), compared.figure("differences").inline):
+    for shown in (compared.text(80), compared._repr_html_(), compared.figure("differences").inline):
         assert "approximate" not in shown

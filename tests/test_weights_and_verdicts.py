@@ -108,12 +108,12 @@ def test_what_rests_on_runs_without_a_verdict_is_not_shown() -> None:
         unscored: sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored=unscored)
         for unscored in ("exclude", "fail")
     }
-    judged = compared["exclude"].pairs[0].metrics[0]
-    assert judged.difference.interval.low > 0  # alone it would be "better"
+    judged = compared["exclude"].pairs[0].metrics["pass_rate"]
+    assert judged.difference.low > 0  # alone it would be "better"
     assert judged.verdict == "inconclusive"
     assert "inconclusive; depends on runs without a verdict" in judged.sentence
-    assert judged.difference.bounds.low < 0 < judged.difference.bounds.high
-    assert compared["fail"].pairs[0].metrics[0].verdict == "inconclusive"
+    assert judged.missing_bounds.low < 0 < judged.missing_bounds.high
+    assert compared["fail"].pairs[0].metrics["pass_rate"].verdict == "inconclusive"
 
 
 def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:

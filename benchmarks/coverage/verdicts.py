@@ -16,9 +16,8 @@ import numpy as np
 from benchmarks.coverage.grid import ICCS, SHARES, Coverage, chances, coverage_of, tries
 from steelyard.metrics import catalog
 from steelyard.profiles import load_profile
-from steelyard.questions.analysis import StatisticsOptions, check, difference, read_rule, verdict
+from steelyard.questions.analysis import Difference, StatisticsOptions, check, difference, read_rule, verdict
 from steelyard.questions.analysis._samples import Samples, half_names
-from steelyard.results import Difference
 from steelyard.statistics import Floats, Interval, Ints
 
 DRAWS = 199

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         load_profile as load_profile,
     )
     from steelyard.questions import (
-        CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
         upgrade_arena as upgrade_arena,
     )
     from steelyard.questions.compare import (
+        CompareOptions as CompareOptions,
         compare as compare,
     )
     from steelyard.questions.completeness import (

@@ -162,7 +162,7 @@ def _classes(**looks: bool) -> str:
 
 
 def plain_table_html(table: PageTable | None, *, caption: str) -> str:
-    """The first rows as a bare table, for a notebook."""
+    """The first rows as a bare table with what its marks mean, for a notebook."""
     columns = () if table is None else table.in_words.columns
     rows = 0 if table is None else table.rows
     shown = min(rows, PLAIN_ROWS)
@@ -172,7 +172,9 @@ def plain_table_html(table: PageTable | None, *, caption: str) -> str:
         "<tr>" + "".join(f"<td>{text(_line(column.shown(row)))}</td>" for column in columns) + "</tr>"
         for row in range(shown)
     )
-    return f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    legends = "" if table is None else "".join(f"<p>{text(legend)}</p>" for legend in table.legends)
+    caption = f"<caption>{text(caption)}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{legends}"
 
 
 def _line(several: str, between: str = ", ") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from steelyard.formatting import counted
-from steelyard.pages._page import Page, PageTable, Style
+from steelyard.pages._page import Column, Page, PageTable, Style
 from steelyard.pages._terminal_tables import Cell, Painted, TextTable, add_row, paint, plain_table, wrapped
 from steelyard.plain_text import clean
 
@@ -57,7 +57,7 @@ def text_table(table: PageTable, *, everything: bool = False) -> TextTable:
         )
     rows = table.rows if everything or table.terminal_rows is None else min(table.rows, table.terminal_rows)
     for row in range(rows):
-        add_row(shown, *(_cell(column.shown(row), column.styles[row] if column.styles else None) for column in columns))
+        add_row(shown, *(_cell(column, row) for column in columns))
     more = table.rows - rows + table.left_out
     if more:
         add_row(shown, f"... {counted(more, 'more row')}")
@@ -66,5 +66,8 @@ def text_table(table: PageTable, *, everything: bool = False) -> TextTable:
     return shown
 
 
-def _cell(text: str, style: Style | None) -> Cell:
+def _cell(column: Column, row: int) -> Cell:
+    shown = column.shown(row)
+    text = shown if column.texts is not None else clean(shown)  # a value from data has no lines of its own
+    style = column.styles[row] if column.styles else None
     return Painted(text, style) if style else text

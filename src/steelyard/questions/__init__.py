@@ -107,7 +107,6 @@ if TYPE_CHECKING:
         explanation_tables as explanation_tables,
     )
     from steelyard.questions._figure_options import (
-        CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,

@@ -47,10 +47,10 @@ class Rows:
     """Declares the flat rows of an answer: the paths of the lists or mappings whose entries are rows.
 
     `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields of
-    the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix; a
-    mapping of scalars gives one column per key. The key of an entry of a mapping is in a column of the mapping's name
-    in the singular, or as `keys` says. Fields of the answer itself are in every row only if `keep` names them; fields
-    named in `without` are in none.
+    the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix, also
+    for the keys of its mappings of scalars; a mapping of scalars in an entry gives one column per key. The key of an
+    entry of a mapping is in a column of the mapping's name in the singular, or as `keys` says. Fields of the answer
+    itself are in every row only if `keep` names them; fields named in `without` are in none.
     """
 
     paths: tuple[str, ...]
@@ -129,8 +129,14 @@ def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:  # Any: a value 
     if value is UNSET:
         return
     if isinstance(value, msgspec.Struct):
-        for field in value.__struct_fields__:
-            yield from _cells(name if field in OF_ITSELF else f"{name}_{field}", getattr(value, field))
+        kind: Any = type(value)  # Any: a hashable type
+        absent = _optional_structs(kind)
+        for place in value.__struct_fields__:
+            inner = getattr(value, place)
+            if isinstance(inner, Mapping) and not any(isinstance(each, msgspec.Struct) for each in inner.values()):
+                yield from ((f"{name}_{key}", each) for key, each in inner.items())
+            elif inner is not None or place not in absent:
+                yield from _cells(name if place in OF_ITSELF else f"{name}_{place}", inner)
     elif isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple is a list in JSON
         yield from ((f"{name}_{field}", each) for field, each in zip(value._fields, value, strict=True))
     elif isinstance(value, Mapping):

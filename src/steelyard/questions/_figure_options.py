@@ -12,7 +12,6 @@ from steelyard.questions._checking_profiles import check_profile
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._opening_runs import EngineName, Measurable, Reading
 from steelyard.questions._options import (
-    ManyChosen,
     Names,
     PricedRunOptions,
     ProfileName,
@@ -130,20 +129,6 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
     )
     base_tier: str | None = doc("Reference tier for uplift (default: T0).", default=None)
     weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")
-
-
-class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
-    """Options of `compare`."""
-
-    baseline: Chosen = doc("Runs to compare with, e.g. agent=NAME,model=NAME.", short="-a")
-    candidate: ManyChosen = doc("Runs to test; repeatable.", short="-b")
-    metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
-    correction: Literal["holm", "bh", "none"] = doc("Multiple-comparison correction.", default="holm")
-    effect_size: float | None = doc(
-        "Report the sample size needed to detect a difference of DIFF, in the metric's unit (for pass_rate, "
-        "0.05 is 5 pp).",
-        default=None,
-    )
 
 
 class RankOptions(VerdictOptions, DrawOptions, EngineOptions):

@@ -18,7 +18,6 @@ from steelyard.questions._code_options import RepeatabilityOptions, SpeedupOptio
 from steelyard.questions._commands import command_of
 from steelyard.questions._figure_options import (
     SECTIONS,
-    CompareOptions,
     JudgesOptions,
     MeasureOptions,
     RankOptions,
@@ -27,7 +26,7 @@ from steelyard.questions._figure_options import (
 from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_progress
 from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
-from steelyard.questions.compare import compare
+from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.judges import judges as examine_judges
 from steelyard.questions.measure import Measurement, measure
 from steelyard.questions.rank import Ranking, rank
@@ -37,7 +36,6 @@ from steelyard.questions.usage import UsageSummary
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.results import (
     PIECE_CHARACTERS,
-    Comparison,
     CompletenessSummary,
     Judges,
     Repeatability,

@@ -59,11 +59,6 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_tools import (
         tool_parts as tool_parts,
     )
-    from steelyard.reports._comparisons import (
-        comparison_answers as comparison_answers,
-        comparison_lines as comparison_lines,
-        comparison_tables as comparison_tables,
-    )
     from steelyard.reports._completeness_tables import (
         completeness_tables as completeness_tables,
     )

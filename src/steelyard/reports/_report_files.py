@@ -23,10 +23,9 @@ from steelyard.pages import (
 )
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
-from steelyard.reports._comparisons import comparison_answers, comparison_lines, comparison_tables
 from steelyard.reports._gates import gate_sentence, gate_table
 from steelyard.reports.pages import page_of, report_pages
-from steelyard.results import Comparison, Gate, Report, Result
+from steelyard.results import Gate, Report, Result
 
 TEXT_ROWS = 50
 """Rows of a table in a text, which may be printed by the way."""
@@ -52,10 +51,6 @@ def result_text(result: Result, *, width: int) -> str:
 def _parts(result: Result) -> Iterator[str | TextTable]:
     """Its sentences and tables as the command line has them, or else as its page has them."""
     match result:
-        case Comparison():
-            yield from comparison_answers(result)
-            yield from comparison_tables(result)
-            yield from comparison_lines(result)
         case Gate():
             yield gate_sentence(result).text
             yield gate_table(result)

@@ -129,20 +129,6 @@ if TYPE_CHECKING:
     from steelyard.results._canons import (
         Canons as Canons,
     )
-    from steelyard.results._comparison import (
-        SOLVED_FROM as SOLVED_FROM,
-        ComparedSide as ComparedSide,
-        Comparison as Comparison,
-        Correction as Correction,
-        Coverage as Coverage,
-        Difference as Difference,
-        Flips as Flips,
-        Judged as Judged,
-        Pair as Pair,
-        TasksNeeded as TasksNeeded,
-        TaskValues as TaskValues,
-        Verdict as Verdict,
-    )
     from steelyard.results._completeness import (
         CompletenessGroup as CompletenessGroup,
         CompletenessSummary as CompletenessSummary,

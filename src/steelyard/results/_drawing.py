@@ -22,8 +22,7 @@ from steelyard.results._arena_history import ScoreHistory
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
-from steelyard.results._comparison import Comparison
-from steelyard.results._comparison_figures import difference_dots, flip_square, rule_dots, task_dumbbells
+from steelyard.results._comparison_figures import rule_dots
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._completeness_figures import completeness_fields
 from steelyard.results._gate import Gate
@@ -52,7 +51,6 @@ Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kin
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Matrix: {"heatmap": matrix_heatmap},
-    Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
     Gate: {"rules": rule_dots},
     Judges: {"severity": judge_severity, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},

@@ -13,7 +13,6 @@ from steelyard.errors import RequestError, UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT
 from steelyard.questions import (
     ArenaSource,
-    CompareOptions,
     JudgesOptions,
     MeasureOptions,
     RankOptions,
@@ -24,7 +23,7 @@ from steelyard.questions import (
     leaderboard,
     list_runs,
 )
-from steelyard.questions.compare import compare
+from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.judges import judges
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import repeatability
@@ -32,7 +31,6 @@ from steelyard.questions.show import RunRecords, ShowOptions
 from steelyard.questions.speedup import speedup
 from steelyard.records import Redaction, Run
 from steelyard.results import (
-    Comparison,
     Judges,
     Leaderboard,
     Repeatability,
@@ -49,7 +47,6 @@ Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
 RankQuery = query_of(RankOptions)
-CompareQuery = query_of(CompareOptions, baseline="", candidate=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatabilityQuery = query_of(RepeatabilityOptions)
 SpeedupQuery = query_of(SpeedupOptions, without=TaskFileOptions.declared)
@@ -174,12 +171,10 @@ RUN_ROUTES = (
         over_runs=_rank_of_runs,
     ),
     question_route("measure"),
-    Route(
-        path="/compare",
+    question_route(
+        "compare",
+        defaults={"baseline": "", "candidate": ()},
         sentence="Paired comparison of a candidate with a baseline (default: the top two).",
-        command="compare",
-        result=Comparison,
-        query=CompareQuery,
         over_runs=_compare,
     ),
     Route(

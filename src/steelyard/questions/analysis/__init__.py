@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         samples_of as samples_of,
     )
     from steelyard.questions.analysis._comparing import (
+        Judged as Judged,
         adjusted_p_values as adjusted_p_values,
         judge as judge,
     )
     from steelyard.questions.analysis._differences import (
+        Difference as Difference,
         StatisticsOptions as StatisticsOptions,
         difference as difference,
     )

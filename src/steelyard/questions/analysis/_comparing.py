@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from steelyard.questions.analysis._differences import Difference
 from steelyard.questions.analysis._verdicts import (
     CLAIMS,
     INCONCLUSIVE,
+    TasksNeeded,
     needed_tasks,
     otherwise_text,
     sample_size_for,
@@ -14,8 +18,24 @@ from steelyard.questions.analysis._verdicts import (
     sentence,
     verdict,
 )
-from steelyard.results import Correction, Difference, Judged, Verdict
 from steelyard.statistics import benjamini_hochberg, holm
+
+if TYPE_CHECKING:
+    from steelyard.questions.compare import Correction, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A difference with its verdict."""
+
+    difference: Difference
+    adjusted_p: float | None
+    verdict: Verdict
+    sentence: str
+    needed: int | None
+    """Tasks needed to detect the observed difference with 80% power."""
+    sample_size: TasksNeeded | None = None
+    """Tasks needed to detect the requested effect size."""
 
 
 def adjusted_p_values(differences: Sequence[Difference], correction: Correction) -> list[float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,6 @@ from steelyard.questions.analysis._choosing_intervals import exponential, group_
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.questions.analysis._unequal_attempts import delta_within_tasks, kept_level, runs_to_permute, within_sides
 from steelyard.records import Missing
-from steelyard.results import Difference, TaskValues
 from steelyard.statistics import (
     LEVEL,
     RESAMPLES,
@@ -62,6 +62,59 @@ class StatisticsOptions:
     def __post_init__(self) -> None:
         if self.method not in PAIRED_METHODS:
             raise UnknownNameError("method for a difference", self.method, PAIRED_METHODS)
+
+
+class TaskValues(NamedTuple):
+    """Values of both sides on a task."""
+
+    task: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Candidate minus baseline on the tasks for which both have a value."""
+
+    metric: str
+    baseline: float | None
+    """Value of the baseline on the shared tasks."""
+    candidate: float | None
+    """Value of the candidate on the shared tasks."""
+    interval: Interval
+    """Difference with its interval."""
+    test: Significance
+    """Test of the null hypothesis of no difference."""
+    tasks: int
+    """Tasks on which both have a value."""
+    runs: tuple[int, int]
+    """Runs of the baseline and the candidate on them that have a value."""
+    missing: tuple[int, int]
+    """Runs of the baseline and the candidate on shared tasks that have no value."""
+    std_dev: float | None = None
+    """Standard deviation of the differences over tasks; None if unknown."""
+    cliffs_delta: float | None = None
+    """Probability that a task mean of B exceeds one of A, minus the reverse."""
+    standardized: float | None = None
+    """Mean difference in units of its standard deviation."""
+    minimum_detectable_effect: float | None = None
+    """Smallest true difference detected with 80% power at this sample size."""
+    higher: tuple[TaskValues, ...] = ()
+    """Tasks on which the candidate is higher, largest difference first."""
+    lower: tuple[TaskValues, ...] = ()
+    """Tasks on which the candidate is lower, largest difference first."""
+    same: tuple[tuple[float, int], ...] = ()
+    """Values equal on both sides, each with its number of tasks."""
+    bounds: SensitivityBounds | None = None
+    """Worst-case bounds of the difference over all missing values; None if none is missing or there is no bound."""
+    geometric_ratio: Interval | None = None
+    """Ratio of the geometric means, candidate to baseline; None if a value is not positive or the metric has an upper
+    bound."""
+
+    @property
+    def value(self) -> float | None:
+        """The difference itself."""
+        return self.interval.estimate
 
 
 def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:

@@ -7,9 +7,9 @@ import polars as pl
 
 from steelyard.formatting import quantity
 from steelyard.metrics import catalog
+from steelyard.questions.analysis._differences import Difference
 from steelyard.questions.analysis._samples import Mask, Samples
 from steelyard.records import Finding, Missing, Place
-from steelyard.results import Difference
 from steelyard.statistics import Floats, Ints, size_word
 from steelyard.tables import RunTable
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steelyard.formatting import (
     bounds_text,
@@ -19,9 +21,11 @@ from steelyard.formatting import (
     versus,
 )
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._differences import NO_COMMON_TASK
-from steelyard.results import Difference, TasksNeeded, Verdict
+from steelyard.questions.analysis._differences import NO_COMMON_TASK, Difference
 from steelyard.statistics import POWER, Interval, std_dev_range, student_quantile, tasks_needed
+
+if TYPE_CHECKING:
+    from steelyard.questions.compare import Verdict
 
 PHRASES: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
@@ -36,6 +40,15 @@ CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
 
 INCONCLUSIVE: Verdict = "inconclusive"
 DEPENDS_ON_UNSCORED = "depends on runs without a verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class TasksNeeded:
+    """Range of the sample size for an effect size, since the standard deviation is itself an estimate."""
+
+    at_least: int
+    at_most: int | None
+    """None if no sample size is sufficient."""
 
 
 def verdict(difference: Difference, adjusted: float | None) -> Verdict:
@@ -67,8 +80,8 @@ def sentence(
 ) -> str:
     """Return the sentence for one metric: estimate, interval, verdict and required sample size.
 
-    `alone`: options that select this comparison only. `rests`: the verdict depends on how runs without a verdict are
-    counted.
+    `alone`: what to compare to make this comparison only. `rests`: the verdict depends on how runs without a verdict
+    are counted.
     """
     declared = catalog()[difference.metric]
     value, interval = difference.value, difference.interval
@@ -160,7 +173,7 @@ def _remedy(difference: Difference, *, adjusted: float | None, comparisons: int,
         return ""
     text = _needed(difference, comparisons)
     if _is_corrected_away(difference, comparisons):
-        text += f" Corrected for {comparisons} comparisons; if only this one was planned, run it alone: {alone}."
+        text += f" Corrected for {comparisons} comparisons; if only this one was planned, compare {alone} alone."
     return text
 
 

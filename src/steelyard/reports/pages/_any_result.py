@@ -7,7 +7,6 @@ from typing import Any
 
 from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page, metrics_page
-from steelyard.reports.pages._compare import compare_page
 from steelyard.reports.pages._completeness import completeness_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
@@ -35,7 +34,6 @@ from steelyard.results import (
     AllLeaderboards,
     ApiRoutes,
     Assignments,
-    Comparison,
     CompletenessSummary,
     CorrectnessEstimates,
     Evaluation,
@@ -89,7 +87,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
     Assignments: assignments_page,
-    Comparison: compare_page,
     CompletenessSummary: completeness_page,
     Evaluation: submission_page,
     PredictedScores: predictions_page,

@@ -1,0 +1,634 @@
+"""Test whether a candidate is better than a baseline.
+
+Differences are paired by task, on the tasks both attempted; p-values are corrected for multiple comparisons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from steelyard import pages  # its names are imported on first use
+from steelyard.errors import UsageError
+from steelyard.formatting import counted, difference_text, interval_name, p_value_cell, quantity
+from steelyard.metrics import catalog
+from steelyard.option_names import option
+from steelyard.plain_text import clean
+from steelyard.questions._answer import Drawing
+from steelyard.questions._declaration import doc
+from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
+from steelyard.questions._measured_tables import open_table, usual_metrics
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._options import ManyChosen, Names
+from steelyard.questions._question import question
+from steelyard.questions._tiers import compared_schemes
+from steelyard.questions.compare._answer import (
+    SOLVED_FROM,
+    ComparedSide as ComparedSide,
+    Comparison as Comparison,
+    CorrectedTest,
+    Correction as Correction,
+    Coverage as Coverage,
+    EffectSize as EffectSize,
+    EqualTasks,
+    Flips as Flips,
+    MetricDifference as MetricDifference,
+    MissingBounds as MissingBounds,
+    Pair as Pair,
+    PowerAnalysis as PowerAnalysis,
+    SampleSize as SampleSize,
+    SideCounts,
+    TaskDifferences as TaskDifferences,
+    TaskValues as TaskValues,
+    Verdict as Verdict,
+)
+from steelyard.records import Chosen, Finding, one_a_kind, set_aside_findings, tier_meaning, tier_text
+
+if TYPE_CHECKING:
+    from steelyard.pages import Column, Page, PageTable, Style
+    from steelyard.questions.analysis import Difference, Judged, Key, Mask, Samples, StatisticsOptions
+    from steelyard.statistics import Ints
+    from steelyard.tables import RunTable
+
+FEW_TASKS = 10
+TASKS_SHOWN = 16
+"""Differing tasks that a terminal shows."""
+VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
+
+
+class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
+    """Options of `compare`."""
+
+    baseline: Chosen = doc("Runs to compare with, e.g. agent=NAME,model=NAME.", short="-a")
+    candidate: ManyChosen = doc("Runs to test; repeatable.", short="-b")
+    metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
+    correction: Correction = doc("Multiple-comparison correction.", default="holm")
+    effect_size: float | None = doc(
+        "Report the sample size needed to detect a difference of DIFF, in the metric's unit (for pass_rate, "
+        "0.05 is 5 pp).",
+        default=None,
+    )
+
+
+@question(
+    CompareOptions,
+    examples=(
+        {"baseline": "tier=T0", "candidate": "tier=T6"},
+        {"baseline": "tier=T0", "candidate": "tier=T6", "metrics": "pass_rate,cost_usd"},
+    ),
+)
+def compare(runs: Measurable, options: CompareOptions) -> Comparison:
+    """Compare candidates with a baseline on the tasks they share.
+
+    `baseline` and `candidate` select runs: `"agent=X,model=Y"`, or a dict of the same.
+
+    >>> import steelyard as sy
+    >>> compared = sy.compare(sy.demo_runs(), baseline="tier=T0", candidate="tier=T2", metrics=["pass_rate"])
+    >>> compared.pairs[0].metrics["pass_rate"].verdict
+    'better'
+    """
+    from steelyard.questions.analysis import (  # brings numpy and scipy
+        chosen_rows,
+        comparable,
+        counted_otherwise,
+        samples_of,
+    )
+
+    profile, judging = options.outcome_profile(), options.statistics(options.interval)
+    usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
+    names = comparable(options.metrics or usual)
+    if options.effect_size is not None and not 0 < abs(options.effect_size) < math.inf:
+        raise UsageError(
+            f"{option('effect_size')} must be finite and not 0 (got {options.effect_size:g})",
+            hint=option("effect_size", 0.05),
+        )
+    filters = _filters(
+        options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
+    )
+    table = open_table(runs, names, options, keys=[key for chosen in filters for key in chosen])
+    samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
+    masks = [
+        chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))
+        for place, chosen in enumerate(filters)
+    ]
+    sides, scheme_findings = _sides(table, samples, filters, masks)
+    differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
+    if not options.metrics:  # skip default metrics that no run has
+        differences = [[cell for cell in row if cell.tasks] or row for row in differences]
+    compared = {cell.metric for row in differences for cell in row}
+    otherwise = counted_otherwise(table, samples, names)
+    if otherwise is None:
+        others = differences
+    else:
+        others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
+    pairs, tests = _judged(samples, sides, masks, differences, others, options)
+    return Comparison(
+        baseline=sides[0],
+        pairs=pairs,
+        confidence=judging.level,
+        seed=judging.seed,
+        resamples=judging.resamples,
+        correction=options.correction,
+        comparisons=tests,
+        profile=profile.name,
+        findings=one_a_kind(
+            (
+                *table_findings(table, reduce(or_, masks)),
+                *scheme_findings,
+                *_pooling(table, sides, masks),
+                *_no_verdicts(names, compared),
+                *_doubts(sides, masks, pairs, judging),
+                *_outlier_dominated_means(table, samples, sides, masks, differences),
+                *_sides_skews(table, samples, sides, masks, names),
+            )
+        ),
+        rejected_count=table.rejected_count,
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
+    )
+
+
+def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
+    """Return the filters of the baseline and each candidate; duplicates would count as two comparisons."""
+    from steelyard.questions.analysis import read_filter  # brings numpy and Polars
+
+    if not others:
+        raise UsageError("no candidate to compare", hint=option("candidate", "agent=NAME,model=NAME"))
+    filters = [read_filter(text, option=option("candidate")) for text in others]
+    for place, text in enumerate(others):
+        if filters[place] in filters[:place]:
+            raise UsageError(f"{option('candidate', text)} is given twice")
+    return [read_filter(a, option=option("baseline")), *filters]
+
+
+def _sides(
+    table: RunTable, samples: Samples, filters: Sequence[dict[str, str]], masks: Sequence[Mask]
+) -> tuple[list[ComparedSide], list[Finding]]:
+    """Return the labeled sides, and findings about their tier schemes."""
+    by_side = list(zip(filters, masks, strict=True))
+    schemes = [table.tier_schemes(mask) if "tier" in chosen else [] for chosen, mask in by_side]
+    findings = compared_schemes(zip(filters, schemes, strict=True))
+    labels = _labels([_with_names(chosen, own) for chosen, own in zip(filters, schemes, strict=True)])
+    sides = [
+        ComparedSide(
+            label=label,
+            chosen=chosen,
+            runs=int(mask.sum()),
+            tasks=int(samples.attempted(mask).sum()),
+            tier_scheme=next(iter(own), None),
+            tier_name=_tier_name(chosen, next(iter(own), None)),
+        )
+        for label, (chosen, mask), own in zip(labels, by_side, schemes, strict=True)
+    ]
+    return sides, findings
+
+
+def _tier_name(chosen: Mapping[str, str], tier_scheme: str | None) -> str | None:
+    return tier_meaning(str(chosen.get("tier")), chosen.get("tier_scheme", tier_scheme))
+
+
+def _differences(
+    samples: Samples, masks: Sequence[Mask], metrics: Sequence[Sequence[str]], judging: StatisticsOptions
+) -> list[list[Difference]]:
+    """Return the differences of each candidate from the baseline."""
+    from steelyard.questions.analysis import difference  # brings numpy and scipy
+
+    return [
+        [difference(samples, masks[0], mask, name, options=judging) for name in names]
+        for mask, names in zip(masks[1:], metrics, strict=True)
+    ]
+
+
+def _outlier_dominated_means(
+    table: RunTable,
+    samples: Samples,
+    sides: Sequence[ComparedSide],
+    masks: Sequence[Mask],
+    differences: Sequence[Sequence[Difference]],
+) -> list[Finding]:
+    from steelyard.questions.analysis import outlier_dominated_mean  # brings numpy and Polars
+
+    found = (
+        outlier_dominated_mean(table, samples, difference, rows=(masks[0], mask), labels=(sides[0].label, side.label))
+        for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
+        for difference in row
+    )
+    return [finding for finding in found if finding is not None]
+
+
+def _sides_skews(
+    table: RunTable, samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], metrics: Sequence[str]
+) -> list[Finding]:
+    import numpy as np  # heavy: a comparison needs it, its --help does not
+
+    return [
+        finding
+        for side, mask in zip(sides, masks, strict=True)
+        for finding in skews(
+            table,
+            samples,
+            metrics,
+            np.where(mask, 0, -1),
+            by=list(side.chosen),
+            keys=[tuple(side.chosen.values())],
+            labels=[side.label],
+        )
+    ]
+
+
+def skews(
+    table: RunTable,
+    samples: Samples,
+    metrics: Sequence[str],
+    groups: Ints,
+    *,
+    by: Sequence[str],
+    keys: Sequence[Key],
+    labels: Sequence[str],
+) -> list[Finding]:
+    """Where runs and tasks would give other figures, and where attempts or costs mislead; -1 is no group.
+
+    `keys` are those of the groups, as texts or as they are.
+    """
+    from steelyard.engines import Labeled, engine_of, skewed_groups  # with the next it brings numpy and scipy
+    from steelyard.questions.analysis import weights_differ
+
+    def texts(key: Key) -> tuple[str | None, ...]:
+        return tuple(None if value is None else str(value) for value in key)
+
+    place_of = {texts(key): place for place, key in enumerate(keys)}
+    labeled = Labeled(by, lambda key: place_of.get(texts(key)), labels)
+    engine = engine_of(table, samples.profile)
+    return [*weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, labeled)]
+
+
+def _judged(
+    samples: Samples,
+    sides: Sequence[ComparedSide],
+    masks: Sequence[Mask],
+    differences: Sequence[Sequence[Difference]],
+    others: Sequence[Sequence[Difference]],
+    options: CompareOptions,
+) -> tuple[tuple[Pair, ...], int]:
+    """The pairs with their verdicts, and how many tests those account for.
+
+    `others` are the differences with runs without a verdict counted the other way.
+    """
+    from steelyard.questions.analysis import adjusted_p_values, judge, verdict  # brings numpy and scipy
+
+    correction = options.correction
+    flat, flat_others = ([difference for row in rows for difference in row] for rows in (differences, others))
+    adjusted = iter(adjusted_p_values(flat, correction))
+    otherwise = iter(
+        (difference, verdict(difference, p_value))
+        for difference, p_value in zip(flat_others, adjusted_p_values(flat_others, correction), strict=True)
+    )
+    tests = max(1, sum(difference.test.p_value is not None for difference in flat))
+    counted = 1 if correction == "none" else tests
+    label = sides[0].label
+    return tuple(
+        Pair(
+            candidate=side,
+            tasks=_coverage(samples, masks[0], mask),
+            metrics={
+                difference.metric: _metric_difference(
+                    judge(
+                        difference,
+                        a=label,
+                        b=side.label,
+                        adjusted=next(adjusted),
+                        comparisons=counted,
+                        alone=_alone(difference.metric, side, metrics=len(row), sides=len(differences)),
+                        otherwise=next(otherwise),
+                        unscored=samples.profile.unscored,
+                        effect_size=options.effect_size,
+                    )
+                )
+                for difference in row
+            },
+        )
+        for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
+    ), tests
+
+
+def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
+    """Return what to compare to make this comparison only."""
+    return " of ".join([*([metric] if metrics > 1 else []), *([b.choice] if sides > 1 else [])])
+
+
+def _metric_difference(judged: Judged) -> MetricDifference:
+    from steelyard.statistics import POWER, size_word  # brings numpy and scipy
+
+    found, needed = judged.difference, judged.sample_size
+    declared, delta, bounds = catalog()[found.metric], found.cliffs_delta, found.bounds
+    by_task = TaskDifferences(
+        higher=tuple(TaskValues(**each._asdict()) for each in found.higher),
+        lower=tuple(TaskValues(**each._asdict()) for each in found.lower),
+        same=tuple(EqualTasks(value=value, tasks=tasks) for value, tasks in found.same),
+    )
+    return MetricDifference(
+        sentence=judged.sentence,
+        verdict=judged.verdict,
+        baseline=found.baseline,
+        candidate=found.candidate,
+        unit=declared.unit,
+        better=declared.better,
+        difference=found.interval,
+        test=CorrectedTest(**structs.asdict(found.test), adjusted_p_value=judged.adjusted_p),
+        tasks=found.tasks,
+        runs=SideCounts(baseline=found.runs[0], candidate=found.runs[1]),
+        missing=SideCounts(baseline=found.missing[0], candidate=found.missing[1]),
+        effect=EffectSize(
+            cliffs_delta=delta, size=None if delta is None else size_word(delta), standardized=found.standardized
+        ),
+        power_analysis=PowerAnalysis(
+            tasks_needed=judged.needed,
+            minimum_detectable_effect=found.minimum_detectable_effect,
+            power=POWER,
+            sample_size=None if needed is None else SampleSize(min_tasks=needed.at_least, max_tasks=needed.at_most),
+        ),
+        by_task=by_task,
+        flips=_flips(by_task, found.tasks) if found.metric == "pass_rate" else None,
+        geometric_ratio=found.geometric_ratio,
+        missing_bounds=None if bounds is None else MissingBounds(low=bounds.low, high=bounds.high),
+    )
+
+
+def _flips(by_task: TaskDifferences, tasks: int) -> Flips | None:
+    """Return the tasks that each side solves; None if tasks do not count equally."""
+    higher, lower = by_task.higher, by_task.lower
+    if not tasks or len(higher) + len(lower) + sum(each.tasks for each in by_task.same) != tasks:
+        return None
+    gained = tuple(each for each in higher if each.baseline < SOLVED_FROM <= each.candidate)
+    lost = tuple(each for each in lower if each.candidate < SOLVED_FROM <= each.baseline)
+    both = sum(min(each.baseline, each.candidate) >= SOLVED_FROM for each in (*higher, *lower))
+    both += sum(each.tasks for each in by_task.same if each.value >= SOLVED_FROM)
+    neither = tasks - len(gained) - len(lost) - both
+    return Flips(solved_from=SOLVED_FROM, gained=gained, lost=lost, both=both, neither=neither)
+
+
+def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
+    from steelyard.questions.analysis import pooled  # brings numpy and Polars
+
+    findings = []
+    for side, mask in zip(sides, masks, strict=True):
+        mixed = pooled(table, mask, side.chosen)
+        if mixed:
+            message = f"{side.label} pools runs of {mixed}; add them to the filter to compare one configuration"
+            findings.append(Finding(code="pooled", message=message))
+    return findings
+
+
+def _doubts(
+    sides: Sequence[ComparedSide], masks: Sequence[Mask], pairs: Sequence[Pair], judging: StatisticsOptions
+) -> list[Finding]:
+    return [*_overlaps(sides, masks), *_few_tasks(pairs), *_other_method(pairs, judging)]
+
+
+def _no_verdicts(names: Sequence[str], compared: Collection[str]) -> list[Finding]:
+    """Warn that a comparison of costs and times does not compare pass rates, as most readers expect."""
+    if "pass_rate" not in names or "pass_rate" in compared:
+        return []
+    message = "pass rate not compared: no task has a verdict on both sides"
+    return [Finding(code="no_verdicts", severity="info", message=message)]
+
+
+def _overlaps(sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
+    """Sides that share runs: their difference is smaller than that of separate runs would be."""
+    findings = []
+    for side, mask in zip(sides[1:], masks[1:], strict=True):
+        shared = int((masks[0] & mask).sum())
+        if shared:
+            message = f"{shared:,} runs are on both sides, which biases the difference toward 0"
+            findings.append(Finding(code="overlap", message=message, where=side.label))
+    return findings
+
+
+def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Finding]:
+    """Metrics whose interval was made by another method than the one asked for."""
+    asked = judging.method
+    other = {
+        name: compared.difference.method
+        for pair in pairs
+        for name, compared in pair.metrics.items()
+        if asked not in ("auto", compared.difference.method)
+    }
+    return [
+        Finding(
+            code="interval_method",
+            severity="info",
+            message=f"{asked} does not support ratios of means; the interval for {metric} uses {method}",
+        )
+        for metric, method in sorted(other.items())
+    ]
+
+
+def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
+    """Pairs whose tasks are so few that intervals rest on the shape of the data."""
+    return [
+        Finding(
+            code="few_tasks",
+            severity="info",
+            message=f"{counted(pair.tasks.common, 'shared task')}; intervals are unreliable below {FEW_TASKS}",
+            where=pair.candidate.label,
+        )
+        for pair in pairs
+        if pair.tasks.common < FEW_TASKS
+    ]
+
+
+def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
+    """What was found while reading, with the records that were rejected; of costs only what concerns the rows."""
+    return [*set_aside_findings(table.rejected), *table.findings_of(rows)]
+
+
+def _with_names(chosen: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
+    """Return the values with the meaning of a tier appended."""
+    return {key: tier_text(value, schemes[0]) if key == "tier" else value for key, value in chosen.items()}
+
+
+def _labels(filters: Sequence[dict[str, str]]) -> list[str]:
+    """Return the values that distinguish the sides, or all values, with a letter if those are equal."""
+    shared = {key for key in filters[0] if all(chosen.get(key) == filters[0][key] for chosen in filters)}
+    short = [" ".join(value for key, value in chosen.items() if key not in shared) for chosen in filters]
+    if all(short) and len(set(short)) == len(short):
+        return short
+    whole = [" ".join(chosen.values()) for chosen in filters]
+    if len(set(whole)) == len(whole):
+        return whole
+    return [f"{text} ({'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[place % 26]})" for place, text in enumerate(whole)]
+
+
+def _coverage(samples: Samples, a: Mask, b: Mask) -> Coverage:
+    in_a, in_b = samples.attempted(a), samples.attempted(b)
+    names = samples.task_names
+    return Coverage(
+        common=int((in_a & in_b).sum()),
+        only_baseline=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if here and not there),
+        only_candidate=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if there and not here),
+    )
+
+
+def page(answer: Comparison) -> Page:
+    """Return one table per pair with a row per metric, and the tasks that differ."""
+    first, *others = answer.pairs
+    names = "candidates" if others else first.candidate.label
+    sentence, *notes = (text for pair in answer.pairs for text in _headline(answer, pair))
+    table, *also = (made for number, pair in enumerate(answer.pairs, 1) for made in _tables(answer, pair, number))
+    swapped = (("baseline", first.candidate.choice), ("candidate", answer.baseline.choice))
+    made = pages.Page(
+        name="compare",
+        title=f"{'Are' if others else 'Is'} {names} better than {answer.baseline.label}?",
+        answer=sentence,
+        notes=tuple(notes),
+        refs=() if others else (pages.Ref("Swap baseline and candidate", "compare", swapped),),
+        table=table,
+        also=tuple(also),
+        details=tuple(clean(text) for pair in answer.pairs for text in pair.sentences[1:]),
+        facts=(
+            (
+                "interval method",
+                pages.methods_of([each.difference for pair in answer.pairs for each in pair.metrics.values()]),
+            ),
+            ("correction", f"{answer.correction}, {counted(answer.comparisons, 'comparison')}"),
+            *pages.drawn_facts(confidence=answer.confidence, resamples=answer.resamples, seed=answer.seed),
+            *pages.counting_facts(answer),
+        ),
+    )
+    return pages.with_figures(made, answer, ("differences", "flips", "dumbbells"))
+
+
+def _headline(answer: Comparison, pair: Pair) -> tuple[str, str]:
+    """Return the sentence of the first metric, and the number of shared and excluded tasks."""
+    a, b, tasks = answer.baseline.label, pair.candidate.label, pair.tasks
+    excluded = [f"{len(tasks.only_baseline):,} attempted only by {a}"] if tasks.only_baseline else []
+    excluded += [f"{len(tasks.only_candidate):,} only by {b}"] if tasks.only_candidate else []
+    rest = f" (excluded: {', '.join(excluded)})" if excluded else ""
+    shared = f"{_both_sides(answer, pair)}: {counted(tasks.common, 'shared task')}{rest}."
+    return clean(pair.sentences[0]), clean(shared)
+
+
+def _tables(answer: Comparison, pair: Pair, number: int) -> Iterator[PageTable]:
+    """Yield the metrics of a pair, and the tasks on which it differs."""
+    sides = _both_sides(answer, pair)
+    yield pages.PageTable(
+        name="table" if number == 1 else f"table{number}",
+        caption=f"{sides}, {pages.weighting(answer)}",
+        columns=tuple(_metric_columns(answer, pair)),
+    )
+    if pair.differing_metric is not None:
+        yield _differing_tasks(pair, pair.differing_metric, sides, name="tasks" if number == 1 else f"tasks{number}")
+
+
+def _both_sides(answer: Comparison, pair: Pair) -> str:
+    """Return both sides with their letters in the tables."""
+    return f"{_lettered(pair.candidate.label, 'B')} vs. {_lettered(answer.baseline.label, 'A')}"
+
+
+def _lettered(label: str, letter: str) -> str:
+    return label if label.endswith(f"({letter})") else f"{label} ({letter})"
+
+
+def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
+    every = list(pair.metrics.values())
+    yield pages.text_column("metric", "metric", [catalog()[name].title for name in pair.metrics])
+    for name, title, values in (
+        ("baseline_value", "A", [each.baseline for each in every]),
+        ("candidate_value", "B", [each.candidate for each in every]),
+    ):
+        texts = [
+            pages.DASH if value is None else quantity(value, each.unit)
+            for value, each in zip(values, every, strict=True)
+        ]
+        yield pages.Column(name=name, title=title, values=values, decimals=6, texts=texts)
+    ends = [each.difference for each in every]
+    yield pages.Column(
+        name="difference",
+        title="B - A",
+        values=[end.estimate for end in ends],
+        decimals=6,
+        texts=[
+            pages.DASH
+            if each.difference.estimate is None
+            else difference_text(each.difference.estimate, each.unit, signed=True)
+            for each in every
+        ],
+    )
+    yield pages.Column(
+        name="interval",
+        title=interval_name(answer.confidence),
+        values=[end.low for end in ends],
+        decimals=6,
+        texts=[pages.range_text(end.low, end.high, each.unit, end.mark) for end, each in zip(ends, every, strict=True)],
+        legend=pages.coverage_legend([end.mark for end in ends]),
+    )
+    p_values = [each.test.adjusted_p_value for each in every]
+    yield pages.Column(
+        name="p",
+        title="p" if answer.correction == "none" else f"p ({answer.correction})",
+        values=p_values,
+        decimals=6,
+        texts=[p_value_cell(p_value) for p_value in p_values],
+        spare=1,
+    )
+    deltas = [each.effect.cliffs_delta for each in every]
+    yield replace(pages.number_column("cliffs_delta", "Cliff's δ", deltas, places=2, sign="+"), spare=3)
+    yield replace(pages.count_column("tasks", "tasks", [each.tasks for each in every]), spare=2)
+    verdicts = [each.verdict for each in every]
+    styles = [VERDICT_STYLES.get(verdict) for verdict in verdicts]
+    yield pages.Column(name="verdict", title="verdict", values=verdicts, styles=styles)
+
+
+def _differing_tasks(pair: Pair, metric: str, sides: str, *, name: str) -> PageTable:
+    """Return the tasks on which the metric differs; those that only one side solves first."""
+    compared, declared = pair.metrics[metric], catalog()[metric]
+    flips, unit = compared.flips, compared.unit
+    tasks = [*compared.by_task.higher, *compared.by_task.lower]
+    counts = f"{len(tasks):,} of {counted(compared.tasks, 'shared task')}"
+    if flips is not None:
+        flipped = _balanced(flips.gained, flips.lost)
+        names = {each.task for each in flipped}
+        tasks = [*flipped, *(each for each in tasks if each.task not in names)]
+        counts = (
+            f"{len(flips.gained):,} gained, {len(flips.lost):,} lost, {flips.both:,} solved by both, "
+            f"{flips.neither:,} by neither (solved: at least half of the runs pass)"
+        )
+    columns = [
+        pages.text_column("task", "task", [each.task for each in tasks]),
+        pages.level_column("baseline", "A", [each.baseline for each in tasks], unit),
+        pages.level_column("candidate", "B", [each.candidate for each in tasks], unit),
+    ]
+    if flips is not None:
+        columns.append(pages.text_column("solved", "solved by", [_solvers(each) for each in tasks]))
+    return pages.PageTable(
+        name=name,
+        caption=f"{declared.title} on tasks that differ, {sides}: {counts}",
+        columns=tuple(columns),
+        terminal_rows=TASKS_SHOWN,
+    )
+
+
+def _balanced(gained: Sequence[TaskValues], lost: Sequence[TaskValues]) -> list[TaskValues]:
+    """Return gained and lost tasks so that a terminal, which shows the first ones, shows both."""
+    half = TASKS_SHOWN // 2
+    some = max(half, TASKS_SHOWN - len(lost))
+    fewer = max(half, TASKS_SHOWN - len(gained))
+    return [*gained[:some], *lost[:fewer], *gained[some:], *lost[fewer:]]
+
+
+def _solvers(task: TaskValues) -> str:
+    words = {(True, True): "both", (True, False): "only A", (False, True): "only B", (False, False): "neither"}
+    return words[task.baseline >= SOLVED_FROM, task.candidate >= SOLVED_FROM]
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer, the default first."""
+    from steelyard.questions.compare._figures import difference_dots, flip_square, task_dumbbells
+
+    return {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells}
