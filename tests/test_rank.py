@@ -197,7 +197,6 @@ def test_more_than_can_be_ranked_are_refused() -> None:
         ({"metrics": ["tier_uplift"]}, UsageError, "not a per-run metric"),
         ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which has no value per task"),
         ({"by": ["agnt"]}, UnknownNameError, "agent"),
-        ({"by": []}, UsageError, "no keys to rank by"),
         ({"by": ["agent", "task"]}, UsageError, "cannot rank by task"),
         ({"min_task_coverage": 2.0}, UsageError, "must be between 0 and 1"),
         ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
@@ -306,3 +305,23 @@ def test_further_metrics_are_shown_beside_the_one_that_decides() -> None:
     for place in shape["groups"]:
         # the same names have the same numbers, wherever they stand
         assert place["extra_metrics"] == {"cost_usd": place["cost_usd"], "cost_of_pass": place["cost_of_pass"]}
+
+
+@pytest.mark.parametrize(
+    ("varying", "keys"),
+    [
+        ({"tier": ("T0", "T1")}, ("tier",)),
+        ({"agent": ("a", "b"), "model": ("m", "n")}, ("agent", "model")),
+        ({"experiment": ("x", "y")}, ("experiment",)),
+        ({}, ("agent", "model")),
+    ],
+    ids=["tier", "configurations", "experiment", "nothing"],
+)
+def test_rank_groups_by_the_keys_that_vary(varying: dict[str, tuple[str, str]], keys: tuple[str, ...]) -> None:
+    fixed = {"agent": "a", "model": "m", "tier": "T0", "experiment": "x"}
+    runs = [
+        {**fixed, **{name: values[side] for name, values in varying.items()}, "task": f"t{task}", "passed": True}
+        for side in (0, 1)
+        for task in range(3)
+    ]
+    assert sy.rank(runs, metrics=["pass_rate"]).by == keys

@@ -22,7 +22,7 @@ def test_every_day_and_model_equals_the_plain_count(folder: str, zone: str) -> N
     counted = by_day_and_model(COUNTED[folder](SAMPLES / folder), zone)
     result = sy.usage(SAMPLES / folder, by=["day", "model"], tz=zone)
     used = {
-        (group.key["day"], group.key["model"]): group.used for group in result.groups if group.used.calls is not None
+        (group.key["day"], group.key["model"]): group for group in result.groups if group.calls is not None
     }
     used = {key: each for key, each in used.items() if each.total_tokens is not None}
     assert used.keys() == counted.keys()

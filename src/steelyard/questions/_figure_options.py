@@ -135,8 +135,9 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     """Options of `rank`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
-        default=("agent", "model"),
+        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME) (default: agent, "
+        "model and tier, if they vary).",
+        default=(),
     )
     metrics: Names = doc(
         "Comma-separated metrics: the one to rank by, then others to show (default: the score available for "
@@ -191,12 +192,6 @@ SECTIONS = (
 class ReportOptions(RankOptions):
     """Options of `report`."""
 
-    by: Names = doc("Comma-separated grouping keys (default: agent, model and tier, if they vary).", default=())
-    metrics: Names = doc(
-        "Comma-separated metrics: the one to rank by, then others to show (default: the score available for "
-        "most runs).",
-        default=(),
-    )
     title: str | None = doc("Report title.", default=None)
     sections: Names = doc(
         "Comma-separated sections (default: all): rank, measure, compare, judges, repeatability, speedup, "

@@ -23,6 +23,7 @@ from steelyard.questions._figure_options import (
     RankOptions,
     ReportOptions,
 )
+from steelyard.questions._grouping import default_keys
 from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_progress
 from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
@@ -49,7 +50,6 @@ from steelyard.settings import STDIN, is_stdin
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
-GROUPS = ("agent", "model", "tier")
 MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
@@ -140,9 +140,7 @@ class ReportSections:
         named = list(self.options.by)
         if named:
             return tuple(named)
-        present = [name for name in GROUPS if name in table.frame.collect_schema().names()]
-        counts = table.frame.select(present).collect()
-        return tuple(name for name in present if counts[name].n_unique() > 1) or ("agent", "model")
+        return default_keys(table)
 
     def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
         values = {name: getattr(self.options, name) for name in RankOptions.declared}

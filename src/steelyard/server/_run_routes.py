@@ -76,7 +76,7 @@ def _named_as_shown(result: Answer) -> Answer:
 
 
 def _rank_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
-    return leaderboard(source.arena, by=query.by, confidence=query.confidence)
+    return leaderboard(source.arena, by=query.by or ("agent", "model"), confidence=query.confidence)
 
 
 def _rank_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:

@@ -14,6 +14,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import RankOptions
+from steelyard.questions._grouping import VARYING, default_keys
 from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._opening_runs import Measurable
 from steelyard.questions._question import question
@@ -70,7 +71,8 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
     profile, judging = options.outcome_profile(), options.statistics()
-    table = open_table(runs, named, options, keys=keys_by)
+    table = open_table(runs, named, options, keys=keys_by or VARYING)
+    keys_by = keys_by or list(default_keys(table))
     chosen_findings: list[Finding] = []
     if not named:
         named, chosen_findings = _score_of_most(table, profile)
@@ -168,10 +170,8 @@ def _either_way(
 
 
 def _ranked_by(by: Sequence[str]) -> list[str]:
-    """The keys that make a competitor."""
+    """Return the keys that the user named, validated."""
     keys = checked_keys(by)
-    if not keys:
-        raise UsageError("no keys to rank by", hint=option("by", "agent,model"))
     if "task" in keys:
         message = "cannot rank by task: groups are ranked on their shared tasks"
         raise UsageError(message, hint=option("by", "agent,model"))
