@@ -15,7 +15,7 @@ from question_cases import write_runs
 pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent
-LINE = '    shade: Literal["light", "dark"] = doc("Shade of the answer.", default="light")\n'
+LINE = '    shade: Correction = doc("Shade of the answer.", default="none")\n'
 SCRIPT = """
 import io, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -48,23 +48,23 @@ def command(*more):
 
 
 assert "--shade" in command("--help")[1]
-assert "Shade of the answer: light, dark (default: light)." in " ".join(command("--help")[1].split())
-assert command("--shade", "dark")[0] == 0
+assert "Shade of the answer: holm, bh, none (default: none)." in " ".join(command("--help")[1].split())
+assert command("--shade", "bh")[0] == 0
 assert "unknown value 'grey' for --shade" in command("--shade", "grey")[1]
 
-assert sy.CompareOptions(**sides, shade="dark").shade == "dark"
+assert sy.CompareOptions(**sides, shade="bh").shade == "bh"
 assert "shade: Shade of the answer." in sy.compare.__doc__
-local = sy.compare(runs, **sides, shade="dark")
-wrong = "unknown value 'grey' for shade (one of: light, dark)"
+local = sy.compare(runs, **sides, shade="bh")
+wrong = "unknown value 'grey' for shade (one of: holm, bh, none)"
 assert failure(lambda: sy.compare(runs, **sides, shade="grey")) == wrong
 
 parameters = openapi_document()["paths"]["/api/v1/compare"]["get"]["parameters"]
-assert [each["schema"]["enum"] for each in parameters if each["name"] == "shade"] == [["dark", "light"]]
+assert [each["schema"]["enum"] for each in parameters if each["name"] == "shade"] == [["bh", "holm", "none"]]
 with serving(RunsSource([Path(runs)])) as served:
     answer = served.ask("/api/v1/compare?baseline=tier=T0&candidate=tier=T1&metrics=pass_rate&shade=grey")
     assert answer.status == 400 and b"shade" in answer.body and b"--shade" not in answer.body, answer.body
     remote = sy.connect(served.address)
-    assert sy.compare(remote, **sides, shade="dark") == local
+    assert sy.compare(remote, **sides, shade="bh") == local
 print("works")
 """
 

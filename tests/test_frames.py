@@ -222,7 +222,7 @@ SHEET_MAPPING = {
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_dicts()])
 def test_a_mapping_reads_frames_and_dicts_as_it_reads_files(make: Callable[[Any], Any]) -> None:
     usage = sy.usage(make(SHEET), map=SHEET_MAPPING, tz="UTC", by="day")
-    assert [group.used.cost_usd for group in usage.groups] == [0.5, 1.25, 2.0, None]
+    assert [group.cost_usd for group in usage.groups] == [0.5, 1.25, 2.0, None]
     compared = sy.compare(make(SHEET), baseline="model=x", candidate="model=y", map=SHEET_MAPPING).to_dict()
     assert compared["baseline"]["runs"] == compared["pairs"][0]["candidate"]["runs"] == 2
     assert sy.read(make(SHEET), map=SHEET_MAPPING).n == 4
