@@ -204,7 +204,7 @@ def test_accuracy_is_the_share_of_attempts_with_success(places: dict[str, str]) 
     own = attempts.run["accuracy"]
     measured = sy.measure(attempts, metrics=["accuracy"], unscored="fail")
     assert measured.groups[0].metrics["accuracy"].mean == own
-    assert measured.rows == "attempt"
+    assert measured.row_kind == "attempt"
 
 
 @pytest.mark.parametrize(

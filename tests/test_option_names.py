@@ -48,7 +48,6 @@ COMMANDS: dict[str, set[str]] = {
 }
 """Whole commands to copy: examples, the commands that pages show, and how to create or upgrade a store."""
 TO_DO: dict[str, set[str]] = {
-    "questions/compare.py": {"--metrics", "--candidate"},
     "reports/_gates.py": {"--inconclusive"},
 }
 """Flags in messages that are still to be replaced by mentions."""
