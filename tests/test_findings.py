@@ -154,7 +154,7 @@ def test_every_verb_lists_a_kind_once_with_every_place(command: list[str], tmp_p
     if verb == "judges":
         (against,) = answer["contradictions"]
         assert against["count"] == len(against["places"]) == 120  # 60 runs, two judges
-    assert re.search(r"; \d+ more, --json lists them \[repeated\]", done.stderr)
+    assert re.search(r"; \d+ more \(see --json\) \[repeated\]", done.stderr)
 
 
 def test_a_kind_of_finding_takes_one_line_with_its_count(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_kind_of_finding_takes_one_line_with_its_count(tmp_path: Path) -> None
     write(tmp_path / "runs.jsonl", {"task": "t"}, *bad)
     told = steelyard("measure", "runs.jsonl", cwd=tmp_path).stderr.splitlines()
     assert told[0].startswith("error: runs.jsonl:2: cost_usd: expected")
-    assert "; 9 more, --json lists them [" in told[0]  # 10 - 1
+    assert "; 9 more (see --json) [" in told[0]  # 10 - 1
     assert not any("runs.jsonl:3" in line for line in told)
 
 

@@ -236,7 +236,7 @@ def test_infos_of_one_kind_are_one_line_for_people_and_all_for_scripts(tmp_path:
     done = steelyard("measure", str(path), "--json")
     lines = [line for line in done.stderr.splitlines() if "[run_count]" in line]
     assert lines == [
-        "info: task t00: profile outcome-1 expects 10 runs per task (1 run); 29 more, --json lists them [run_count]"
+        "info: task t00: profile outcome-1 expects 10 runs per task (1 run); 29 more (see --json) [run_count]"
     ]
     (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
     assert finding["count"] == 30
@@ -273,7 +273,7 @@ def test_a_kind_of_finding_is_listed_once_with_all_its_places(tmp_path: Path) ->
     assert finding["where"] == "run 000"
     stated = "outcome failed, passed True"
     assert finding["places"] == [{"where": f"run {number:03}", "message": stated} for number in range(50)]
-    more = "49 more, --json lists them"  # 50 - 1
+    more = "49 more (see --json)"  # 50 - 1
     told = f"warning: run 000: {finding['message']} ({stated}); {more} [outcome_contradicts_verdict]"
     assert [line for line in done.stderr.splitlines() if "outcome_contradicts_verdict" in line] == [told]
 

@@ -121,7 +121,7 @@ def test_every_record_set_aside_is_in_the_table_however_many_they_are(tmp_path: 
     assert [words[0] for words in shown if words][-2:] == ["1,500", "20"]
     (tmp_path / "good.jsonl").write_text('{"task": "t", "passed": true}\n', encoding="utf-8")
     told = steelyard("measure", "runs.jsonl", "good.jsonl", cwd=tmp_path).stderr
-    assert "; 1,519 more, --json lists them" in told  # 1,500 and 20, of which the first is shown
+    assert "; 1,519 more (see --json)" in told  # 1,500 and 20, of which the first is shown
     aside = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)["rejected"]
     assert [one["where"] for one in aside] == [f"runs.jsonl:{line}" for line in range(2, 1522)]
 

@@ -216,7 +216,7 @@ def test_every_refusal_is_told_where_nobody_watches(
     assert told[1:] == [f"    {path}:{number}" for number in range(2, 53)]  # the sentence of the first holds for all
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     run(["arena", "submit", str(path), *filled])
-    assert "; 51 more, --json lists them" in " ".join(capsys.readouterr().err.split())  # 52 - 1
+    assert "; 51 more (see --json)" in " ".join(capsys.readouterr().err.split())  # 52 - 1
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

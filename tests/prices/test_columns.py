@@ -149,7 +149,7 @@ def test_reasons_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_a_kind_without_a_column_is_not_known() -> None:
     column = price_columns(GENAI, models=["gpt-4o"], at=None, tokens={"input_tokens": np.array([10])})
-    assert column.reason(0) == "the output tokens are unknown"
+    assert column.reason(0) == "the number of output tokens is unknown"
 
 
 def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:

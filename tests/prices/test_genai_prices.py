@@ -212,7 +212,7 @@ def test_a_fee_for_each_request_is_charged_for_a_call_and_leaves_a_run_without_p
 def test_tokens_that_are_not_known_are_not_free(kind: str) -> None:
     other = {"input_tokens": 5, "output_tokens": 5, kind: None}
     answer = PRICES.price(Usage(**other), model="gpt-4o", at=None)
-    assert answer == Missing(f"the {kind.removesuffix('_tokens')} tokens are unknown")
+    assert answer == Missing(f"the number of {kind.removesuffix('_tokens')} tokens is unknown")
 
 
 def test_the_version_names_the_library_that_dates_the_prices() -> None:

@@ -114,7 +114,7 @@ def test_a_call_that_took_no_tokens_costs_nothing_whoever_answered() -> None:
     beside = run(model="gpt-4o", usage=tokens(1_000_000), calls=(call("<synthetic>", tokens(0)),))
     assert price_run(beside, SPEC) == 5.0
     unknown = price_run(run(calls=(*calls, call("gpt-4o", Usage()))), SPEC)
-    assert unknown == Missing("the input tokens are unknown")
+    assert unknown == Missing("the number of input tokens is unknown")
 
 
 MODELS = (None, "gpt-4o", "o3", "claude-sonnet-4-5", "nobody", "deepseek-chat", "openrouter/google/gemini-2.5-flash")

@@ -27,8 +27,8 @@ def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
 
     Profile arena-models-1 enables the ability and correctness models, fitted to submissions. Profile arena-community
     enables the weight model, fitted to ratings. The arena's profile sets how often the ability and correctness models
-    are fitted automatically. Each fit is stored as a numbered version and does not change scores. If data and profile
-    are unchanged, no new version is fitted.
+    are fitted automatically. Each fit is stored as a numbered version and does not change scores. If the data
+    and the profile are unchanged, no new version is fitted.
 
     Example: steelyard arena model fit
     """

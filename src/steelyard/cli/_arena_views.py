@@ -51,7 +51,7 @@ def leaderboard(
     policy: AskedPolicy = None,
     by: Annotated[
         str | None,
-        Parameter(help="Across tasks: comma-separated keys: agent, model, submitter or team (default: agent,model)."),
+        Parameter(help="Across tasks: comma-separated keys (agent, model, submitter, team; default: agent,model)."),
     ] = None,
     sort: Annotated[
         str | None,
@@ -63,7 +63,7 @@ def leaderboard(
     ] = None,
     submitter: Annotated[str | None, Parameter(help="For a task: only submissions of this submitter.")] = None,
     metrics: Annotated[
-        str | None, Parameter(help="For a task: comma-separated tool metrics defined by the profile.")
+        str | None, Parameter(help="For a task: comma-separated agent-specific metrics (tool_metrics in the profile).")
     ] = None,
     agent: Annotated[str | None, Parameter(help="Show the metrics of this agent and rank its own submissions.")] = None,
     confidence: ConfidenceOption = None,

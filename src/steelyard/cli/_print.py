@@ -160,7 +160,7 @@ def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = Fa
     rest = len(ordered) - shown
     if rest > 0:
         kinds = "kind of finding" if rest == 1 else "kinds of findings"
-        terminal.print(f"... and {rest:,} more {kinds}; --json lists them")
+        terminal.print(f"... and {rest:,} more {kinds} (see --json)")
 
 
 def _finding_line(finding: Finding, *, counted: bool) -> str:
@@ -169,7 +169,7 @@ def _finding_line(finding: Finding, *, counted: bool) -> str:
     place = f"{first.where}: " if first.where else ""
     own = f" ({first.message})" if first.message else ""
     more = finding.count - first.count
-    after = f"; {more:,} more, --json lists them" if more and counted else ""
+    after = f"; {more:,} more (see --json)" if more and counted else ""
     return f"{finding.severity}: {place}{finding.message}{own}{after} [{finding.code}]"
 
 

@@ -28,7 +28,7 @@ LINE_SECONDS = 30.0
 STOPPED = 130
 """The exit status after Ctrl-C."""
 Folder = Annotated[OnePath, Parameter(name="DIR", help="Results directory of a plan, such as runs/NAME.")]
-PlanOrFolder = Annotated[OnePath, Parameter(name="DIR", help="Plan file, or its results directory (runs/NAME).")]
+PlanOrFolder = Annotated[OnePath, Parameter(name="PLAN|DIR", help="Plan file, or its results directory (runs/NAME).")]
 Out = Annotated[
     OnePath | None, Parameter(alias="-o", help="Results directory (default: runs/NAME, where NAME is set in the plan).")
 ]

@@ -142,7 +142,7 @@ def _own(cell: Any) -> Any:  # Any: a typed cell, and its JSON value
             return custom_value(cell.decode())
         except UnicodeDecodeError as error:
             raise DecodeError(
-                "a bytes column does not contain text", "write text, numbers or JSON in custom fields"
+                "a binary column contains invalid UTF-8", "write text, numbers or JSON in custom fields"
             ) from error
     return msgspec.to_builtins(_cell(cell))
 

@@ -59,7 +59,7 @@ NO_MODEL = "the model is unknown"
 
 def unknown_tokens(kind: str) -> str:
     """The reason given where a needed kind of tokens is not known."""
-    return f"the {KIND_WORDS[kind]} tokens are unknown"
+    return f"the number of {KIND_WORDS[kind]} tokens is unknown"
 
 
 @dataclass(frozen=True, slots=True)

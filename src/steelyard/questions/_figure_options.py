@@ -141,7 +141,7 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
     )
     metrics: Names = doc(
         "Comma-separated metrics: the one to rank by, then others to show (default: the score available for "
-        "most runs).",
+        "the most runs).",
         default=(),
     )
     order: Order = doc(

@@ -171,7 +171,7 @@ def reading_cluster(engine: EngineName) -> Cluster | None:
     from steelyard.engines import SparkCluster, is_spark, spark_session  # brings Polars, and pyspark where it is asked
 
     if not is_spark(engine):
-        hint = "use local, spark, spark://HOST:PORT, sc://HOST:PORT, or in Python a Spark session"
+        hint = "use local, spark, spark://HOST:PORT, sc://HOST:PORT, or, in Python, a Spark session"
         raise UsageError(f"engine {engine!r} cannot read files", hint=hint)
     return SparkCluster(spark_session(engine))
 

@@ -121,7 +121,7 @@ def _kept_checks(arena: Arena, manifest: Document, digest: str) -> Iterator[Veri
         row = _row(connection, manifest["name"])
         reason = "the store does not contain this season" if row is None else None
         if row is not None and row["sha256"] != digest:
-            reason = f"the store has another manifest for this season (SHA-256 {row['sha256']})"
+            reason = f"the store has a different manifest for this season (SHA-256 {row['sha256']})"
         yield VerifyCheck(what="kept", holds=reason is None, reason=reason)
         for task in manifest["tasks"]:
             wanted = {entry["id"]: entry["sha256"] for entry in task["submissions"]}

@@ -31,7 +31,7 @@ def api_page(result: ApiRoutes) -> Page:
         answer=f"{len(routes):,} endpoints; {writing:,} of them need a token.",
         notes=(
             "Every response equals the JSON output of the command; append `.csv` to a path for its table.",
-            "Lists are paginated: pass `next` of a response as `after` of the next request.",
+            "Lists are paginated: pass the `next` value of a response as the `after` parameter of the next request.",
             "Errors are application/problem+json (RFC 9457).",
         ),
         table=PageTable(caption="Addresses", columns=columns),
