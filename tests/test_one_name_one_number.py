@@ -301,11 +301,12 @@ def intervals_in(value: Any) -> Iterator[tuple[str | None, Interval]]:  # Any: a
     def walk(part: Any, metric: str | None) -> Iterator[tuple[str | None, Interval]]:
         if isinstance(part, Interval):
             yield metric, part
-        elif is_dataclass(part) and not isinstance(part, type):
+        elif isinstance(part, msgspec.Struct) or (is_dataclass(part) and not isinstance(part, type)):
             named = getattr(part, "metric", None) or getattr(part, "on", None)
             own = named if isinstance(named, str) else metric
-            for field in fields(part):
-                yield from walk(getattr(part, field.name), own)
+            is_struct = isinstance(part, msgspec.Struct)
+            for name in part.__struct_fields__ if is_struct else [field.name for field in fields(part)]:
+                yield from walk(getattr(part, name), own)
         elif isinstance(part, Mapping):
             for key, inner in part.items():
                 yield from walk(inner, key if isinstance(key, str) and key in catalog() else metric)

@@ -21,9 +21,7 @@ pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="../shared/samples 
 def test_every_day_and_model_equals_the_plain_count(folder: str, zone: str) -> None:
     counted = by_day_and_model(COUNTED[folder](SAMPLES / folder), zone)
     result = sy.usage(SAMPLES / folder, by=["day", "model"], tz=zone)
-    used = {
-        (group.key["day"], group.key["model"]): group for group in result.groups if group.calls is not None
-    }
+    used = {(group.key["day"], group.key["model"]): group for group in result.groups if group.calls is not None}
     used = {key: each for key, each in used.items() if each.total_tokens is not None}
     assert used.keys() == counted.keys()
     for key, (tokens, cost) in counted.items():

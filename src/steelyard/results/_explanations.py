@@ -11,7 +11,7 @@ from msgspec import structs
 from steelyard.metrics import Metric
 from steelyard.records import Missing
 from steelyard.results._base import Result, json_number
-from steelyard.results._measurement import scheme_dict
+from steelyard.results._tier_schemes import scheme_dict
 
 if TYPE_CHECKING:
     from steelyard.questions.measure import Group, GroupValue, Measurement, TierComparison

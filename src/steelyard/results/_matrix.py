@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from steelyard.records import Finding, finding_dict
 from steelyard.results._base import Result, json_number
-from steelyard.results._measurement import scheme_dict, tier_name_dict
+from steelyard.results._tier_schemes import scheme_dict, tier_name_dict
 
 MatrixSort = Literal["difficulty", "discrimination", "disagreement", "task"]
 
