@@ -251,7 +251,7 @@ def test_batches_run_in_parallel_without_mixing(isolation: Isolation) -> None:
 
 def test_without_isolation_code_is_refused_unless_the_user_insists() -> None:
     bare = sandbox.isolation_named("none")
-    with pytest.raises(SandboxUnavailableError, match="--no-sandbox"):
+    with pytest.raises(SandboxUnavailableError, match="resource limits only: no_sandbox"):
         sandbox.run(["/bin/true"], isolation=bare)
     result = sandbox.run(["/bin/sh", "-c", "exit 0"], isolation=bare, no_sandbox=True)
     assert (result.ok, result.isolation) == (True, "none")

@@ -76,6 +76,10 @@ def remote(arena: sy.Arena, served: Served) -> RemoteArena:
     return sy.connect(served.address, token=token)
 
 
+REMOTE_ALONE = {"check", "ask"}
+"""Methods of a connection: whether the server responds, and questions about runs that it serves."""
+
+
 def verbs(kind: type[Any]) -> dict[str, Any]:
     return {name: verb for name, verb in inspect.getmembers(kind) if not name.startswith("_")}
 
@@ -89,7 +93,7 @@ def signature(verb: Any) -> list[tuple[str, Any, Any]]:
 def differences(remote: type[Any], local: type[Any]) -> list[str]:
     """Where the two differ in their verbs."""
     ours, theirs = verbs(local), verbs(remote)
-    names = [f"{name} is only there" for name in theirs.keys() - ours.keys() - {"check"}]
+    names = [f"{name} is only there" for name in theirs.keys() - ours.keys() - REMOTE_ALONE]
     names += [f"{name} is only here" for name in ours.keys() - theirs.keys() - LOCAL_ALONE]
     both = [name for name in ours.keys() & theirs.keys() if signature(ours[name]) != signature(theirs[name])]
     return sorted(names + [f"{name} takes {signature(theirs[name])}" for name in both])
@@ -375,4 +379,4 @@ def test_the_page_s_example_runs(served: Served, arena: sy.Arena, capsys: pytest
 def test_the_page_names_every_verb() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text("utf-8")
     section = page.partition("## From Python")[2].partition("## ")[0]
-    assert [name for name in verbs(RemoteArena) if name != "check" and f"`{name}`" not in section] == []
+    assert [name for name in verbs(RemoteArena) if name not in REMOTE_ALONE and f"`{name}`" not in section] == []

@@ -7,6 +7,7 @@ few times if the connection is lost or the server restarts.
 from __future__ import annotations
 
 import http.client
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import msgspec
 
 from steelyard import errors
 from steelyard.errors import RequestError, SteelyardError, StoreUnavailableError, UsageError, said_by
+from steelyard.option_names import option
 from steelyard.version import __version__
 
 API = "/api/v1"
@@ -26,6 +28,7 @@ LATER = frozenset({429, 502, 503, 504})
 """Statuses of a server or proxy that may be temporary."""
 MAX_ANSWER_LENGTH = 1 << 30
 MAX_ERROR_CHARS = 500
+_QUERY = re.compile(r"\?([a-z_]+)=([^\s&,;)]+)")
 
 
 class Answer(NamedTuple):
@@ -130,7 +133,8 @@ class Transport:
             problem = answer.json()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._not_ours(answer)
-        kind, detail, hint, where = (_text(problem.get(name)) for name in ("kind", "detail", "hint", "where"))
+        kind = _text(problem.get("kind"))
+        detail, hint, where = (_mentioned(problem.get(name)) for name in ("detail", "hint", "where"))
         if kind is None or detail is None:
             return self._not_ours(answer)
         known = _KINDS.get(kind)
@@ -150,6 +154,12 @@ def _written(value: object) -> str:
     if isinstance(value, (tuple, list)):
         return ",".join(map(str, value))
     return str(value)
+
+
+def _mentioned(value: object) -> str | None:
+    """Return a text in which options of a query are mentions, so that they are spelled as in Python."""
+    text = _text(value)
+    return None if text is None else _QUERY.sub(lambda query: option(query[1], query[2]), text)
 
 
 def _text(value: object) -> str | None:
