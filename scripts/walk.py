@@ -25,7 +25,9 @@ SAMPLES = Path(__file__).parent.parent / "tests" / "samples"
 
 
 def files_run(work: Callable[[], object]) -> list[str]:
-    """The project's files of which a function runs, in the order of their first call; no `__init__` but those of questions.
+    """Return the project's files with a function that runs, in the order of their first call.
+
+    An `__init__` is included only if it is a question.
 
     What a module calls while it is imported, such as a decorator, is no step of the walk; what its threads call is one.
     """

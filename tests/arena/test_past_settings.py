@@ -75,5 +75,5 @@ def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None
     assert ids("2026-01-02") == ["s1", "s2"]  # the day is included whole
     assert ids("2026-01-02T12:00") == ["s1"]  # a time is not
     assert ids(None) == ids("2026-01-03") == ["s1", "s2", "s3"]
-    with pytest.raises(UsageError, match="^until 'tomorrowish'"):
+    with pytest.raises(UsageError, match=r"^until 'tomorrowish'"):
         questions.task_leaderboard(arena, "t", until="tomorrowish")
