@@ -411,7 +411,7 @@ def test_costs_that_are_all_0_or_1_are_still_costs(amount: float) -> None:
 def test_a_scaled_pass_rate_is_no_longer_a_count_of_successes() -> None:
     base = singles([1] * 40, [1] * 40)
     gate = sy.gate(base[40:], baseline=base[:40], rule=["pass_rate >= -10%"])
-    assert gate.checks[0].interval.estimate == pytest.approx(0.1)  # 1 - 1 x 0.9
+    assert gate.rules[0].interval.estimate == pytest.approx(0.1)  # 1 - 1 x 0.9
 
 
 def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothing() -> None:

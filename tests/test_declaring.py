@@ -193,7 +193,7 @@ def test_a_relative_rule_scales_the_ratio_itself() -> None:
     # from 0.4 to 0.5 is a quarter more, though skill tokens stand both above and below
     rules = ["skill_efficiency >= +24%", "skill_efficiency >= +26%"]
     held = sy.gate(tokens("x", 500, 500, varied=1), baseline=tokens("x", 400, 600), rule=rules)
-    assert [check.status for check in held.checks] == ["pass", "fail"]
+    assert [check.status for check in held.rules] == ["pass", "fail"]
 
 
 def test_where_there_is_nothing_to_divide_by_the_figure_is_what_the_formula_gives() -> None:

@@ -24,7 +24,7 @@ from steelyard.statistics import tasks_needed
 
 
 def results(gate):
-    return [check.status for check in gate.checks]
+    return [check.status for check in gate.rules]
 
 
 def test_a_rule_holds_fails_or_is_inconclusive() -> None:
@@ -35,11 +35,11 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     failed = sy.gate(worse, baseline=base, rule=["pass_rate >= baseline - 0.05", "cost_usd <= baseline + 0.5"])
     assert (results(failed), failed.status, failed.exit_code) == (["fail", "pass"], "fail", 3)
     asked = "(equal on every task); limit: an increase of at most $0.5000: pass."
-    assert asked in failed.checks[1].sentence
+    assert asked in failed.rules[1].sentence
     few = [run for run in made_runs({"x": 0.5}, tasks=100, attempts=4, seed=9) if run.task < "task-010"]
     open_ = sy.gate(few, baseline=base, rule=["pass_rate >= -0.02"])
     assert (open_.status, open_.exit_code) == ("inconclusive", 4)
-    assert open_.checks[0].tasks_needed > 10
+    assert open_.rules[0].tasks_needed > 10
     assert open_.findings[-1].message == (
         "90 of 100 baseline tasks not re-run (task-010, task-011, task-012 and 87 more); "
         "rules with a baseline use the other 10"
@@ -53,7 +53,7 @@ def test_a_gate_of_a_data_set_against_itself_never_fails() -> None:
     gate = sy.gate(runs, baseline=runs, rule=["pass_rate >= baseline", "cost_usd <= baseline", "pass_rate >= -0.2"])
     assert "fail" not in results(gate)
     assert results(gate)[2] == "pass"
-    assert all(check.interval.estimate == 0 for check in gate.checks)
+    assert all(check.interval.estimate == 0 for check in gate.rules)
 
 
 def test_a_percentage_is_a_share_of_the_baseline() -> None:
@@ -67,7 +67,7 @@ def test_no_common_task_is_inconclusive() -> None:
     base, new = (Run(id=name, task=name, passed=True) for name in "ab")
     gate = sy.gate([new], baseline=[base], rule=["pass_rate >= -0.02"])
     assert gate.exit_code == 4
-    assert "no task in common" in gate.checks[0].sentence
+    assert "no task in common" in gate.rules[0].sentence
 
 
 def test_a_limit_met_exactly_is_met() -> None:
@@ -127,10 +127,10 @@ def test_a_limit_of_the_figure_itself_needs_no_baseline() -> None:
     gate = sy.gate(runs, rule=["pass_rate >= 0.4", "pass_rate >= 0.9", f"pass_rate >= {figure.mean}"])
     assert results(gate) == ["pass", "fail", "inconclusive"]
     assert (gate.status, gate.exit_code, gate.tasks) == ("fail", 3, 60)
-    assert {check.baseline for check in gate.checks} == {None}
-    interval = gate.checks[0].interval  # the one that measure gives
+    assert {check.baseline for check in gate.rules} == {None}
+    interval = gate.rules[0].interval  # the one that measure gives
     assert interval == figure.intervals["mean"]
-    assert gate.checks[2].tasks_needed is not None
+    assert gate.rules[2].tasks_needed is not None
 
 
 def test_own_limits_and_those_of_a_baseline_stand_side_by_side() -> None:
@@ -138,7 +138,7 @@ def test_own_limits_and_those_of_a_baseline_stand_side_by_side() -> None:
     rules = ["pass_rate >= 0.5", "pass_rate >= baseline - 0.1", "cost_usd <= baseline * 1.1", "cost_of_pass <= 9"]
     gate = sy.gate(base, baseline=base, rule=rules)
     assert results(gate) == ["pass"] * 4
-    assert [check.baseline is None for check in gate.checks] == [True, False, False, True]
+    assert [check.baseline is None for check in gate.rules] == [True, False, False, True]
 
 
 @pytest.mark.parametrize(("choice", "status"), [("pass", 0), ("fail", 3), ("report", 4)])
@@ -176,7 +176,7 @@ def same(n: int, *, passed: int = 2, cost: float = 1.0) -> list[Run]:
 )
 def test_identical_sides_are_told_how_many_tasks_would_settle_it(tasks: int, passed: int, rule: str) -> None:
     runs = same(tasks, passed=passed)
-    check = sy.gate(runs, baseline=runs, rule=rule).checks[0]
+    check = sy.gate(runs, baseline=runs, rule=rule).rules[0]
     if check.baseline is None or check.baseline == float("inf"):  # nobody passes, so there is no cost of a pass
         assert rule.startswith("cost_of_pass")
     else:
@@ -185,14 +185,14 @@ def test_identical_sides_are_told_how_many_tasks_would_settle_it(tasks: int, pas
 
 
 def test_so_many_identical_tasks_do_settle_it_and_one_less_does_not() -> None:
-    needed = sy.gate(same(30), baseline=same(30), rule="pass_rate >= baseline - 0.02").checks[0].tasks_needed
+    needed = sy.gate(same(30), baseline=same(30), rule="pass_rate >= baseline - 0.02").rules[0].tasks_needed
     assert needed == 137  # 1.96 x sqrt(2) / (137 + 2) = 0.01994
     for tasks, status in ((needed - 1, "inconclusive"), (needed, "pass")):
         assert sy.gate(same(tasks), baseline=same(tasks), rule="pass_rate >= baseline - 0.02").status == status
-    alone = sy.gate(same(30, passed=3), rule="pass_rate >= 0.95").checks[0].tasks_needed
+    alone = sy.gate(same(30, passed=3), rule="pass_rate >= 0.95").rules[0].tasks_needed
     assert alone == 72  # 0.025 ** (1 / 72) = 0.9501
     assert sy.gate(same(72, passed=3), rule="pass_rate >= 0.95").status == "pass"
-    strict = sy.gate(same(200), baseline=same(200), rule="pass_rate >= baseline").checks[0]
+    strict = sy.gate(same(200), baseline=same(200), rule="pass_rate >= baseline").rules[0]
     assert (strict.tasks_needed, strict.resolvable_rule) == (137, "pass_rate >= baseline - 0.02")
 
 
@@ -213,15 +213,17 @@ def test_an_inconclusive_gate_says_why_it_exits_as_it_does(
     arguments = ["gate", str(path), "--rule", "pass_rate >= 0.5", "--inconclusive", taken_as, "--quiet"]
     page = tmp_path / "page.md"
     assert run([*arguments, "--summary", str(page)]) == status
-    told = f"exit status {status} because of --inconclusive {taken_as}"
+    told = f"inconclusive counts as {taken_as} (exit status {status})"
     assert capsys.readouterr().out.startswith(f"Gate inconclusive (1/1 rules), 4 tasks; {told}.\n")
-    assert page.read_text("utf-8").splitlines()[0].endswith(told)
+    heading, _, sentence, *_ = page.read_text("utf-8").splitlines()
+    assert heading == f"## {'❔' if taken_as == 'pass' else '❌'} Steelyard gate: inconclusive"
+    assert sentence == f"Gate inconclusive (1/1 rules), 4 tasks; {told}."
     assert run([*arguments[:4], "--quiet"]) == 4
-    assert "--inconclusive" not in capsys.readouterr().out
+    assert "counts as" not in capsys.readouterr().out
 
 
 def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
-    check = sy.gate(moved(10, 9), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
+    check = sy.gate(moved(10, 9), baseline=same(50), rule="pass_rate >= baseline - 0.02").rules[0]
     assert (check.status, check.interval.estimate) == ("inconclusive", pytest.approx(0.02))
     std_dev = float(np.std([1] * 10 + [-1] * 9 + [0] * 31, ddof=1))
     assert check.tasks_needed == tasks_needed(0.04, std_dev)  # 0.02 seen, -0.02 allowed
@@ -230,17 +232,17 @@ def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
 
 
 def test_no_number_of_tasks_settles_a_limit_that_is_exactly_what_is_seen() -> None:
-    check = sy.gate(moved(9, 10), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
+    check = sy.gate(moved(9, 10), baseline=same(50), rule="pass_rate >= baseline - 0.02").rules[0]
     assert check.resolvable_rule == "pass_rate >= baseline - 0.04"
     assert f"No sample size resolves this rule; {check.resolvable_rule} needs about" in check.sentence
     dearer = [msgspec.structs.replace(run, cost_usd=1.0 + place % 2) for place, run in enumerate(same(50))]
-    check = sy.gate(dearer, baseline=same(50), rule="cost_usd <= baseline + 0.5").checks[0]
+    check = sy.gate(dearer, baseline=same(50), rule="cost_usd <= baseline + 0.5").rules[0]
     assert (check.status, check.tasks_needed) == ("inconclusive", None)
     assert "The estimate equals the limit, so no sample size resolves this rule" in check.sentence
 
 
 def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
-    check = sy.gate(same(50), baseline=same(50), rule="impl_rate >= baseline").checks[0]
+    check = sy.gate(same(50), baseline=same(50), rule="impl_rate >= baseline").rules[0]
     assert (check.status, check.interval.estimate) == ("inconclusive", None)
     assert "is unknown" in check.sentence
     assert "exactly what is seen" not in check.sentence
@@ -256,13 +258,13 @@ def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:
     ],
 )
 def test_a_limit_is_told_as_the_change_that_it_allows_or_asks_for(rule: str, asked: str) -> None:
-    assert f"; limit: {asked}: " in sy.gate(same(50), baseline=same(50), rule=rule).checks[0].sentence
+    assert f"; limit: {asked}: " in sy.gate(same(50), baseline=same(50), rule=rule).rules[0].sentence
 
 
 def test_a_limit_that_is_a_multiple_of_the_baseline_is_told_in_its_unit() -> None:
-    check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline * 1.1").checks[0]
+    check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline * 1.1").rules[0]
     assert "limit: at most $1.1000 (1.1 times the baseline)" in check.sentence
-    check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline").checks[0]
+    check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline").rules[0]
     assert "limit: at most the baseline" in check.sentence
 
 
@@ -274,7 +276,7 @@ def test_what_rests_on_runs_that_broke_off_names_both_figures(unscored: str) -> 
     ]
     gate = sy.gate(runs, rule="pass_rate >= 0.9", unscored=unscored)
     assert gate.status == "inconclusive"
-    sentence = gate.checks[0].sentence
+    sentence = gate.rules[0].sentence
     # 40 of 60 pass
     assert "excluded: 100.0% (pass); counted as failed: 66.7% (fail)" in sentence
     assert "Score or re-run them" in sentence

@@ -52,7 +52,6 @@ DRAWN = {
     "repeatability": results.Repeatability,
     "speedup": results.SpeedupResult,
     "show": results.RunDetail,
-    "gate": results.Gate,
     "arena show": results.Evaluation,
     "arena leaderboard": results.TaskLeaderboard,
     "arena history": results.ScoreHistory,

@@ -215,7 +215,7 @@ def by_gate(declared: Metric, runs: Sequence[Run], settings: Settings) -> dict[s
     sides = {agent: [run for run in runs if run.agent == agent] for agent in AGENTS}
     rule = f"{declared.name} >= -0.5"
     options = {"weight_by": weight_by, "unscored": unscored, "resamples": 100}
-    check = sy.gate(sides["y"], baseline=sides["x"], rule=rule, **options).checks[0]
+    check = sy.gate(sides["y"], baseline=sides["x"], rule=rule, **options).rules[0]
     return {"x": check.baseline, "y": check.candidate}
 
 

@@ -52,7 +52,7 @@ def test_sides_may_be_chosen_by_dicts() -> None:
         sy.compare(RECORDS, baseline={"agnet": "a"}, candidate={"agent": "b"})
     rule = ["pass_rate >= -0.5"]
     gate = sy.gate(RECORDS, baseline=RECORDS, rule=rule, where={"agent": "a"})
-    assert gate.checks == sy.gate(RECORDS, baseline=RECORDS, rule=rule, where="agent=a").checks
+    assert gate.rules == sy.gate(RECORDS, baseline=RECORDS, rule=rule, where="agent=a").rules
 
 
 BAD: list[tuple[Any, str]] = [
@@ -167,7 +167,7 @@ def test_a_table_is_priced_once_and_naming_another_book_is_refused(verb: str) ->
 
 def test_a_baseline_that_is_a_table_prices_the_runs_too() -> None:
     table = sy.read(PRICED, prices="spec")
-    (check,) = sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1").checks
+    (check,) = sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1").rules
     assert check.candidate == check.baseline is not None
     with pytest.raises(UsageError, match=r"already priced with spec .*sy\.read\(path, prices='genai-prices'\)"):
         sy.gate(PRICED, baseline=table, rule="cost_usd <= baseline * 1.1", prices="genai-prices")

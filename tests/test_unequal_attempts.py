@@ -148,7 +148,7 @@ def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str
     needed, sentence = result.pairs[0].metrics[metric].power_analysis.tasks_needed, result.pairs[0].sentences[0]
     sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
     sign = ">=" if metric == "pass_rate" else "<="
-    (check,) = sy.gate(sides[1], baseline=sides[0], rule=f"{metric} {sign} baseline").checks
+    (check,) = sy.gate(sides[1], baseline=sides[0], rule=f"{metric} {sign} baseline").rules
     assert needed == check.tasks_needed > 10
     assert f"About {needed:,} tasks needed to detect" in sentence
     assert result.to_dict()["pairs"][0]["metrics"][metric]["power_analysis"]["tasks_needed"] == needed

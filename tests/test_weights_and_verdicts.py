@@ -119,11 +119,11 @@ def test_what_rests_on_runs_without_a_verdict_is_not_shown() -> None:
 def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:
     runs = half_unscored()
     sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
-    check = sy.gate(sides[1], baseline=sides[0], rule="pass_rate >= baseline + 0.005").checks[0]
+    check = sy.gate(sides[1], baseline=sides[0], rule="pass_rate >= baseline + 0.005").rules[0]
     assert check.status == "inconclusive"
     assert "inconclusive; depends on runs without a verdict" in check.sentence
     whole = [msgspec.structs.replace(run, passed=bool(run.passed)) for run in sides[1]]
-    assert sy.gate(whole, baseline=sides[0], rule="pass_rate >= -0.5").checks[0].status == "pass"
+    assert sy.gate(whole, baseline=sides[0], rule="pass_rate >= -0.5").rules[0].status == "pass"
 
 
 def test_places_leave_open_what_either_way_of_counting_leaves_open() -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from steelyard.questions import (
         ExplainOptions as ExplainOptions,
-        GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
         LocalArena as Arena,
         MatrixOptions as MatrixOptions,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         explain as explain,
     )
     from steelyard.questions.gate import (
+        GateOptions as GateOptions,
         gate as gate,
     )
     from steelyard.questions.judges import (

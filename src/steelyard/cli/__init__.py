@@ -20,7 +20,7 @@ from steelyard.settings import STDIN
 from steelyard.version import __version__
 
 HELP = "Statistics for AI coding-agent evaluations."
-DERIVED = ("compare", "measure", "rank", "usage")
+DERIVED = ("compare", "gate", "measure", "rank", "usage")
 """Commands that are derived from questions."""
 HELP_FLAGS = ("--help", "-h")
 

@@ -20,26 +20,29 @@ def page_markdown(page: Page) -> Iterator[str]:
     mark = MARKS.get(page.style or "", "")
     yield from (f"## {mark}{markdown_text(page.title)}", "", markdown_text(page.answer), "")
     for table in page.tables:
-        if table.is_folded:
-            yield from _folded_table(table)
-        else:
+        if not table.is_folded:
             yield from [] if table is page.table else [f"**{markdown_text(table.caption)}**", ""]
             yield from table_markdown(table)
-    yield from (f"- {markdown_text(note)}" for note in (*page.notes, *page.details, *page.legend))
+    notes = [f"- {markdown_text(note)}" for note in (*page.notes, *page.details, *page.legend)]
+    yield from [*notes, ""] if notes and any(table.is_folded for table in page.tables) else notes
+    for table in page.tables:
+        if table.is_folded:
+            yield from _folded_table(table)
     yield from folded_facts("Inputs and methods", page.facts)
 
 
 def table_markdown(table: PageTable) -> Iterator[str]:
-    """Yield the first rows of a table."""
+    """Yield the first rows of a table; the long texts of a folded table are whole."""
+    longest = None if table.is_folded else MAX_MARKDOWN_CELL_LENGTH
     columns = table.in_words.columns
     yield "| " + " | ".join(markdown_text(column.title.replace("\n", " ")) for column in columns) + " |"
     yield "|" + "".join("--:|" if column.is_number else "---|" for column in columns)
     for row in range(min(table.rows, MARKDOWN_ROWS)):
         marks = (MARKS.get((column.styles[row] if column.styles else None) or "", "") for column in columns)
-        cells = (mark + _cell(column.shown(row)) for mark, column in zip(marks, columns, strict=True))
+        cells = (mark + _cell(column.shown(row), longest) for mark, column in zip(marks, columns, strict=True))
         yield "| " + " | ".join(cells) + " |"
     if table.has_foot:
-        yield "| " + " | ".join(_cell(column.foot) for column in columns) + " |"
+        yield "| " + " | ".join(_cell(column.foot, longest) for column in columns) + " |"
     more = table.rows - MARKDOWN_ROWS
     yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
     yield ""
@@ -60,7 +63,7 @@ def _folded_table(table: PageTable) -> Iterator[str]:
     yield from ("</details>", "")
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, longest: int | None) -> str:
     line = text.replace("\n", ", ")
-    is_long = len(line) > MAX_MARKDOWN_CELL_LENGTH
-    return markdown_text(f"{line[: MAX_MARKDOWN_CELL_LENGTH * 2 // 3]} … {line[-30:]}" if is_long else line)
+    is_long = longest is not None and len(line) > longest
+    return markdown_text(f"{line[: (longest or 0) * 2 // 3]} … {line[-30:]}" if is_long else line)

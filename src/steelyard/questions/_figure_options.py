@@ -10,13 +10,12 @@ from steelyard.option_names import option
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.questions._checking_profiles import check_profile
 from steelyard.questions._declaration import Options, doc
-from steelyard.questions._opening_runs import EngineName, Measurable, Reading
+from steelyard.questions._opening_runs import EngineName, Reading
 from steelyard.questions._options import (
     Names,
     PricedRunOptions,
     ProfileName,
     RunOptions,
-    Texts,
 )
 from steelyard.records import Chosen
 from steelyard.statistics import WeightBy
@@ -200,17 +199,6 @@ class ReportOptions(RankOptions):
     )
     with_outputs: bool = doc("Include agent outputs, up to 64,000 characters each.", default=False)
     redact: bool = doc("Redact API keys and tokens.", default=True)
-
-
-class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
-    """Options of `gate`."""
-
-    rule: Texts = doc('Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable.')
-    baseline: Measurable | None = doc("Run records of the baseline; repeatable.", default=None, short="-a")
-    inconclusive: Literal["pass", "fail", "report"] = doc(
-        "Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4).",
-        default="report",
-    )
 
 
 class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):

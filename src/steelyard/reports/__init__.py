@@ -77,11 +77,6 @@ if TYPE_CHECKING:
         doctor_sentence as doctor_sentence,
         doctor_table as doctor_table,
     )
-    from steelyard.reports._gates import (
-        gate_markdown as gate_markdown,
-        gate_sentence as gate_sentence,
-        gate_table as gate_table,
-    )
     from steelyard.reports._judges import (
         judge_lines as judge_lines,
         judge_tables as judge_tables,

@@ -23,9 +23,8 @@ from steelyard.pages import (
 )
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
-from steelyard.reports._gates import gate_sentence, gate_table
 from steelyard.reports.pages import page_of, report_pages
-from steelyard.results import Gate, Report, Result
+from steelyard.results import Report, Result
 
 TEXT_ROWS = 50
 """Rows of a table in a text, which may be printed by the way."""
@@ -49,20 +48,14 @@ def result_text(result: Result, *, width: int) -> str:
 
 
 def _parts(result: Result) -> Iterator[str | TextTable]:
-    """Its sentences and tables as the command line has them, or else as its page has them."""
-    match result:
-        case Gate():
-            yield gate_sentence(result).text
-            yield gate_table(result)
-            yield from (check.sentence for check in result.checks)
-        case _:
-            page = page_of(result)
-            yield from (line for line in (page.answer, *page.notes) if line)
-            if page.table is not None and page.table.rows:
-                yield _text_table(page.table.in_words)
-                if more := page.table.left_out + max(page.table.rows - TEXT_ROWS, 0):
-                    yield f"... {counted(more, 'more row')}"
-                yield from page.legend
+    """The sentences and the table of its page."""
+    page = page_of(result)
+    yield from (line for line in (page.answer, *page.notes) if line)
+    if page.table is not None and page.table.rows:
+        yield _text_table(page.table.in_words)
+        if more := page.table.left_out + max(page.table.rows - TEXT_ROWS, 0):
+            yield f"... {counted(more, 'more row')}"
+        yield from page.legend
 
 
 def _text_table(table: PageTable) -> TextTable:

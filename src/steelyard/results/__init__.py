@@ -147,13 +147,6 @@ if TYPE_CHECKING:
         GroupsExplanation as GroupsExplanation,
         RunExplanation as RunExplanation,
     )
-    from steelyard.results._gate import (
-        Gate as Gate,
-        GateStatus as GateStatus,
-        Inconclusive as Inconclusive,
-        Rule as Rule,
-        RuleCheck as RuleCheck,
-    )
     from steelyard.results._judges import (
         Agreement as Agreement,
         JudgeCorrelation as JudgeCorrelation,

@@ -22,10 +22,8 @@ from steelyard.results._arena_history import ScoreHistory
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
-from steelyard.results._comparison_figures import rule_dots
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._completeness_figures import completeness_fields
-from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._matrix import Matrix
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
@@ -51,7 +49,6 @@ Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kin
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Matrix: {"heatmap": matrix_heatmap},
-    Gate: {"rules": rule_dots},
     Judges: {"severity": judge_severity, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},

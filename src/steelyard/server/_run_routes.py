@@ -46,7 +46,6 @@ from steelyard.server._route import Paged, Query, Repeated, Route, options_of, q
 Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
-RankQuery = query_of(RankOptions)
 JudgesQuery = query_of(JudgesOptions)
 RepeatabilityQuery = query_of(RepeatabilityOptions)
 SpeedupQuery = query_of(SpeedupOptions, without=TaskFileOptions.declared)
@@ -77,10 +76,6 @@ def _named_as_shown(result: Answer) -> Answer:
 
 def _rank_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
     return leaderboard(source.arena, by=query.by or ("agent", "model"), confidence=query.confidence)
-
-
-def _rank_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:
-    return rank(source.table(), options=options_of(RankOptions, query))
 
 
 def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # Any: as above
@@ -158,17 +153,13 @@ def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
 
 
 RUN_ROUTES = (
-    Route(
-        path="/rank",
-        sentence="Agents ranked by a metric, with rank intervals and cost.",
-        command="rank",
+    question_route(
+        "rank",
         arena_command="arena leaderboard",
         arena_query=("by", "confidence"),
         result=Ranking | Leaderboard,
-        query=RankQuery,
         page="/",
         over_arena=_rank_of_arena,
-        over_runs=_rank_of_runs,
     ),
     question_route("measure"),
     question_route(
@@ -177,6 +168,7 @@ RUN_ROUTES = (
         sentence="Paired comparison of a candidate with a baseline (default: the top two).",
         over_runs=_compare,
     ),
+    question_route("gate"),
     Route(
         path="/runs",
         sentence="Every run with its verdict, score, cost and time.",

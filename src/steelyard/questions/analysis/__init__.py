@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     )
     from steelyard.questions.analysis._gate_rules import (
         RULE_FORMS as RULE_FORMS,
+        GateStatus as GateStatus,
+        Rule as Rule,
         read_rule as read_rule,
         rule_text as rule_text,
     )
     from steelyard.questions.analysis._gating import (
+        RuleCheck as RuleCheck,
         check as check,
     )
     from steelyard.questions.analysis._judging import (

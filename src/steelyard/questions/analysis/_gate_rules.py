@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import exact_percent
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
-from steelyard.results import Rule
 
+GateStatus = Literal["pass", "fail", "inconclusive"]
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RULE = re.compile(r"^\s*(?P<metric>[^<>=!≤≥]*?)\s*(?P<sign>[<>=!≤≥]+)\s*(?P<limit>.*?)\s*$")
 _LIMIT = re.compile(
@@ -18,6 +20,25 @@ _LIMIT = re.compile(
 )
 RULE_FORMS = f'{option("rule")} "pass_rate >= 0.45", "pass_rate >= baseline - 0.02" or "cost_usd <= baseline * 1.1"'
 """Each kind of rule once, for hints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Limit on a metric: `factor` times the baseline, plus `offset`."""
+
+    text: str
+    metric: str
+    at_least: bool
+    """Whether the limit is a lower bound (>=) or an upper bound (<=)."""
+    factor: float
+    """Factor of the baseline; 0 if the rule does not refer to it."""
+    offset: float
+    """Added to the baseline; without a baseline, the limit itself."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the rule refers to the baseline."""
+        return self.factor != 0
 
 
 def read_rule(text: str) -> Rule:

@@ -9,9 +9,8 @@ import numpy as np
 
 from steelyard.metrics import catalog
 from steelyard.questions.analysis._differences import FEW_DIFFER
-from steelyard.questions.analysis._gate_rules import rule_text
+from steelyard.questions.analysis._gate_rules import GateStatus, Rule, rule_text
 from steelyard.questions.analysis._verdicts import std_dev_of_tasks
-from steelyard.results import GateStatus, Rule
 from steelyard.statistics import (
     Interval,
     bounded_mean,

@@ -10,13 +10,13 @@ import numpy as np
 from steelyard.formatting import bounds_text, counted, difference_text, interval_name, percent, quantity
 from steelyard.metrics import catalog
 from steelyard.questions.analysis._differences import StatisticsOptions, difference
+from steelyard.questions.analysis._gate_rules import GateStatus, Rule
 from steelyard.questions.analysis._gate_status import Tested, is_infinite, status_of, tasks_to_resolve
 from steelyard.questions.analysis._ranking import scores_of
 from steelyard.questions.analysis._samples import Mask, Samples, half_names
 from steelyard.questions.analysis._verdicts import DEPENDS_ON_UNSCORED
 from steelyard.records import Missing
-from steelyard.results import Rule, RuleCheck
-from steelyard.statistics import POWER, SensitivityBounds, no_interval
+from steelyard.statistics import POWER, Interval, SensitivityBounds, no_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,26 @@ class _Moved:
     candidate: float | None
     change: float | None
     bounds: SensitivityBounds | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCheck:
+    """Result of one rule."""
+
+    rule: Rule
+    status: GateStatus
+    sentence: str
+    interval: Interval
+    """Tested quantity: the candidate's value, or its difference from `factor` times the baseline."""
+    tasks: int
+    baseline: float | None
+    candidate: float | None
+    difference: float | None
+    """The candidate's value minus the baseline's."""
+    tasks_needed: int | None
+    """Sample size that resolves the rule at 80% power; None when it is conclusive or the sample size is unknown."""
+    resolvable_rule: str | None
+    """Nearest rule that `tasks_needed` tasks resolve, if no sample size resolves this one."""
 
 
 def check(
@@ -59,7 +79,16 @@ def check(
     seen = _sentence(rule, moved, tested, tried=int(tried.sum()))
     sentence = f"{seen}: {status}{why or '.'}{either_way}"
     return RuleCheck(
-        rule, status, sentence, tested.interval, tested.tasks, moved.baseline, moved.candidate, needed, resolvable
+        rule=rule,
+        status=status,
+        sentence=sentence,
+        interval=tested.interval,
+        tasks=tested.tasks,
+        baseline=moved.baseline,
+        candidate=moved.candidate,
+        difference=moved.change,
+        tasks_needed=needed,
+        resolvable_rule=resolvable,
     )
 
 

@@ -1,0 +1,309 @@
+"""Check results against thresholds or a baseline (for CI).
+
+Exit status: 0 pass, 3 fail, 4 inconclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import structs
+
+from steelyard import pages  # its names are imported on first use
+from steelyard.errors import UsageError
+from steelyard.formatting import counted, difference_text, exact_percent, interval_name, percent, quantity
+from steelyard.metrics import catalog
+from steelyard.option_names import option
+from steelyard.questions._answer import Drawing
+from steelyard.questions._declaration import doc
+from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
+from steelyard.questions._measured_tables import open_table, other_basis
+from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._options import Texts
+from steelyard.questions._question import question
+from steelyard.questions._tiers import compared_schemes
+from steelyard.questions.compare import skews, table_findings
+from steelyard.questions.gate._answer import (
+    EXIT,
+    EXIT_IF_INCONCLUSIVE,
+    Gate as Gate,
+    RuleResult as RuleResult,
+)
+from steelyard.records import Finding, one_a_kind
+
+if TYPE_CHECKING:
+    from steelyard.pages import Column, Page, PageTable, Style
+    from steelyard.profiles import Profile
+    from steelyard.questions.analysis import Mask, Rule, RuleCheck, Samples
+    from steelyard.tables import RunTable
+
+NAMED_TASKS = 3
+"""Number of tasks that a warning names."""
+WORDS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
+STYLES: dict[str, Style] = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
+
+
+class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
+    """Options of `gate`."""
+
+    rule: Texts = doc('Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable.')
+    baseline: Measurable | None = doc("Run records of the baseline; repeatable.", default=None, short="-a", local=True)
+    inconclusive: Literal["pass", "fail", "report"] = doc(
+        "Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4).",
+        default="report",
+    )
+
+
+@question(
+    GateOptions,
+    appends_summary=True,
+    examples=({"": "new.jsonl", "baseline": "main.jsonl", "rule": "pass_rate >= baseline - 0.02"},),
+)
+def gate(runs: Measurable, options: GateOptions) -> Gate:
+    """Check runs against rules: thresholds, or limits relative to a baseline.
+
+    `pass_rate >= 0.45` is a threshold. `pass_rate >= baseline - 0.02` allows a loss of 2 pp and
+    `cost_usd <= baseline * 1.1` an increase of 10%, on the tasks that both sides attempted. A rule passes if its whole
+    confidence interval satisfies it, fails if the whole interval violates it, and is inconclusive otherwise. `where`,
+    `since` and `until` select runs of both sides.
+
+    >>> import steelyard as sy
+    >>> checked = sy.gate(sy.demo_runs(), rule="pass_rate >= 0.3")
+    >>> checked.status, checked.exit_code
+    ('pass', 0)
+    """
+    from steelyard.questions.analysis import check, comparable  # brings numpy and scipy
+
+    rules = _read_rules(options)
+    profile, judging = options.outcome_profile(), options.statistics(options.interval)
+    metrics = comparable([rule.metric for rule in rules])
+    choice, inputs = options.choice(), {"the candidate": runs}
+    if options.baseline is not None:
+        inputs = {"the baseline": options.baseline, **inputs}
+    tables = {
+        name: open_table(given, metrics, options, where=f"{option('where')}, {name}") for name, given in inputs.items()
+    }
+    chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
+    compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
+    sides = [_side(table, metrics, options, profile=profile, name=name) for name, table in tables.items()]
+    samples, otherwise, from_new = _joined(sides)
+    tried = samples.attempted(from_new)
+    findings = [finding for side in sides for finding in side.findings]
+    findings += other_basis([table.basis for table in tables.values()])
+    if options.baseline is not None:
+        before = samples.attempted(~from_new)
+        lost = [name for name, is_lost in zip(samples.task_names, before & ~tried, strict=True) if is_lost]
+        findings += [_not_tried_again(lost, of=int(before.sum()))] if lost else []
+        tried &= before
+    if len(rules) > 1:
+        findings.append(_several(len(rules), judging.level))
+    checks = [check(rule, samples, from_new, ~from_new, options=judging, otherwise=otherwise) for rule in rules]
+    statuses = {each.status for each in checks}
+    status = next(status for status in ("fail", "inconclusive", "pass") if status in statuses)
+    return Gate(
+        status=status,
+        exit_code=EXIT_IF_INCONCLUSIVE[options.inconclusive] if status == "inconclusive" else EXIT[status],
+        inconclusive=options.inconclusive,
+        profile=profile.name,
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
+        tasks=int(tried.sum()),
+        confidence=judging.level,
+        seed=judging.seed,
+        rules=tuple(_result(each) for each in checks),
+        findings=one_a_kind(findings),
+        rejected_count=sum(side.rejected_count for side in sides),
+    )
+
+
+def _result(check: RuleCheck) -> RuleResult:
+    return RuleResult(
+        rule=check.rule.text,
+        metric=check.rule.metric,
+        status=check.status,
+        sentence=check.sentence,
+        baseline=check.baseline,
+        candidate=check.candidate,
+        difference=check.difference,
+        **structs.asdict(check.interval),
+        factor=check.rule.factor,
+        offset=check.rule.offset,
+        tasks=check.tasks,
+        tasks_needed=check.tasks_needed,
+        resolvable_rule=check.resolvable_rule,
+    )
+
+
+def _read_rules(options: GateOptions) -> list[Rule]:
+    """The rules; a baseline is given exactly where one of them names it."""
+    from steelyard.questions.analysis import RULE_FORMS, read_rule  # brings numpy and scipy
+
+    rules = [read_rule(text) for text in options.rule]
+    if not rules:
+        raise UsageError("no rule given", hint=RULE_FORMS)
+    relative = [rule.text for rule in rules if rule.relative]
+    if relative and options.baseline is None:
+        raise UsageError(f"{relative[0]!r} needs a baseline", hint=option("baseline", "main.jsonl"))
+    if options.baseline is not None and not relative:
+        hint = f'omit {option("baseline")}, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
+        raise UsageError(f"unused baseline: {rules[0].text!r} does not refer to it", hint=hint)
+    return rules
+
+
+def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
+    named = ", ".join(lost[:NAMED_TASKS]) + (f" and {len(lost) - NAMED_TASKS:,} more" if lost[NAMED_TASKS:] else "")
+    message = (
+        f"{len(lost):,} of {counted(of, 'baseline task')} not re-run ({named}); "
+        f"rules with a baseline use the other {of - len(lost):,}"
+    )
+    return Finding(code="task_coverage", message=message)
+
+
+def _several(rules: int, level: float) -> Finding:
+    """Return a finding with the family-wise error rate of several rules."""
+    each = (1 - level) / 2
+    together = 1 - (1 - each) ** rules
+    message = (
+        f"with {rules} rules, the probability of at least one false failure is up to {percent(together)} "
+        f"(one rule: {percent(each)}); a confidence level of {1 - (1 - level) / rules:.4g} keeps it at {percent(each)}"
+    )
+    return Finding(code="several_rules", severity="info", message=message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The runs of one side, and what was found about them."""
+
+    samples: Samples
+    otherwise: Samples | None
+    """With runs without a verdict counted the other way, where that changes something."""
+    findings: list[Finding]
+    rejected_count: int
+
+
+def _joined(sides: Sequence[_Side]) -> tuple[Samples, Samples | None, Mask]:
+    """All runs together, the same counted otherwise where that changes something, and which are the candidate's."""
+    import numpy as np  # heavy: a gate needs it, its --help does not
+
+    from steelyard.questions.analysis import joined
+
+    if len(sides) == 1:
+        return sides[0].samples, sides[0].otherwise, np.ones(sides[0].samples.n, dtype=bool)
+    samples, from_new = joined(sides[0].samples, sides[1].samples)
+    otherwise = None
+    if any(side.otherwise for side in sides):
+        otherwise = joined(*(side.otherwise or side.samples for side in sides))[0]
+    return samples, otherwise, from_new
+
+
+def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
+    import numpy as np  # heavy: a gate needs it, its --help does not
+
+    from steelyard.questions.analysis import counted_otherwise, pooled, samples_of
+
+    findings = table_findings(table)
+    mixed = pooled(table, np.ones(table.n, dtype=bool), {})
+    if mixed:
+        message = f"{name} pools runs of {mixed}; filter by agent and model to check one configuration"
+        findings.append(Finding(code="pooled", message=message))
+    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])
+    return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)
+
+
+def page(answer: Gate) -> Page:
+    """Return the verdict, a sentence and a row per rule, and the warnings."""
+    made = pages.Page(
+        name="gate",
+        title=f"Steelyard gate: {WORDS[answer.status]}",
+        answer=_sentence(answer),
+        style=STYLES["fail" if answer.status == "inconclusive" and answer.inconclusive == "fail" else answer.status],
+        notes=tuple(rule.sentence for rule in answer.rules),
+        table=pages.PageTable(caption=f"Rules, {pages.weighting(answer)}", columns=tuple(_columns(answer))),
+        also=tuple(_warnings(answer)),
+        facts=(
+            ("interval method", pages.methods_of([rule.interval for rule in answer.rules])),
+            ("confidence level", exact_percent(answer.confidence)),
+            ("seed", f"{answer.seed}"),
+            *pages.counting_facts(answer),
+            ("rejected records", f"{answer.rejected_count:,}"),
+        ),
+    )
+    return pages.with_figures(made, answer, ("rules",))
+
+
+def _sentence(answer: Gate) -> str:
+    """Return the verdict and the number of rules that have it."""
+    same = sum(rule.status == answer.status for rule in answer.rules)
+    taken_as = ""
+    if answer.status == "inconclusive" and answer.inconclusive != "report":
+        taken_as = f"; inconclusive counts as {answer.inconclusive} (exit status {answer.exit_code})"
+    rules = f"{same:,}/{len(answer.rules):,} rules"
+    return f"Gate {WORDS[answer.status]} ({rules}), {counted(answer.tasks, 'task')}{taken_as}."
+
+
+def _columns(answer: Gate) -> Iterator[Column]:
+    rules = answer.rules
+    units = [catalog()[rule.metric].unit for rule in rules]
+    yield pages.text_column("rule", "rule", [rule.rule for rule in rules])
+    for name in ("baseline", "candidate"):
+        values: list[float | None] = [getattr(rule, name) for rule in rules]
+        yield pages.Column(
+            name=name,
+            title=name,
+            values=values,
+            decimals=6,
+            texts=[
+                pages.DASH if value is None else quantity(value, unit)
+                for value, unit in zip(values, units, strict=True)
+            ],
+        )
+    # columns with a spare are in the sentences too
+    yield pages.Column(
+        name="difference",
+        title="difference",
+        values=[rule.difference for rule in rules],
+        decimals=6,
+        texts=[
+            pages.DASH if rule.difference is None else difference_text(rule.difference, unit, signed=True)
+            for rule, unit in zip(rules, units, strict=True)
+        ],
+        spare=1,
+    )
+    yield pages.Column(
+        name="interval",
+        title=interval_name(answer.confidence),
+        values=[rule.low for rule in rules],
+        decimals=6,
+        texts=[_interval_text(rule, unit) for rule, unit in zip(rules, units, strict=True)],
+    )
+    yield replace(pages.count_column("tasks", "tasks", [rule.tasks for rule in rules]), spare=2)
+    statuses = pages.text_column("status", "status", [rule.status for rule in rules])
+    yield replace(statuses, styles=[STYLES[rule.status] for rule in rules])
+
+
+def _interval_text(rule: RuleResult, unit: str) -> str:
+    from_limit = "from the limit" if rule.factor not in (0, 1) else ""
+    return pages.range_text(rule.low, rule.high, unit, ", ".join(filter(None, (from_limit, rule.interval.label))))
+
+
+def _warnings(answer: Gate) -> Iterator[PageTable]:
+    """Return the findings that are more than information, folded."""
+    warnings = [finding for finding in answer.findings if finding.severity != "info"]
+    if warnings:
+        texts = [
+            each.message if each.count == 1 else f"{each.message}; {each.count - 1:,} more like it" for each in warnings
+        ]
+        columns = (pages.text_column("finding", "finding", texts),)
+        yield pages.PageTable(
+            caption=counted(len(warnings), "finding"), columns=columns, name="findings", is_folded=True
+        )
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer, the default first."""
+    from steelyard.questions.gate._figures import rule_dots
+
+    return {"rules": rule_dots}
