@@ -351,7 +351,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
     [
         ("prices/_file.py", "Path('prices.toml').read_text()"),
         ("formats/codex.py", "import gzip"),
-        ("questions/measure.py", "open('runs.jsonl')"),
+        ("questions/measure/__init__.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),
         ("speedups/_sides.py", "from zipfile import ZipFile"),
     ],

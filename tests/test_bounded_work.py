@@ -268,7 +268,8 @@ def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:
     counts = pl.Series("tool_calls", [1, MAX_VALUE, MAX_VALUE + 1, 2**64 - 1], dtype=pl.UInt64)
     pl.DataFrame([pl.Series("task", ["t"] * 4), counts]).write_parquet(path)
     result = sy.measure(path)
-    assert (result.n, [rejected.line for rejected in result.rejected]) == (2, [3, 4])
+    rejected = [place.where for finding in result.findings if finding.severity == "error" for place in finding.places]
+    assert (result.n, rejected) == (2, [f"{path}:3", f"{path}:4"])
     pl.DataFrame({"task": ["t"], "tool_calls": pl.Series([7], dtype=pl.Int8)}).write_parquet(path)
     assert sy.measure(path).n == 1
 
