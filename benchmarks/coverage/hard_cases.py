@@ -70,7 +70,7 @@ def _trials(share: float) -> int:
 
 
 def _claims(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| verdict | of | settings | worst setting | allowed | observed | data sets |", True
+    yield "| verdict | metric or rule | settings | worst setting | allowed | observed | data sets |", True
     yield "|---|---|---|---|---|---|---|", True
     for metric in DIFFERENCES:
         own = [setting for setting in NULLS if setting.metric == metric]
