@@ -294,7 +294,7 @@ def test_measure_reads_the_whole_lines_of_a_cut_packed_file_and_exits_1(tmp_path
     result = sy.measure(path)
     assert 1000 < result.n < 5000
     rejected = [place.where for finding in result.findings if finding.severity == "error" for place in finding.places]
-    assert rejected == [f"{path}:{result.n + 1}"]
+    assert rejected == [f"{path}!/runs.jsonl:{result.n + 1}"]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
