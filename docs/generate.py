@@ -14,13 +14,12 @@ from typing import Any
 import msgspec
 from pictures import COMMANDS, PICTURES
 
-from steelyard.cli import DERIVED
 from steelyard.demo import demo_runs
 from steelyard.formats import all_formats
 from steelyard.metrics import Metric, catalog
 from steelyard.pages import json_text
 from steelyard.profiles import load_profile, shipped_profiles
-from steelyard.questions import question_named
+from steelyard.questions import question_named, question_names
 from steelyard.questions.compare import compare
 from steelyard.questions.doctor import EXTRAS
 from steelyard.questions.rank import rank
@@ -182,7 +181,7 @@ def figures_page() -> str:
     names += [
         f"| {COMMANDS[kind.__name__]} | {', '.join(f'`{name}`' for name in DRAWINGS[kind])} |" for kind in DRAWINGS
     ]
-    for question in DERIVED:
+    for question in question_names():
         figures = ", ".join(f"`{name}`" for name in question_named(question).answer.figure_names())
         names += [f"| `{question}` | {figures} |"] if figures else []
     pictures = [

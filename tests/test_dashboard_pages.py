@@ -12,9 +12,8 @@ import pytest
 from msgspec import Struct, structs
 
 from report_makers import HOSTILE
-from steelyard.cli import DERIVED
 from steelyard.pages import Column, Page, PageTable
-from steelyard.questions import question_named
+from steelyard.questions import question_named, question_names
 from steelyard.records import Redaction
 from steelyard.reports import Field, Frame, RowsShown, dashboard_document
 from steelyard.reports.pages import PAGES, page_of
@@ -22,7 +21,7 @@ from steelyard.results import Result
 from test_report import Checked
 from test_results import MADE
 
-KINDS = {kind.__name__ for kind in (*PAGES, *(question_named(name).answer for name in DERIVED))}
+KINDS = {kind.__name__ for kind in (*PAGES, *(question_named(name).answer for name in question_names()))}
 PAGED = [name for name in MADE if name.split()[0] in KINDS]
 Made = Callable[[str], Result]
 OF_ONE = ("Comparison", "Judges", "Matrix", "Measurement", "Ranking", "SpeedupResult")

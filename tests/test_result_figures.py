@@ -12,12 +12,12 @@ import steelyard as sy
 from arena_results import learning
 from figure_laws import breaches, elements, shown_text, tag
 from steelyard import questions
-from steelyard.cli import DERIVED, run
+from steelyard.cli import run
 from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.formatting import quantity
-from steelyard.questions import question_named
+from steelyard.questions import question_named, question_names
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Outliers, Result, figure_names
@@ -69,7 +69,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
     return {type(result): result for result in made}
 
 
-DRAWN = [kind for kind in (*DRAWINGS, *(question_named(name).answer for name in DERIVED)) if figure_names(kind)]
+DRAWN = [
+    kind for kind in (*DRAWINGS, *(question_named(name).answer for name in question_names())) if figure_names(kind)
+]
 EVERY = [(kind, name) for kind in DRAWN for name in figure_names(kind)]
 
 

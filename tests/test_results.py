@@ -20,11 +20,11 @@ import pytest
 import steelyard as sy
 from arena_results import ARENA_RESULTS
 from steelyard import results
-from steelyard.cli import DERIVED, run
+from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.pages._terminal_tables import cell_len
 from steelyard.profiles import DEFAULT, load_profile
-from steelyard.questions import list_runs, question_named
+from steelyard.questions import list_runs, question_named, question_names
 from steelyard.questions.doctor import examine
 from steelyard.questions.explain import explain
 from steelyard.questions.read import RunReading
@@ -201,7 +201,7 @@ def test_every_kind_of_result_stands_in_the_law() -> None:
         importlib.import_module(f"steelyard.results.{module.name}")
     concrete = {kind for kind in _kinds(Result) if not inspect.isabstract(kind)}
     kinds = {kind.__name__ for kind in concrete if kind.__module__.startswith("steelyard.results.")}
-    kinds |= {question_named(name).answer.__name__ for name in DERIVED}
+    kinds |= {question_named(name).answer.__name__ for name in question_names()}
     assert kinds == {name.split(maxsplit=1)[0] for name in MADE}
 
 

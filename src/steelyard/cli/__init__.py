@@ -20,8 +20,6 @@ from steelyard.settings import STDIN
 from steelyard.version import __version__
 
 HELP = "Statistics for AI coding-agent evaluations."
-DERIVED = ("compare", "gate", "measure", "rank", "usage")
-"""Commands that are derived from questions."""
 HELP_FLAGS = ("--help", "-h")
 
 COMPLETION = "--install-completion"
@@ -33,10 +31,11 @@ _SENTENCE = r'^(?:def {name}\((?:.|\n)*?"""|{name} = App\((?:.|\n)*?help=")([^"\
 
 def build_app(*, only: str | None = None) -> App:
     """Return the app with every command, or with `only` one, so that no other is imported."""
-    modules = _modules()
-    app = _app(completes=only not in modules)
-    for name in [only] if only in modules else modules:
-        app.command(_command(name, modules[name]), name=name)
+    module = None if only is None else _module(only)
+    modules = _modules() if only is None or module is None else {only: module}
+    app = _app(completes=module is None)
+    for name, home in modules.items():
+        app.command(_command(name, home), name=name)
     return app
 
 
@@ -70,11 +69,23 @@ def command_names() -> list[str]:
 
 
 def _modules() -> dict[str, str]:
-    """Return the module of each command. It ends in an underscore if a function here has the command's name."""
-    names = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
-    own = {name.rstrip("_"): f"{__name__}.{name}" for name in names}
-    derived = {name: f"steelyard.questions.{name}" for name in DERIVED}
-    return dict(sorted((own | derived).items()))
+    """Return the module of each command: a file here, or a question."""
+    from steelyard.questions import question_names  # only the list of all commands needs it
+
+    own = [info.name.rstrip("_") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+    return {name: module for name in sorted({*own, *question_names()}) if (module := _module(name))}
+
+
+def _module(name: str) -> str | None:
+    """Return the module of a command. It ends in an underscore if a function here has the command's name."""
+    if not name.isidentifier() or name.startswith("_"):
+        return None
+    for own in (name, f"{name}_"):
+        if importlib.util.find_spec(f"{__name__}.{own}") is not None:
+            return f"{__name__}.{own}"
+    from steelyard.questions import is_question  # only a question needs it
+
+    return f"steelyard.questions.{name}" if is_question(name) else None
 
 
 def _app(*, completes: bool) -> App:
@@ -94,7 +105,7 @@ def _print_help(tokens: Sequence[str]) -> None:
     """Print the help of the command that the tokens start with."""
     from steelyard.cli._help import help_text  # only help needs it
 
-    app = _app_for(tokens if tokens and tokens[0] in _modules() else [])
+    app = _app_for(tokens if tokens and _module(tokens[0]) else [])
     words: list[str] = []
     for token in tokens:
         if token.startswith("-"):

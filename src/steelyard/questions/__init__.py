@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from steelyard.questions._question import (
         Question as Question,
         QuestionFunction as QuestionFunction,
+        is_question as is_question,
         question_named as question_named,
         question_names as question_names,
     )
