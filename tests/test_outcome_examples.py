@@ -75,17 +75,19 @@ def test_example_2_with_the_sample_deviation() -> None:
 
 
 def test_example_3_compares_tiers() -> None:
-    across = measured("example-3.jsonl")["across"]
-    assert across["tier_uplift"] == {"T1": close(1 / 7), "T2": close(3 / 14), "T3": close(2 / 7)}
-    assert across["composite_variance"] == close(0.00546875)
-    assert across["pass_rate_variance"] == 0
-    assert across["cost_delta"] == 0
+    (across,) = measured("example-3.jsonl")["across"]
+    uplift = {tier: value["value"] for tier, value in across["uplift"].items()}
+    assert uplift == {"T1": close(1 / 7), "T2": close(3 / 14), "T3": close(2 / 7)}
+    values = {name: value["value"] for name, value in across["values"].items()}
+    assert values["composite_variance"] == close(0.00546875)
+    assert values["pass_rate_variance"] == 0
+    assert values["cost_delta"] == 0
 
 
 def test_example_3_against_another_base() -> None:
-    across = measured("example-3.jsonl", "--base-tier", "T1")["across"]
+    (across,) = measured("example-3.jsonl", "--base-tier", "T1")["across"]
     assert across["base"] == "T1"
-    assert across["tier_uplift"]["T0"] == close((0.70 - 0.80) / 0.80)
+    assert across["uplift"]["T0"]["value"] == close((0.70 - 0.80) / 0.80)
 
 
 def test_the_functions_give_the_same_on_plain_numbers() -> None:

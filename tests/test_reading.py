@@ -210,7 +210,7 @@ def test_the_same_id_with_other_content_is_refused(tmp_path: Path) -> None:
     result = sy.measure(path)
     assert result.n == 1
     assert result.groups[0].metrics["pass_rate"].mean == 1.0  # type: ignore[union-attr]
-    assert [rejected.where for rejected in result.rejected] == [f"{path}:2"]
+    assert [finding.where for finding in result.findings if finding.severity == "error"] == [f"{path}:2"]
     assert steelyard("measure", str(path)).status == 1
 
 

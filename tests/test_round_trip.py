@@ -168,4 +168,5 @@ def test_bytes_that_are_no_text_are_set_aside(tmp_path: Path) -> None:
     pl.DataFrame({"id": ["a", "b"], "task": ["t", "t"], "x_a": [b"\xff", b"12"]}).write_parquet(path)
     reading = sy.measure([path], interval="none")
     assert (reading.n, reading.rejected_count) == (1, 1)
-    assert "does not contain text" in reading.rejected[0].reason
+    (rejected,) = [finding for finding in reading.findings if finding.severity == "error"]
+    assert "contains invalid UTF-8" in rejected.message
