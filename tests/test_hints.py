@@ -19,7 +19,7 @@ RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": 
         (
             ["gate", "runs.jsonl"],
             "missing option --rule",
-            'steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"',
+            "steelyard gate new.jsonl --baseline main.jsonl --rule 'pass_rate >= baseline - 0.02'",
         ),
         (["compare"], "missing argument FILES", "steelyard compare runs.jsonl --baseline tier=T0 --candidate tier=T6"),
         (["compare", "runs.jsonl", "-a"], "--baseline requires a value", "steelyard compare --help"),

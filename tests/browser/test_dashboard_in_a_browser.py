@@ -35,6 +35,7 @@ ASKED = {
     "/history": "?submitter=user-1",
     "/changes": "?since=2026-01-01&task={task}",
     "/compare": "?baseline=tier%3DT0&candidate=tier%3DT6&resamples=200",
+    "/gate": "?rule=pass_rate+%3E%3D+0.3",
     "/": "?by=tier",
     "/runs/{run}": "?diff=demo-T1-parse-csv-01",
 }
@@ -407,8 +408,9 @@ def test_hostile_names_are_inert_on_every_page(hostile: tuple[Served, Served], v
     ran = [
         path.format_map({"run": quote(first["id"], safe="")})
         for path in pages("runs")
-        if path not in ("/compare", "/repeatability/{prompt}", "/speedup/{task}", "/speedup")
+        if path not in ("/compare", "/gate", "/repeatability/{prompt}", "/speedup/{task}", "/speedup")
     ]
+    ran.append(f"/gate{ASKED['/gate']}")
     ran.append(f"/runs/{quote(first['id'], safe='')}?diff={quote(second['id'], safe='')}")
     for server, each in ((of_arena, paths), (of_runs, ran)):
         window = visit(server.address)

@@ -39,6 +39,7 @@ QUERIES = {
     "/changes": "since=2026-01-01",
     "/history": "submitter=submit",
     "/compare": "baseline=agent=x&candidate=agent=y",
+    "/gate": "rule=pass_rate+%3E%3D+0.3",
 }
 BODIES: dict[str, Any] = {
     "/submissions": {

@@ -43,6 +43,7 @@ QUERIES = {
     "/changes": "since=2026-01-01",
     "/rank": "by=agent",
     "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
+    "/gate": "rule=pass_rate+%3E%3D+0.3",
     "/judges": "by=agent",
     "/matrix": "by=agent&sort=discrimination",
     "/usage": "by=model&tz=UTC",
